@@ -124,25 +124,24 @@ export const findEntitySql = statement(
 )
 
 /**
- * $2: stack, $3: external identifier or null, $4: internal identifier or null, $5: number of a change. Returns whom the identifier
- * led to after this change, with null for nobody: an entity with this name today or, for an alias, the person whose name it was,
- * and after a merge the person it was merged into. A merge that was undone later counts until then.
+ * $2: an alias. Returns the person whose log begins the past of the alias: the one that had the name before a merge, or that the
+ * alias came with, or else the one that it leads to.
  */
-export const findPastEntitySql = statement(
-  'find_past_entity',
-  `with recursive led(id, steps) as (
-     select coalesce($4::uuid, (
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
-     ), (
-       select coalesce(m.merged_id, s.person_id) from aliases s
-         left join merges m on m.organization_id = $1 and m.id = s.merge_id
-       where $2 = 0 and s.organization_id = $1 and s.external_id = $3
-     )), 0
-     union all
-     select m.into_id, l.steps + 1 from led l join merges m on m.organization_id = $1 and m.merged_id = l.id
-     where $2 = 0 and m.sequence <= $5::bigint and (m.unmerged_sequence is null or m.unmerged_sequence > $5::bigint)
-   )
-   select l.id from led l order by l.steps desc limit 1`,
+export const findFirstBearerSql = statement(
+  'find_first_bearer',
+  `select coalesce((
+     select m.merged_id from (
+       select c.entity_id, c.sequence, c.operation from changes c
+       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) c join merges m on m.organization_id = $1 and m.merged_id = c.entity_id and m.unmerged_sequence is null
+     where c.operation = 'merge' and m.person_id = s.person_id
+     order by c.sequence desc limit 1
+   ), (
+     select m.merged_id from merges m
+     where m.organization_id = $1 and m.id = s.merge_id and m.unmerged_sequence is null and m.person_id = s.person_id
+   ), s.person_id) as id
+   from aliases s where s.organization_id = $1 and s.external_id = $2`,
 )
 
 /** $2: keys. */

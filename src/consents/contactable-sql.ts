@@ -3,8 +3,8 @@ import {
   answerColumns,
   answerReferences,
   answersOf,
+  bearerOrDeleted,
   deletedWith,
-  personNamed,
   personWithId,
 } from './recorded-answers-sql.ts'
 
@@ -77,11 +77,13 @@ export const readContactFacts = {
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>
-  `select m.operation, m.sequence as deleted_sequence, m.at as deleted_at,
+  `select m.operation, m.sequence as deleted_sequence, m.at as deleted_at, m.merged_into,
      b.after is null as is_blanked, f.address, a.*, nullif(a.person_id, p.id) as merged_person_id, ${answerReferences}
    from (select ${person} as id) p
      left join lateral (
-       select c.version, c.operation, c.sequence, c.at from changes c
+       select c.version, c.operation, c.sequence, c.at,
+         case when c.operation = 'merge' then c.after->>'merged_into' end as merged_into
+       from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.sequence <= $5 order by c.version desc limit 1
      ) m on true
      left join lateral (
@@ -104,8 +106,9 @@ const pastFacts = (person: string) =>
 /**
  * $2: external or internal identifier, $3: consent type, $4: channel, $5: number of a change, $6: the field of the address.
  * Returns one row: the person and the answer after this change. `operation` is null if the person did not exist yet.
+ * `merged_into` is the person that a merge had made of this one. An alias finds nobody here.
  */
 export const readPastContactFacts = {
-  external_id: statement('read_past_contact_facts', pastFacts(personNamed('$2'))),
+  external_id: statement('read_past_contact_facts', pastFacts(bearerOrDeleted('$2'))),
   id: statement('read_past_contact_facts_by_id', pastFacts(personWithId('$2'))),
 }

@@ -1,10 +1,8 @@
 import { pastTimeOf } from '../attributes/instant.ts'
-import { readSequenceAt } from '../changes/read-changes.ts'
-import type { Operation } from '../changes/schema.ts'
-import { findPastEntitySql } from '../changes/sql.ts'
+import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type Channel, type ConsentType, currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
@@ -74,7 +72,8 @@ const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : re
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
-  operation: Operation | null
+  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | null
+  merged_into: string | null
   deleted_sequence: number
   deleted_at: string
   is_blanked: boolean
@@ -94,12 +93,20 @@ async function decideAt(
     query: (statement, values) => db.query(statement, values, signal),
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
-  const { by, identifier } = await findPastPerson(reader, organization_id, addressOf(params), sequence)
-  const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
-  const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
-  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row!
+  const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
+    const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
+    const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
+    return row!
+  }
+  const { by, identifier } = addressOf(params)
+  let row = await readFacts(by, identifier)
+  const first =
+    row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
+  if (first) row = await readFacts('id', first)
+  while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
+  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row
   // The log of a person whom an operator made kith forget has no values.
-  if (operation === null || (operation !== 'delete' && is_blanked)) throwNoPerson()
+  if (operation === null || operation === 'merge' || (operation !== 'delete' && is_blanked)) throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
@@ -109,27 +116,7 @@ async function decideAt(
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
   const deleted = { deleted: { sequence: deleted_sequence, at: deleted_at } }
   const person = operation === 'delete' ? deleted : { address }
-  return { ...decideContact({ person, purpose, answer: answerOf(row!) }), sequence }
-}
-
-type PersonAddress = ReturnType<typeof addressOf>
-
-/** The person whom an address led to after a change. The name of a deleted person, which leads to nobody, stays as it is. */
-async function findPastPerson(
-  reader: Parameters<typeof readSequenceAt>[0],
-  organization_id: number,
-  address: PersonAddress,
-  sequence: number,
-): Promise<PersonAddress> {
-  const [name, id] = address.by === 'id' ? [null, address.identifier] : [address.identifier, null]
-  const [found] = await reader.query<{ id: string | null }>(findPastEntitySql, [
-    organization_id,
-    peopleStackId,
-    name,
-    id,
-    sequence,
-  ])
-  return found?.id ? { by: 'id', identifier: found.id } : address
+  return { ...decideContact({ person, purpose, answer: answerOf(row) }), sequence }
 }
 
 function throwWrong(path: string, message: string): never {

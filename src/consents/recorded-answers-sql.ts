@@ -12,13 +12,21 @@ export const deletedWith = (name: string): string =>
    )
    order by d.sequence desc limit 1`
 
-/** The person who has a name, or has it as an alias, or was the last one to be deleted with it. */
+const bearerOf = (name: string) =>
+  `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
+
+/** The person who has a name, now or last, or else the one that it leads to as an alias. */
 export const personNamed = (name: string): string =>
-  `coalesce((
-     select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}
-   ), (
+  `coalesce((${bearerOf(name)}), (
      select s.person_id from aliases s where s.organization_id = $1 and s.external_id = ${name}
    ), (${deletedWith(name)}))`
+
+/** The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. */
+export const bearerOrDeleted = (name: string): string =>
+  `coalesce((${bearerOf(name)}), (
+     select d.entity_id from (${deletedWith(name)}) d
+     where not exists (select from aliases s where s.organization_id = $1 and s.external_id = ${name})
+   ))`
 
 /** The person with an internal identifier, deleted or not. */
 export const personWithId = (id: string): string =>

@@ -3,11 +3,36 @@ import { type Definitions, peopleStackId } from '../organizations/definitions.ts
 import { checkNamesSql, countFirstAliasSql, deleteAliasesSql, insertAliasesSql, readAliasesSql } from './alias-sql.ts'
 import type { DecidedSet } from './decide-set.ts'
 import type { EntityRow, Target } from './entity-row.ts'
-import type { Item } from './plan-write.ts'
+import { addressKey, type Item, nameKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
 
 /** A person that a further identifier leads to. */
 type AliasRow = Target & { alias_name: string | null; alias_id: string | null }
+
+/** Reads the `sameAs` of the items of an array ({@link Item}). Undefined if they name nobody in several ways. */
+export async function readSameAs(
+  db: Pick<Transaction, 'query'>,
+  { organization_id, has_aliases }: Definitions,
+  items: Item[],
+): Promise<Item['sameAs']> {
+  if (!has_aliases) return undefined
+  const asked = new Map<string, object>()
+  for (const { write, plan } of items) {
+    const { stack_id, address } = write
+    const key = addressKey(write)
+    if (key !== undefined && stack_id === peopleStackId) asked.set(key, { stack_id, ...address })
+    for (const { names } of plan.links.values())
+      for (const name of names) if (name.stack_id === peopleStackId) asked.set(nameKey(name), name)
+  }
+  if (asked.size === 0) return undefined
+  const rows = await db.query<AliasRow>(readAliasesSql, [organization_id, JSON.stringify([...asked.values()])])
+  const keyOf = (external_id: string) => nameKey({ stack_id: peopleStackId, external_id })
+  const sameAs = rows.map(({ alias_name, alias_id, id, external_id }): [string, string] => [
+    alias_name === null ? alias_id! : keyOf(alias_name),
+    external_id === null ? id : keyOf(external_id),
+  ])
+  return rows.length === 0 ? undefined : new Map(sameAs)
+}
 
 /**
  * Read stage of organizations with aliases: reads again, after the locks, where the addresses lead that named no person directly. The

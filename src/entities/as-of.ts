@@ -1,15 +1,15 @@
 import { type Static, Type } from 'typebox'
 import { pastTimeOf } from '../attributes/instant.ts'
-import { readSequenceAt } from '../changes/read-changes.ts'
-import { findEntitySql, findPastEntitySql } from '../changes/sql.ts'
+import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import type { Database } from '../db/db.ts'
 import { entityTag } from '../entity-tag.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, EnvelopeResult } from '../http/pipeline/route.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
+import { readBearersWithAliasesSql } from './alias-sql.ts'
 import { printEntity } from './entity-json.ts'
 import {
   type PastChange,
@@ -21,6 +21,7 @@ import {
   type ShownLinks,
 } from './past-state.ts'
 import { printPastRowSql } from './past-state-sql.ts'
+import { readBearersSql } from './sql.ts'
 import type { Address } from './write-request.ts'
 
 /** The query of a read of one entity. Other parameters are ignored. */
@@ -41,13 +42,11 @@ export const asOfQuery = Type.Object({
 })
 export type AsOfQuery = Static<typeof asOfQuery>
 
-type Entity = { stack_id: number; id: string }
-type Moment = { entity: Entity; change: PastChange; at: string; sequence: number }
+type Moment = { entity: { stack_id: number; id: string }; change: PastChange; at: string; sequence: number }
 
 /**
- * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today. One that became
- * an alias by a merge shows the person who had it, and from the merge on the person whom it leads to.
- * Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
+ * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today. Before a merge, the
+ * identifiers of the merged person lead to that person, and after it to the other one. Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
  * a wrong moment, and of 403 without the scope.
  */
 export async function readAsOf(
@@ -60,9 +59,9 @@ export async function readAsOf(
   requireScope(call.caller, 'changes:read')
   const organization_id = caller.organization.id
   const reader = readerOf(db, signal)
-  const found = await findMoment(reader, organization_id, { stack_id, address }, time)
-  if (!found) return undefined
-  const { entity, change, at, sequence } = found
+  const moment = await findMoment(reader, organization_id, stack_id, address, time)
+  if (!moment) return undefined
+  const { entity, change, at, sequence } = moment
   const definitions = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const state = await readPastState(reader, definitions, entity, change.version)
@@ -96,45 +95,59 @@ function momentOf({ at, version }: AsOfQuery): Time {
   return { at: pastTimeOf(at) }
 }
 
-type Addressed = { stack_id: number; address: Address }
-
-/** Finds the entity, and the change that its state follows from. Returns undefined if it did not exist then. */
+/** Finds the change that the state follows from. Returns undefined if the entity did not exist then. */
 async function findMoment(
   reader: Reader,
   organization_id: number,
-  addressed: Addressed,
+  stack_id: number,
+  address: Address,
   time: Time,
 ): Promise<Moment | undefined> {
   if ('version' in time) {
-    const entity = await findEntity(reader, organization_id, addressed)
-    const change = entity && (await readPastChange(reader, organization_id, entity, time))
+    const id = await idOf(reader, organization_id, stack_id, address)
+    if (id === undefined) return undefined
+    const entity = { stack_id, id }
+    const change = await readPastChange(reader, organization_id, entity, time)
     if (change?.version !== time.version || endsEntity(change)) return undefined
-    return { entity: entity!, change, at: change.at, sequence: change.sequence }
+    return { entity, change, at: change.at, sequence: change.sequence }
   }
   const sequence = await readSequenceAt(reader, organization_id, time.at)
-  const entity = await findEntity(reader, organization_id, addressed, sequence)
-  const change = entity && (await readPastChange(reader, organization_id, entity, { sequence }))
-  return change && !endsEntity(change) ? { entity, change, at: time.at, sequence } : undefined
+  let id = await firstIdOf(reader, organization_id, stack_id, address)
+  while (id !== undefined) {
+    const entity = { stack_id, id }
+    const change = await readPastChange(reader, organization_id, entity, { sequence })
+    if (!change) return undefined
+    if (!endsEntity(change)) return { entity, change, at: time.at, sequence }
+    id = change.merged_into ?? undefined
+  }
+  return undefined
 }
 
-/**
- * Finds whom the address leads to: with a number of a change, then, else now. An internal identifier names the same entity at any
- * of its versions, also one that was merged since.
- */
-async function findEntity(
+/** The entity that has the external identifier today, or that it leads to as an alias. */
+async function idOf(
   reader: Reader,
   organization_id: number,
-  { stack_id, address }: Addressed,
-  sequence?: number,
-): Promise<Entity | undefined> {
-  const [name, id] = 'id' in address ? [null, address.id] : [address.external_id, null]
-  if (id !== null && sequence === undefined) return { stack_id, id }
-  const finding =
-    sequence === undefined
-      ? reader.query<{ id: string | null }>(findEntitySql, [organization_id, stack_id, name])
-      : reader.query<{ id: string | null }>(findPastEntitySql, [organization_id, stack_id, name, id, sequence])
-  const [found] = await finding
-  return found?.id ? { stack_id, id: found.id } : undefined
+  stack_id: number,
+  address: Address,
+): Promise<string | undefined> {
+  if ('id' in address) return address.id
+  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
+  const [bearer] = await reader.query<{ id: string }>(readBearersWithAliasesSql, [organization_id, names])
+  return bearer?.id
+}
+
+/** As {@link idOf}, but for an alias, the person that it came from. */
+async function firstIdOf(
+  reader: Reader,
+  organization_id: number,
+  stack_id: number,
+  address: Address,
+): Promise<string | undefined> {
+  if ('id' in address) return address.id
+  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
+  const [bearer] = await reader.query<{ id: string }>(readBearersSql, [organization_id, names])
+  if (bearer || stack_id !== peopleStackId) return bearer?.id
+  return findFirstBearer(reader, organization_id, address.external_id)
 }
 
 const endsEntity = ({ operation }: PastChange) =>

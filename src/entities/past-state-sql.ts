@@ -7,7 +7,8 @@ import { rowTextWith } from './read-sql.ts'
  */
 export const readPastChangeSql = statement(
   'read_past_change',
-  `select c.version, c.sequence, c.at, c.operation, (
+  `select c.version, c.sequence, c.at, c.operation,
+     case when c.operation = 'merge' then c.after->>'merged_into' end as merged_into, (
      select f.at from changes f where f.organization_id = $1 and f.entity_id = $3 order by f.version limit 1
    ) as created_at
    from changes c

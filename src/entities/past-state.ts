@@ -30,6 +30,8 @@ export type PastChange = {
   sequence: number
   at: string
   operation: Operation
+  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  merged_into: string | null
   created_at: string
 }
 
