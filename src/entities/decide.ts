@@ -6,7 +6,7 @@ import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers 
 import { type AttributeChange, type AttributeFill, decideAttributes, fillAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from './entity-row.ts'
 import type { DeletedEntity } from './past-state.ts'
-import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
@@ -17,6 +17,8 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
   idByExternalId: (name: Name) => string | undefined
+  /** Returns the internal identifier of the entity that another write of the set gives this name to. */
+  idByNewName?: ((name: Name) => string | undefined) | undefined
   /** The people that names lead to as aliases, by {@link nameKey}. */
   aliases?: ReadonlyMap<string, Target>
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
@@ -66,7 +68,8 @@ export function decide(current: CurrentState | null, write: Write, plan: Plan, c
   if (write.operation === 'restore' && deleted)
     return deleted.isNameTaken ? { refusal: duplicateRefusal() } : { change: buildRestore(deleted) }
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
-  if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
+  if (current?.row.active && (write.operation === 'create' || write.unrecognized))
+    return { refusal: duplicateRefusal() }
   if (current && write.operation === 'delete') return { change: buildDeletion(current, context.definitions) }
   const decision = decideBody(current, write, plan, context)
   if (write.create_only && current?.row.active && 'change' in decision)
@@ -126,10 +129,14 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const id = row?.id ?? newId(write)
   const newName = newNameOf(write)
   if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
+  const alias = aliasOf(write)
+  const aliasBearer = alias && idByExternalId(alias)
+  if (aliasBearer !== undefined && aliasBearer !== id) return { refusal: duplicateRefusal() }
+  const aliases = alias && aliasBearer === undefined ? [alias.external_id] : noAliases
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(idByExternalId, id, row, write)
+  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(context, id, row, write)
   const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes, context.aliases)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
@@ -138,7 +145,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
-  if (row && !isEffective) return { unchanged: row }
+  if (row && !isEffective && aliases.length === 0) return { unchanged: row }
   if (!row?.active) columns.active = true
   const version = (row?.version ?? versionBefore(write, columns, lastVersionOf)) + 1
   return {
@@ -151,9 +158,12 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       columns: { ...columns, version },
       answers,
       ...describeChange(row, columns, attributes, consents),
+      ...(aliases.length > 0 && { aliases }),
     },
   }
 }
+
+const noAliases: string[] = []
 
 /** A new entity continues the versions of the last entity with its name, so an If-Match for the old one fails. */
 function versionBefore(
@@ -166,13 +176,14 @@ function versionBefore(
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  idByExternalId: DecisionContext['idByExternalId'],
+  { idByExternalId, idByNewName }: DecisionContext,
   id: string,
   row: EntityRow | undefined,
-  { stack_id, body }: Write,
+  { stack_id, body, alias }: Write,
 ): DecisionContext['idByExternalId'] {
-  const own = new Set([body.external_id, row?.external_id].map(name => nameKey({ stack_id, external_id: name ?? '' })))
-  return name => (own.has(nameKey(name)) ? id : idByExternalId(name))
+  const names = [body.external_id, row?.external_id, alias]
+  const own = new Set(names.map(name => nameKey({ stack_id, external_id: name ?? '' })))
+  return name => (own.has(nameKey(name)) ? id : (idByExternalId(name) ?? idByNewName?.(name)))
 }
 
 const writableColumns = [...plainColumns, 'external_id'] as const

@@ -1,9 +1,11 @@
 import type { Database, Transaction } from '../db/db.ts'
+import { Fault } from '../errors.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { printEntity } from './entity-json.ts'
+import { fillingRefusal } from './match-keys.ts'
 import { maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
-import { readByIdentifier, readPage, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
+import { readByIdentifier, readPage, readPageByKey, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
 
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
@@ -38,6 +40,25 @@ export async function readPageOfStack(
     values,
     signal,
   )
+  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
+  return { rows: page!.rows ?? '', definitions }
+}
+
+/** Reads a page of the people with an email or phone, by its key. Throws a 503 while existing people are still being indexed. */
+export async function readPageOfKey(
+  db: Database,
+  organization_id: number,
+  { kind, key }: { kind: keyof typeof readPageByKey; key: string },
+  position: Position,
+  signal?: Signal,
+): Promise<RowsOfPage> {
+  const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
+  const [page] = await db.query<WithSchemaVersion & { rows: string | null; is_filling: boolean }>(
+    readPageByKey[kind],
+    values,
+    signal,
+  )
+  if (page!.is_filling) throw new Fault(fillingRefusal())
   const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
   return { rows: page!.rows ?? '', definitions }
 }

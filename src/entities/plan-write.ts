@@ -3,6 +3,7 @@ import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { normalizeRelationship } from '../relationships/normalize.ts'
 import type { EntityRow } from './entity-row.ts'
+import { type MatchPlan, planMatch } from './match-plan.ts'
 import { canCreate, type Write } from './write-request.ts'
 
 /** The name of an entity, existing or not: its stack and external identifier. */
@@ -37,6 +38,8 @@ export type Item = {
   plan: Plan
   name: string | undefined
   sameAs?: ReadonlyMap<string, string> | undefined
+  /** How the write recognizes its person, if it has a `match`. */
+  match?: MatchPlan | undefined
 }
 
 /** Plans the writes of an array. */
@@ -47,7 +50,10 @@ export function planItems(
 ): Item[] {
   return writes.map(({ write, index, sameAs }) => {
     const name = addressedName(write)
-    return { write, index, plan: planWrite(write, definitions, linksLimit), name: name && nameKey(name), sameAs }
+    const plan = planWrite(write, definitions, linksLimit)
+    const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
+    if (write.match) item.match = planMatch(write.match, write.body)
+    return item
   })
 }
 
@@ -146,14 +152,18 @@ export function newNameOf({ operation, stack_id, address, body }: Write): Name |
 export const releasesName = (write: Write): boolean =>
   write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
 
-/** The names whose entities the decision needs: the link targets, and the new name of a rename. */
+/** The names whose entities the decision needs: the link targets, and the new name of a rename or the further one. */
 export function requiredNames(write: Write, plan: Plan): Name[] {
-  const newName = newNameOf(write)
+  const newName = newNameOf(write) ?? aliasOf(write)
   if (plan.links.size === 0) return newName ? [newName] : noNames
   const names = [...plan.links.values()].flatMap(planned => planned.names)
   if (newName) names.push(newName)
   return names
 }
+
+/** The further name that a write gives to the person whom it recognizes. */
+export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
+  alias === undefined ? undefined : { stack_id, external_id: alias }
 
 const noNames: Name[] = []
 
@@ -163,7 +173,7 @@ export type TouchedNames = {
   addressed: string | undefined
   /** The names that it links to. */
   linked: readonly string[]
-  /** The names that it gives to its entity or releases. */
+  /** The names that it gives to its entity or releases, and the emails and phones that it recognizes it by. */
   written: readonly string[]
   /** Whether it releases a name that is unknown until its row is read. */
   releasesUnknown: boolean
@@ -192,9 +202,9 @@ export function touchedNames(item: Item, row?: EntityRow): TouchedNames {
   }
 }
 
-function namesAsGiven({ write, plan, name }: Item, row?: EntityRow): TouchedNames {
-  const written: string[] = []
-  const newName = newNameOf(write)
+function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
+  const written: string[] = match ? [...match.names] : []
+  const newName = newNameOf(write) ?? aliasOf(write)
   if (newName) written.push(nameKey(newName))
   if (canCreate(write) && name !== undefined) written.push(name)
   const releases = releasesName(write)

@@ -10,6 +10,7 @@ import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
+import { matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -63,7 +64,7 @@ export async function writeEntities(
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
       begin: async (items, isSplit, current) => {
         release = await options.writeOrder?.acquire(items)
-        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, current, items))
+        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
         const setOutcomes = await runSet(db, definitions, set, options)
@@ -91,7 +92,7 @@ type SetRunner = {
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
   readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
-  /** Called before the first set, with all items and whether they need several sets. */
+  /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
 }
@@ -113,7 +114,8 @@ export async function runInSets(
   if (sameAs) for (const item of items) item.sameAs = sameAs
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length) await begin(items, later.length > 0, definitions)
+    if (items.length === writes.length)
+      await begin(items, later.length > 0 || items.some(({ match }) => match), definitions)
     const setOutcomes = await run(set, definitions)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -150,7 +152,7 @@ async function runSet(
   const { limits, signal, halves = true } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
-  const readsFirst = set.some(({ write }) => write.address !== null)
+  const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
@@ -164,6 +166,8 @@ async function runSet(
       return new Map(set.map(({ index }) => [index, { error }]))
     const middle = Math.ceil(set.length / 2)
     const first = await runSet(db, definitions, set.slice(0, middle), options)
+    // A later item may concern the same person as one that the match stage left out.
+    if (first.size < middle && set.some(({ match }) => match)) return first
     const second = await runSet(db, definitions, set.slice(middle), options)
     return new Map([...first, ...second])
   }
@@ -202,7 +206,16 @@ const isLostRace = (error: unknown): boolean =>
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
- * Runs the stages of one set in one transaction: lock, read, decide, insert, link, index, history, apply, represent. A
+ * Locks everything that the items address or recognize. If several sets share a transaction, all of it is locked before
+ * the first set locks the head.
+ */
+export async function lockAll(tx: Transaction, definitions: Definitions, items: Item[]): Promise<void> {
+  const matched = await matchItems(tx, definitions, items)
+  await lockAddressed(tx, definitions, matched.items)
+}
+
+/**
+ * Runs the stages of one set in one transaction: match, lock, read, decide, insert, link, index, history, apply, represent. A
  * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws the errors
  * that {@link decideAgain} retries, and other database errors.
  */
@@ -215,11 +228,14 @@ export async function runStages(
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const locking = lockRows(tx, definitions, items)
-  const readingVersions = readLastVersions(tx, organization_id, items)
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
+  const own = matched?.items ?? items
+  const locking = lockRows(tx, definitions, own)
+  const readingVersions = readLastVersions(tx, organization_id, own)
   await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
-  const { set } = takeSet(items, { rows, size: unlimited })
+  matched?.check(rows)
+  const { set } = takeSet(own, { rows, size: unlimited })
   const reading = readReferences(tx, definitions, set, rows)
   await awaitPipelined([reading, checkAddresses(tx, definitions, set, rows)])
   const references = await reading
@@ -232,6 +248,7 @@ export async function runStages(
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await representing
   const outcomes: SetOutcomes = new Map()
+  for (const [{ index }, refusal] of matched?.refused ?? []) outcomes.set(index, { refusal })
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
   return outcomes

@@ -5,6 +5,7 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
+import { lookupEndpoints } from '../identity/lookup-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
@@ -36,6 +37,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
   return [
     ...entityEndpoints(people, limits),
     ...readingEndpoints(people, schemas, limits),
+    ...lookupEndpoints({ limits }, person),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
     ...consentEndpoints(),
