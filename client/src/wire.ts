@@ -500,6 +500,8 @@ export type Stack = {
   name: string
   /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days: number | null
   created_at: string
   updated_at: string
 }
@@ -510,11 +512,15 @@ export type NewStack = {
   /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
 }
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. */
 export type StackPatch = {
   name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
 }
 
 /** An attribute as reads return it. */
