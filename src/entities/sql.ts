@@ -5,6 +5,8 @@ import { profileFlags, profileTexts } from '../profile-fields.ts'
 // per second.
 
 const profileColumns = [...profileTexts, ...profileFlags]
+/** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
+const keyColumns = ['email_key', 'mobile_key', 'name_key']
 const columns = ['stack_id', 'id', 'external_id', 'active', 'version', ...profileColumns, 'answers', 'attributes']
   .map(column => `e.${column}`)
   .join(', ')
@@ -108,6 +110,8 @@ const insertedColumns = [
   ...['organization_id', 'stack_id', 'id', 'external_id', 'active', 'version'],
   ...profileColumns,
   ...['answers', 'attributes', 'created_at', 'updated_at'],
+  ...keyColumns,
+  'has_keys',
 ]
 
 /** Number of columns of {@link makeEntitiesSql}. */
@@ -165,7 +169,7 @@ const storeWith = (nextSequence: string) => `with v as materialized (
        link_targets jsonb, columns jsonb, attributes jsonb, removed_keys text[])
    ), updated as (
      update entities e set
-       ${['external_id', ...profileTexts].map(textColumn).join(', ')},
+       ${['external_id', ...profileTexts, ...keyColumns].map(textColumn).join(', ')},
        ${profileFlags.map(booleanColumn).join(', ')},
        active = e.active or v.columns ? 'active',
        answers = coalesce(v.columns->'answers', e.answers),

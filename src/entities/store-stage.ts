@@ -1,12 +1,13 @@
 import { CopyRows } from '../db/copy-rows.ts'
 import type { Statement, Transaction } from '../db/db.ts'
-import type { Definitions } from '../organizations/definitions.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { DecidedSet, Placeholder } from './decide-set.ts'
 import type { Columns, LockedRow } from './entity-row.ts'
+import { changedMatchKeys, type MatchKeys, matchKeys } from './match-keys.ts'
 import { type Item, nameKey } from './plan-write.ts'
 import {
   appendChangesSql,
@@ -98,7 +99,15 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, create
   rows.json(JSON.stringify(attributes))
   rows.time(created_at === undefined ? atMs : Date.parse(created_at))
   rows.time(atMs)
+  const isPerson = stack_id === peopleStackId
+  const keys = isPerson ? matchKeys(columns) : noKeys
+  rows.text(keys.email_key)
+  rows.text(keys.mobile_key)
+  rows.text(keys.name_key)
+  rows.boolean(isPerson)
 }
+
+const noKeys: MatchKeys = { email_key: null, mobile_key: null, name_key: null }
 
 /** A change in the format of {@link applyChangesSql}. */
 type Entry = {
@@ -113,7 +122,7 @@ type Entry = {
   actor: string
   request_id: string
   link_targets?: LinkTargets | undefined
-  columns?: Columns
+  columns?: Columns & Partial<MatchKeys>
   attributes?: Change['set']
   removed_keys?: string[]
 }
@@ -211,7 +220,7 @@ function changeEntry(
     link_targets,
   }
   if (operation !== 'update') return entry
-  entry.columns = columns
+  entry.columns = row && stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row, columns) } : columns
   if (removed.length === 0 && Object.keys(set).length === 0) return entry
   entry.attributes = set
   entry.removed_keys = removed
