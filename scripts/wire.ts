@@ -31,6 +31,7 @@ import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
+import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
@@ -80,6 +81,7 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
   ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
+  DossierLine: { about: 'A line of a dossier: everything that is held about one person.', schema: dossierLine },
   Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
   SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
   Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
