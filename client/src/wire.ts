@@ -367,7 +367,7 @@ export type DossierLine =
       person: {
         id: string
         external_id: string | null
-        /** A deleted person has no profile any more, but changes and answers. Of an erased one, only numbers and times stay. */
+        /** A deleted person has no profile any more, but changes and answers. Only the numbers and times of an erased one stay. */
         state: 'active' | 'placeholder' | 'deleted' | 'erased'
         /** The people who were merged into this one. Their data are in the dossier. */
         merged_ids: string[]
@@ -418,7 +418,7 @@ export type DossierLine =
       value: unknown
     }
   | {
-      /** What kith recognizes the person by. */
+      /** The keys that kith recognizes the person by. */
       type: 'match_keys'
       /** The email in lower case. */
       email: string | null
@@ -445,11 +445,11 @@ export type DossierLine =
       at: string
       sequence: number
       unmerged_sequence: number | null
-      /** What kith keeps to undo the merge. */
+      /** The moved values, with which kith undoes the merge. */
       undo: unknown
     }
   | {
-      /** What stands now for a purpose on a channel. */
+      /** The effective consent to a purpose on a channel. */
       type: 'consent'
       consent_type_id: number
       channel: 'email' | 'sms'

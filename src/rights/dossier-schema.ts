@@ -22,7 +22,7 @@ const about = line('about', 'The first line: whose dossier it is, who holds the 
     external_id: text,
     state: Type.Enum(['active', 'placeholder', 'deleted', 'erased'], {
       description:
-        'A deleted person has no profile any more, but changes and answers. Of an erased one, only numbers and times stay.',
+        'A deleted person has no profile any more, but changes and answers. Only the numbers and times of an erased one stay.',
     }),
     merged_ids: Type.Array(uuid, {
       description: 'The people who were merged into this one. Their data are in the dossier.',
@@ -55,7 +55,7 @@ const attribute = line('attribute', 'A value of the person that is not a relatio
   value: Type.Unknown(),
 })
 
-const match_keys = line('match_keys', 'What kith recognizes the person by.', {
+const match_keys = line('match_keys', 'The keys that kith recognizes the person by.', {
   email: nullable(Type.String({ description: 'The email in lower case.' })),
   mobile: nullable(Type.String({ description: 'The phone number in E.164.' })),
   name: nullable(Type.String({ description: 'First name, last name and date of birth.' })),
@@ -74,10 +74,10 @@ const merge = line('merge', 'A merge that the person took part in.', {
   at: time,
   sequence: number,
   unmerged_sequence: nullable(number),
-  undo: Type.Unknown({ description: 'What kith keeps to undo the merge.' }),
+  undo: Type.Unknown({ description: 'The moved values, with which kith undoes the merge.' }),
 })
 
-const consent = line('consent', 'What stands now for a purpose on a channel.', {
+const consent = line('consent', 'The effective consent to a purpose on a channel.', {
   ...effectiveConsent.properties,
   consent_type_key: Type.String(),
   consent_type_name: Type.String(),
