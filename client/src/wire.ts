@@ -359,6 +359,51 @@ export type ConsentLinksBody = {
   expires_in?: number
 }
 
+/** A group of people who may be one. */
+export type DuplicateGroup = {
+  /** The first 100 people, in order of their `id`: the oldest first. */
+  people: {
+    id: string
+    external_id: string | null
+    first_name: string | null
+    last_name: string | null
+    email: string | null
+    mobile_prefix: string | null
+    mobile_number: string | null
+    date_of_birth: string | null
+    created_at: string
+    updated_at: string
+  }[]
+  /** The number of people of the group. */
+  size: number
+  /** How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. Several keys that all of them share add up: 1 − (1 − a)(1 − b). */
+  score: number
+  /** The keys that all people of the group share. */
+  why: {
+    by: 'email' | 'mobile' | 'name'
+    value: string
+  }[]
+}
+
+/** Body of POST /v1/people/duplicates. */
+export type DuplicatesBody = {
+  /** The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default. */
+  by?: ('email' | 'mobile' | 'name')[]
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** The most groups of a page. The default is 20. */
+  size?: number
+}
+
+/** A page of POST /v1/people/duplicates. */
+export type DuplicatesPage = {
+  items: DuplicateGroup[]
+  /** Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null at the end. */
+  next_cursor: string | null
+}
+
 /** A line of a dossier: everything that is held about one person. */
 export type DossierLine =
   | {

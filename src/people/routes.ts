@@ -5,6 +5,7 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
+import { duplicatesEndpoints } from '../identity/duplicates-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { dossierEndpoints } from '../rights/dossier-endpoints.ts'
@@ -42,5 +43,6 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...consentEndpoints(),
     ...receiptEndpoints({ ledgerOrigin }),
     ...dossierEndpoints(),
+    ...duplicatesEndpoints(),
   ]
 }
