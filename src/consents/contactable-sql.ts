@@ -1,5 +1,12 @@
 import { statement } from '../db/db.ts'
-import { answerColumns, answerReferences, deletedWith, personNamed, personWithId } from './recorded-answers-sql.ts'
+import {
+  answerColumns,
+  answerReferences,
+  deletedWith,
+  erasedWith,
+  personNamed,
+  personWithId,
+} from './recorded-answers-sql.ts'
 
 /** The answer of a person that stands: the last one that was not superseded. */
 const standingAnswer = (person: string, condition = '') =>
@@ -12,7 +19,8 @@ const standingAnswer = (person: string, condition = '') =>
 const facts = (asked: string, condition: string, deleted: string) =>
   `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
      t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
-     e.id is not null as is_present, e.address, d.sequence as deleted_sequence, d.at as deleted_at, a.*, ${answerReferences}
+     e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at,
+     d.operation = 'erase' as is_erased, a.*, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
      cross join ${asked}
@@ -21,7 +29,7 @@ const facts = (asked: string, condition: string, deleted: string) =>
        where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
      ) e on true
      left join lateral (
-       select c.sequence, c.at from changes c
+       select c.sequence, c.at, c.operation from changes c
        where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
      ) d on true
      left join lateral (${standingAnswer('e.id')}) a on true
@@ -34,20 +42,28 @@ const facts = (asked: string, condition: string, deleted: string) =>
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
-    facts('unnest($2::text[]) with ordinality as n(name, position)', 'e.external_id = n.name', deletedWith('n.name')),
+    facts(
+      'unnest($2::text[]) with ordinality as n(name, position)',
+      'e.external_id = n.name',
+      `coalesce((${deletedWith('n.name')}), (${erasedWith('n.name')}))`,
+    ),
   ),
   id: statement('read_contact_facts_by_id', facts('(select 1 as position) n', 'e.id = $2', '$2')),
 }
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>
-  `select m.operation, m.sequence as deleted_sequence, m.at as deleted_at,
-     b.after is null as is_blanked, f.address, a.*, ${answerReferences}
+  `select m.operation, m.sequence as gone_sequence, m.at as gone_at,
+     b.after is null or last.operation = 'erase' as is_blanked, f.address, a.*, ${answerReferences}
    from (select ${person} as id) p
      left join lateral (
        select c.version, c.operation, c.sequence, c.at from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.sequence <= $5 order by c.version desc limit 1
      ) m on true
+     left join lateral (
+       select c.operation from changes c
+       where c.organization_id = $1 and c.entity_id = p.id order by c.version desc limit 1
+     ) last on true
      left join lateral (
        select c.version, c.after from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.version <= m.version and c.operation in ('create', 'restore')

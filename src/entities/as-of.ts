@@ -118,13 +118,16 @@ async function findMoment(
 ): Promise<Moment | undefined> {
   if ('version' in time) {
     const change = await readPastChange(reader, organization_id, entity, time)
-    if (change?.version !== time.version || change.operation === 'delete') return undefined
+    if (change?.version !== time.version || !exists(change)) return undefined
     return { change, at: change.at, sequence: change.sequence }
   }
   const sequence = await readSequenceAt(reader, organization_id, time.at)
   const change = await readPastChange(reader, organization_id, entity, { sequence })
-  return change && change.operation !== 'delete' ? { change, at: time.at, sequence } : undefined
+  return change && exists(change) ? { change, at: time.at, sequence } : undefined
 }
+
+/** Whether the entity existed after the change. */
+const exists = ({ operation, is_erased }: PastChange) => operation !== 'delete' && !is_erased
 
 function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
   return { ...columns, answers, attributes, version, created_at, updated_at: at }

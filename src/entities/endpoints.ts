@@ -9,7 +9,7 @@ import { createEntity, deleteEntity, getEntity, restoreEntity, updateEntity, ups
 import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
-const strict = ['references=strict'] as const
+const strict = ['references=strict', 'erased=recreate'] as const
 const duplicateStatus = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 
@@ -101,6 +101,7 @@ function restoreEndpoint(kind: EntityKind): Route {
     answer: Type.Union([answer, identifiersOf(kind)]),
     reveals: revealsOf(kind),
     refusals: duplicateStatus,
+    prefers: ['erased=recreate'],
     handle: call => restoreEntity(kind, call as Call<EntityBody>),
   }
 }

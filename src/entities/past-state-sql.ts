@@ -9,7 +9,9 @@ export const readPastChangeSql = statement(
   'read_past_change',
   `select c.version, c.sequence, c.at, c.operation, (
      select f.at from changes f where f.organization_id = $1 and f.entity_id = $3 order by f.version limit 1
-   ) as created_at
+   ) as created_at, (
+     select l.operation = 'erase' from changes l where l.organization_id = $1 and l.entity_id = $3 order by l.version desc limit 1
+   ) as is_erased
    from changes c
    where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.version <= $4 and c.sequence <= $5
    order by c.version desc limit 1`,
@@ -81,7 +83,7 @@ export const readPastBearersSql = statement(
  * $2: [{position, stack_id, target_id, sequence: of the change that wrote the link}], $3: number of a change. Returns the
  * targets that a read showed after this change, with their names of then. A target that was restored after the link was
  * written is left out, because its deletion ended the link. An import may log a target after the entity that links to
- * it; such a target counts as existing from its creation on.
+ * it; such a target counts as existing from its creation on. An erased target is left out.
  */
 export const readPastTargetsSql = statement(
   'read_past_targets',
@@ -109,7 +111,10 @@ export const readPastTargetsSql = statement(
        select e.external_id from entities e
        where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.target_id offset 0
      ) e on true
-   where state.operation <> 'delete' and not exists (
+   where state.operation <> 'delete' and 'erase' is distinct from (
+     select c.operation from changes c
+     where c.organization_id = $1 and c.entity_id = a.target_id order by c.version desc limit 1
+   ) and not exists (
      select from changes r
      where r.organization_id = $1 and r.entity_id = a.target_id and r.operation = 'restore' and r.sequence > a.sequence
        and r.sequence <= $3

@@ -27,8 +27,10 @@ export type PastChange = {
   version: number
   sequence: number
   at: string
-  operation: 'create' | 'update' | 'delete' | 'restore'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'erase'
   created_at: string
+  /** Whether the entity was erased since. */
+  is_erased: boolean
 }
 
 /** The links of one attribute, as the change `sequence` wrote them. */

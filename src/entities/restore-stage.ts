@@ -42,7 +42,7 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion) return undefined
+  if (!deletion || deletion.operation === 'erase') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined

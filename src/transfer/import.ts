@@ -32,7 +32,7 @@ const importPermits = new KeyedSemaphore<number>(maxImports)
 
 const progressMs = 1_000
 
-export type ImportQuery = { dry_run?: boolean; create_only?: boolean }
+export type ImportQuery = { dry_run?: boolean; create_only?: boolean; erased?: 'recreate' }
 
 /** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -146,7 +146,7 @@ function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, t
 }
 
 function writeOf(
-  { preferences, caller, request_id, body: { create_only = false } }: Call<ImportQuery>,
+  { preferences, caller, request_id, body: { create_only = false, erased } }: Call<ImportQuery>,
   stack_id: number,
   body: EntityBody,
   bytes: number,
@@ -161,6 +161,7 @@ function writeOf(
     if_match: null,
     create_only,
     references: preferences.references,
+    ...((erased ?? preferences.erased) === 'recreate' && { erased: 'recreate' }),
     represent: false,
     bytes,
     actor: caller.subject,

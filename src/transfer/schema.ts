@@ -9,6 +9,11 @@ export const importQuery = Type.Object(
         description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
       }),
     ),
+    erased: Type.Optional(
+      Type.Literal('recreate', {
+        description: 'Store people anew who were erased. Without it, their lines are refused.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -37,6 +42,7 @@ const refusedLine = Type.Object({
   error: Type.String({ description: 'The error code, as for a single request.' }),
   message: Type.String(),
   details,
+  reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
 })
 
 const lineNumber = Type.Integer({ minimum: 1 })
