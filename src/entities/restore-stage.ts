@@ -44,7 +44,7 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion) return undefined
+  if (!deletion || deletion.operation === 'erase') return undefined
   // A merged person comes back by an unmerge only.
   if (deletion.operation === 'merge') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
