@@ -79,7 +79,7 @@ describe('the tables of the catalog', () => {
     // The neighbors stay, without the person.
     const grace = (await ok(organization.send('GET', '/v1/people/grace'))).body.data
     expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
-    const log = (await ok(organization.send('GET', '/v1/people/grace/changes'))).body.data.items
+    const log = (await ok(organization.send('GET', '/v1/people/grace/history'))).body.data.items
     expect(log.map((change: { after: object }) => change.after)).toEqual([
       { attribute_values: { friends: ['bob'], city: 'Rome' } },
       { attribute_values: { friends: [] } },
@@ -247,7 +247,7 @@ describe('an erasure', () => {
     // The first transaction commits, and the process ends.
     const stopping = { ...service.db, transaction: failAfter(1) }
     await expect(erasePerson({ ...context, db: stopping }, request)).rejects.toThrow('the process ends')
-    const history = (await ok(organization.send('GET', `/v1/people/internal/${person.id}/changes`))).body.data.items
+    const history = (await ok(organization.send('GET', `/v1/people/internal/${person.id}/history`))).body.data.items
     expect(history.map(({ before, after }: { before: object; after: object }) => [before, after])).toEqual(
       Array.from({ length: 7 }, () => [null, {}]),
     )
@@ -283,12 +283,12 @@ describe('after an erasure', () => {
     const base = `/v1/people/internal/${person.id}`
     for (const path of ['', '?version=1', `?at=${new Date().toISOString()}`, '/consents/1/email/receipt'])
       expect([path, (await shop.send('GET', `${base}${path}`)).status]).toEqual([path, 404])
-    const { items } = (await ok(shop.send('GET', `${base}/changes`))).body.data
+    const { items } = (await ok(shop.send('GET', `${base}/history`))).body.data
     expect(items).toMatchObject([
       { operation: 'erase', before: null, after: {}, external_id: null },
       { operation: 'create', before: null, after: {}, external_id: null },
     ])
-    expect((await ok(shop.send('GET', `${base}/consents`))).body.data).toEqual({ items: [], has_more: false })
+    expect((await ok(shop.send('GET', `${base}/consents/history`))).body.data).toEqual({ items: [], has_more: false })
     const asked = { consent_type_id: 1, channel: 'email' }
     const erased = { allowed: false, reasons: [{ rule: 'erased', sequence: items[0].sequence, at: items[0].at }] }
     for (const address of [`internal/${person.id}`, person.external_id])
@@ -417,7 +417,10 @@ describe('a person who was erased', () => {
     expect(ofStatus(await send('POST', '/v1/people', body))).toEqual(erasedAt('/attribute_values/friends/1'))
     expect(ofStatus(await send('PATCH', '/v1/people/eve', body))).toEqual(erasedAt('/attribute_values/friends/1', 400))
     const lines = linesFrom([{ external_id: 'linking', ...body }, { external_id: person.external_id }])
-    expect((await importLines(organization, '/v1/people/import', lines)).counts).toMatchObject({ created: 0, failed: 2 })
+    expect((await importLines(organization, '/v1/people/import', lines)).counts).toMatchObject({
+      created: 0,
+      failed: 2,
+    })
     expect((await send('PATCH', '/v1/people/eve', body, recreate)).status).toBe(200)
   })
 
