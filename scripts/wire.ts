@@ -25,8 +25,8 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
-import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
+import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'

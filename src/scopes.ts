@@ -3,6 +3,7 @@ import { createValueRefusal, type Refusal, refuse } from './errors.ts'
 export const scopes = [
   'people:read',
   'people:write',
+  'people:erase',
   'records:read',
   'records:write',
   'consents:read',

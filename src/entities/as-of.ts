@@ -150,7 +150,8 @@ async function firstIdOf(
   return findFirstBearer(reader, organization_id, address.external_id)
 }
 
-const endsEntity = ({ operation, is_erased }: PastChange) => operation === 'delete' || operation === 'merge' || is_erased
+const endsEntity = ({ operation, is_erased }: PastChange) =>
+  operation === 'delete' || operation === 'merge' || is_erased
 
 function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
   return { ...columns, answers, attributes, version, created_at, updated_at: at }
