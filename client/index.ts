@@ -29,6 +29,7 @@ export type {
 } from './src/entity-reads.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
+export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
@@ -49,6 +50,7 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,
