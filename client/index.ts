@@ -29,6 +29,7 @@ export type {
 } from './src/entity-reads.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
+export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
@@ -50,6 +51,7 @@ export type {
   WriteValues,
 } from './src/organization.ts'
 export type { LookupKey, Match, MatchKind, People, PeopleOperation } from './src/people.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,

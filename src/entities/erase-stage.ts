@@ -173,11 +173,11 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
 }
 
 /** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
-export async function lockForErasure(tx: Transaction, organization_id: number, targets: readonly ErasureTarget[]) {
+export async function lockForErasure(tx: Transaction, definitions: Definitions, targets: readonly ErasureTarget[]) {
   const author = { actor: '', request_id: '' }
   await lockRows(
     tx,
-    organization_id,
+    { ...definitions, has_aliases: false },
     targets.map((target, index) => itemOf(target, index, author)),
   )
 }
