@@ -202,22 +202,23 @@ const firstOf = (targets: string) =>
 
 /**
  * $2: the person who returns, $3: the person it was merged into, $4: [{source_id, attribute_id, position, kept}] as
- * `move_links_to` returned them, $5: the identifiers that lead to $2 again, $6: those that lead to $3. Gives back the links of the
- * sources that have not written the attribute since. The log has the targets that a source wrote. If it has them no longer, the
- * positions before the merge count. Returns how many links were given back.
+ * `move_links_to` returned them, of sources that exist, $5: the identifiers that lead to $2 again, $6: those that lead to $3. Gives
+ * back the links of the sources that have not written the attribute since, even if a deletion of $3 ended them. The log has the
+ * targets that a source wrote. If it has them no longer, the positions before the merge count. Returns how many links were given
+ * back.
  */
 export const returnLinksToSql = statement(
   'return_links_to',
   `with moved as materialized (
-     select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.target_stack_id, l.position as current
+     select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.position as current
      from jsonb_to_recordset($4::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
-       cross join lateral (
-         select l.ctid, l.target_stack_id, l.position from links l
+       left join lateral (
+         select l.ctid, l.position from links l
          where l.organization_id = $1 and l.source_id = v.source_id and l.attribute_id = v.attribute_id
            and l.target_id = $3 offset 0
-       ) l
+       ) l on true
    ), placed as materialized (
-     select m.*, case when w.ids is null then m.position else ${firstOf('$5')} end as other_position,
+     select m.*, case when w.ids is null and m.own is not null then m.position else ${firstOf('$5')} end as other_position,
        case when w.ids is null then m.kept else ${firstOf('$6')} end as own_position
      from moved m left join lateral (
        select c.link_targets->(m.attribute_id::text) as ids from changes c
@@ -235,8 +236,8 @@ export const returnLinksToSql = statement(
        and l.ctid = p.own and l.organization_id = $1
    ), added as (
      insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-     select $1::integer, p.source_id, p.attribute_id, p.target_stack_id, $2::uuid, p.other_position from placed p
-     where p.other_position is not null and p.own_position is not null
+     select $1::integer, p.source_id, p.attribute_id, 0, $2::uuid, p.other_position from placed p
+     where p.other_position is not null and (p.own_position is not null or p.own is null)
    )
    select count(*)::integer as returned from placed p where p.other_position is not null`,
 )

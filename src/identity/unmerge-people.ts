@@ -56,7 +56,7 @@ async function unmerge(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
-  const { survivor, merge } = await lockMerge(tx, definitions, asked)
+  const { survivor, merge, locked } = await lockMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
   const group = await readGroups(tx, organization_id, merge)
   const facts = await readFacts(tx, definitions, survivor, merge, group)
@@ -74,7 +74,7 @@ async function unmerge(
     organization_id,
     merge.merged_id,
     survivor.row.id,
-    JSON.stringify(merge.undo.links_in),
+    JSON.stringify(merge.undo.links_in.filter(({ source_id }) => locked.has(source_id))),
     group.merged,
     group.survivor,
   ])
@@ -111,7 +111,7 @@ async function lockMerge(tx: Transaction, definitions: Definitions, asked: Asked
   if (again?.id !== found.id || merged.id !== merge.id || !locked.has(found.id))
     throw new LostRace('an identifier led elsewhere while the unmerge waited for its locks')
   const [survivor] = await readPeople(tx, definitions, [found.id])
-  return { survivor: survivor as Person, merge: merged }
+  return { survivor: survivor as Person, merge: merged, locked }
 }
 
 /** Throws a Fault of 404 or 409. */
