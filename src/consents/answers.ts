@@ -148,7 +148,7 @@ const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
  * times a refusal wins, then a confirmed grant. The fields that filters see decide the rest, so that the order of arrival never
  * does.
  */
-function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
+export function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
   const strength = pending ? 0 : state ? 1 : 2
   return `${answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
 }

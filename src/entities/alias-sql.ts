@@ -127,3 +127,17 @@ export const checkNamesSql = statement(
      ) e
    )`,
 )
+
+/**
+ * $2: the people that the transaction linked to. As {@link checkNamesSql}: fails the transaction if one of them was merged since they
+ * were read. Decided again, the write links to the survivor.
+ */
+export const checkTargetsSql = statement(
+  'check_targets',
+  `update change_heads set sequence = null
+   where organization_id = $1 and exists (
+     select from unnest($2::uuid[]) as t(id)
+       join merges m on m.organization_id = $1 and m.merged_id = t.id and m.unmerged_sequence is null
+     where not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = t.id)
+   )`,
+)

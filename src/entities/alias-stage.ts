@@ -1,6 +1,13 @@
 import type { Transaction } from '../db/db.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { checkNamesSql, countFirstAliasSql, deleteAliasesSql, insertAliasesSql, readAliasesSql } from './alias-sql.ts'
+import {
+  checkNamesSql,
+  checkTargetsSql,
+  countFirstAliasSql,
+  deleteAliasesSql,
+  insertAliasesSql,
+  readAliasesSql,
+} from './alias-sql.ts'
 import type { DecidedSet } from './decide-set.ts'
 import type { EntityRow, Target } from './entity-row.ts'
 import { addressKey, type Item, nameKey } from './plan-write.ts'
@@ -106,14 +113,23 @@ export const countFirstAlias = (tx: Transaction, organization_id: number): Promi
 const checkNames = (tx: Transaction, organization_id: number, names: string[]): Promise<unknown> =>
   tx.query(checkNamesSql, [organization_id, names])
 
+/** Checks that none of the people that the changes link to was merged meanwhile, so that no link leads to a merged person. */
+function checkTargets(tx: Transaction, { definitions, accepted }: DecidedSet): Promise<unknown>[] {
+  if (!definitions.has_aliases) return []
+  const targets = new Set<string>()
+  for (const { change } of accepted)
+    for (const { attribute, targets: linked } of change.relinked)
+      if (attribute.target_stack_id === peopleStackId)
+        for (const target of linked) if ('id' in target) targets.add(target.id)
+  return targets.size === 0 ? [] : [tx.query(checkTargetsSql, [definitions.organization_id, [...targets]])]
+}
+
 /**
  * Alias stage, after apply: stores the new aliases, deletes those of deleted people and those that their own person took as its
- * external identifier, and checks that no person has been given the name of an alias.
+ * external identifier, and checks that no person has been given the name of an alias, or a link to a person who was merged.
  */
-export function storeAliases(
-  tx: Transaction,
-  { definitions, at, accepted, placeholders }: DecidedSet,
-): Promise<unknown>[] {
+export function storeAliases(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+  const { definitions, at, accepted, placeholders } = set
   const { organization_id, has_aliases } = definitions
   const added: NewAlias[] = []
   const removed: { person_id: string; external_id: string | null }[] = []
@@ -134,6 +150,7 @@ export function storeAliases(
   return [
     ...(removed.length > 0 ? [tx.query(deleteAliasesSql, [organization_id, JSON.stringify(removed)])] : []),
     ...(taken.length > 0 ? [checkNames(tx, organization_id, taken)] : []),
+    ...checkTargets(tx, set),
     ...insertAliases(tx, organization_id, added, at),
   ]
 }

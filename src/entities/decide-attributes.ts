@@ -76,9 +76,16 @@ export function fillAttributes(
   for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const { attribute, targets } of links) {
     const { key } = attribute
-    const after = targets.length > 0 ? relationshipValue(attribute.cardinality, targets) : null
-    recordChange(change, key, currentValue(key, attributes, linked.get(key)), after)
     change.relinked.push({ attribute, targets: targets.map(({ id }) => ({ id })) })
+    const kept = (linked.get(key) ?? []).filter(entry => !links.some(link => link.attribute.id === entry.attribute.id))
+    const filled = links.filter(link => link.attribute.key === key && link.targets.length > 0)
+    const after = [...kept, ...filled].toSorted((one, other) => one.attribute.id - other.attribute.id)
+    recordChange(
+      change,
+      key,
+      currentValue(key, attributes, linked.get(key)),
+      currentValue(key, attributes, after.length > 0 ? after : undefined),
+    )
   }
   change.changed = Object.keys(change.after).length > 0
   if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)

@@ -6,6 +6,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
 import { lookupEndpoints } from '../identity/lookup-endpoints.ts'
+import { mergeEndpoints } from '../identity/merge-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
@@ -38,6 +39,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...entityEndpoints(people, limits),
     ...readingEndpoints(people, schemas, limits),
     ...lookupEndpoints({ limits }, person),
+    ...mergeEndpoints({ limits }, person),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
     ...consentEndpoints(),
