@@ -1,5 +1,6 @@
+import { deletedWith, personNamed, personWithId } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-import { answerColumns, answerReferences, deletedWith, personNamed, personWithId } from './recorded-answers-sql.ts'
+import { answerColumns, answerReferences } from './recorded-answers-sql.ts'
 
 /** The answer of a person that stands: the last one that was not superseded. */
 const standingAnswer = (person: string, condition = '') =>

@@ -4,9 +4,10 @@ import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
+import { personOf } from '../person-addresses.ts'
 import { type ContactDecision, decideContact } from './contact-decision.ts'
 import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
-import { addressOf, throwNoPerson } from './history.ts'
+import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import type { ContactableBody, ContactableManyBody } from './schema.ts'
 
@@ -32,7 +33,7 @@ type FactsRow = {
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
   const { db, caller, params, body, signal } = call
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = personOf(params)
   const asked = by === 'id' ? identifier : [identifier]
   const values = [caller.organization.id, asked, body.consent_type_id, body.channel]
   const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
@@ -92,7 +93,7 @@ async function decideAt(
     query: (statement, values) => db.query(statement, values, signal),
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = personOf(params)
   const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
   const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
   const { operation, deleted_sequence, deleted_at, is_blanked, address } = row!

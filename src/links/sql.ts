@@ -21,17 +21,14 @@ export const insertFirstLinkKeySql = statement(
 
 const person = 'select e.id, e.version, e.language, e.answers from entities e'
 
-/** A person by an external identifier, $2. */
-export const readLinkedPersonByNameSql = statement(
-  'read_linked_person_by_name',
-  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2`,
-)
-
-/** A person by the internal identifier, $2. */
-export const readLinkedPersonSql = statement(
-  'read_linked_person',
-  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
-)
+/** $2: external or internal identifier. */
+export const readLinkedPersonSql = {
+  external_id: statement(
+    'read_linked_person_by_name',
+    `${person} where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2`,
+  ),
+  id: statement('read_linked_person', `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`),
+}
 
 /** The newest version of the texts of each consent type in each language, with the size of its text. The newest is first. */
 export const readNewestTextVersionsSql = statement(
