@@ -1,6 +1,6 @@
 import { deletedWith, personNamed, personWithId } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-import { answerColumns, answerReferences } from './recorded-answers-sql.ts'
+import { answerColumns, answerReferences, answerSequence } from './recorded-answers-sql.ts'
 
 /** The answer of a person that stands: the last one that was not superseded. */
 const standingAnswer = (person: string, condition = '') =>
@@ -9,36 +9,65 @@ const standingAnswer = (person: string, condition = '') =>
      and not a.superseded${condition}
    order by a.version desc limit 1`
 
-/** The facts of decisions, all of one snapshot. The people e are found by a condition, the deleted ones by an expression. */
-const facts = (asked: string, condition: string, deleted: string) =>
-  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
-     t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
+const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
+const address = `case $4::text when 'email' then e.email else e.mobile_number end as address`
+
+/** The deletion of a person who does not exist. */
+const deletionOf = (person: string, condition: string) =>
+  `select c.sequence, c.at from changes c
+   where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
+
+/** The facts of a decision about a person e, all of one snapshot. The person is found by a condition, a deleted one by an expression. */
+const facts = (condition: string, deleted: string) =>
+  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state, ${hasChannel} as has_channel,
      e.id is not null as is_present, e.address, d.sequence as deleted_sequence, d.at as deleted_at, a.*, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
-     cross join ${asked}
      left join lateral (
-       select e.id, case $4::text when 'email' then e.email else e.mobile_number end as address from entities e
+       select e.id, ${address} from entities e
        where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
      ) e on true
-     left join lateral (
-       select c.sequence, c.at from changes c
-       where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
-     ) d on true
+     left join lateral (${deletionOf(deleted, 'e.id is null')}) d on true
      left join lateral (${standingAnswer('e.id')}) a on true
-   where h.organization_id = $1 order by n.position`
+   where h.organization_id = $1`
 
 /**
- * $2: external identifiers, or one internal identifier, $3: consent type, $4: channel. Returns a row for each identifier, in
- * their order. The columns of the consent type are null if it does not exist.
+ * $2: external or internal identifier, $3: consent type, $4: channel. Returns one row. The columns of the consent type are null
+ * if it does not exist.
  */
 export const readContactFacts = {
-  external_id: statement(
-    'read_contact_facts',
-    facts('unnest($2::text[]) with ordinality as n(name, position)', 'e.external_id = n.name', deletedWith('n.name')),
-  ),
-  id: statement('read_contact_facts_by_id', facts('(select 1 as position) n', 'e.id = $2', '$2')),
+  external_id: statement('read_contact_facts', facts('e.external_id = $2', deletedWith('$2'))),
+  id: statement('read_contact_facts_by_id', facts('e.id = $2', '$2')),
 }
+
+/**
+ * $2: external identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the position
+ * 1 has the purpose, with the hashes of its texts by version.
+ *
+ * One index scan looks up all people. PostgreSQL expects ten, and would compare each name with each person; a full join makes it
+ * use hashes. With the hashes of the texts read once and few columns, the call takes two thirds of the time of {@link facts} for each person.
+ */
+export const readManyContactFactsSql = statement(
+  'read_many_contact_facts',
+  `with people as materialized (
+     select e.external_id, e.id, ${address}, e.answers ? ($3::integer || ':' || $4) as has_answer
+     from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = any($2::text[])
+   )
+   select n.position::integer, case when n.position = 1 then (
+       select json_build_object('head', h.sequence, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
+         'has_channel', ${hasChannel}, 'text_sha256', (
+           select json_object_agg(x.version, encode(x.sha256, 'hex')) from consent_texts x
+           where x.organization_id = $1 and x.consent_type_id = $3
+         ))
+       from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
+     ) end as purpose,
+     p.id is not null as is_present, p.address, d.sequence as deleted_sequence, d.at as deleted_at,
+     a.version, a.state, a.previous_state, a.pending, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+   from unnest($2::text[]) with ordinality as n(name, position)
+     full join people p on p.external_id = n.name
+     left join lateral (${deletionOf(deletedWith('n.name'), 'p.id is null')}) d on true
+     left join lateral (${standingAnswer('p.id', ' and p.has_answer')}) a on true`,
+)
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>

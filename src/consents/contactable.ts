@@ -5,8 +5,8 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
-import { type ContactDecision, decideContact } from './contact-decision.ts'
-import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
+import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
+import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
 import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import type { ContactableBody, ContactableManyBody } from './schema.ts'
@@ -16,30 +16,34 @@ type StandingAnswer = AnswerRow | { version: null }
 
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 
-/** The columns of the consent type are null if it does not exist. */
-type FactsRow = {
-  head: number
-  purpose_state: Purpose['state'] | null
-  mandatory: boolean
-  default_state: boolean
-  has_channel: boolean
-  is_present: boolean
-  address: string | null
-  deleted_sequence: number | null
-  deleted_at: string
-} & StandingAnswer
+/** The consent type of a decision. `state` is null if there is none. */
+type FoundPurpose = Omit<Purpose, 'state'> & { state: Purpose['state'] | null; has_channel: boolean }
+
+/** A person, the deletion of one, or neither. */
+type FoundPerson = { is_present: boolean; address: string | null; deleted_sequence: number | null; deleted_at: string }
+
+type FactsRow = Omit<FoundPurpose, 'state'> & { head: number; purpose_state: FoundPurpose['state'] } & FoundPerson &
+  StandingAnswer
+
+/** `purpose` is null except in the row of the position 1. */
+type ManyFactsRow = {
+  position: number
+  purpose: (FoundPurpose & { head: number; text_sha256: Record<string, string> | null }) | null
+} & FoundPerson &
+  (Omit<AnswerRow, 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
   const { db, caller, params, body, signal } = call
   const { by, identifier } = personOf(params)
-  const asked = by === 'id' ? identifier : [identifier]
-  const values = [caller.organization.id, asked, body.consent_type_id, body.channel]
+  const values = [caller.organization.id, identifier, body.consent_type_id, body.channel]
   const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
-  const { head, is_present, deleted_sequence } = row!
+  const { head, purpose_state, is_present, deleted_sequence } = row!
   if (!is_present && deleted_sequence === null) throwNoPerson()
-  return { status: 200, data: { ...decide(row!, purposeOf(row!)), sequence: head } }
+  const purpose = purposeOf({ ...row!, state: purpose_state })
+  const decision = decideContact({ person: contactOf(row!), purpose, answer: answerOf(row!) })
+  return { status: 200, data: { ...decision, sequence: head } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400. */
@@ -50,23 +54,37 @@ export async function answerContactableMany({
   signal,
 }: Call<ContactableManyBody>): Promise<HandlerResult> {
   const values = [caller.organization.id, external_ids, consent_type_id, channel]
-  const rows = await db.query<FactsRow>(readContactFacts.external_id, values, signal)
-  const purpose = purposeOf(rows[0]!)
-  const items = rows.map((row, index) => ({ external_id: external_ids[index]!, ...decide(row, purpose) }))
-  return { status: 200, data: { items, sequence: rows[0]!.head } }
+  const rows = await db.query<ManyFactsRow>(readManyContactFactsSql, values, signal)
+  rows.sort((one, other) => one.position - other.position)
+  const { head, text_sha256, ...found } = rows[0]!.purpose!
+  const purpose = purposeOf(found)
+  const answerOf = (row: ManyFactsRow) =>
+    row.version === null
+      ? undefined
+      : recordedAnswer({
+          ...row,
+          consent_type_id,
+          channel,
+          superseded: false,
+          text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
+        })
+  const items = rows.map((row, index) => ({
+    external_id: external_ids[index]!,
+    ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
+  }))
+  return { status: 200, data: { items, sequence: head } }
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
-function purposeOf({ purpose_state, mandatory, default_state, has_channel }: FactsRow): Purpose {
-  if (purpose_state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
+function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpose): Purpose {
+  if (state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
   if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
-  return { state: purpose_state, mandatory, default_state }
+  return { state, mandatory, default_state }
 }
 
-function decide(row: FactsRow, purpose: Purpose): ContactDecision {
-  const { is_present, address, deleted_sequence, deleted_at } = row
-  const deleted = deleted_sequence === null ? undefined : { deleted: { sequence: deleted_sequence, at: deleted_at } }
-  return decideContact({ person: is_present ? { address } : deleted, purpose, answer: answerOf(row) })
+function contactOf({ is_present, address, deleted_sequence, deleted_at }: FoundPerson): Contact | undefined {
+  if (is_present) return { address }
+  return deleted_sequence === null ? undefined : { deleted: { sequence: deleted_sequence, at: deleted_at } }
 }
 
 const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))

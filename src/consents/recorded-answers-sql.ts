@@ -5,10 +5,13 @@ import { statement } from '../db/db.ts'
 export const answerColumns = `a.person_id, a.version, a.consent_type_id, a.channel, a.state, a.previous_state, a.superseded, a.pending, a.at,
        a.collected_at, a.evidence, a.actor, a.request_id`
 
-/** The number of the change that an answer a is part of, and the hash of the text that it names. */
-export const answerReferences = `(
+/** The number of the change that an answer a is part of. */
+export const answerSequence = `(
      select c.sequence from changes c where c.organization_id = $1 and c.entity_id = a.person_id and c.version = a.version
-   ) as sequence, (
+   ) as sequence`
+
+/** The number of the change that an answer a is part of, and the hash of the text that it names. */
+export const answerReferences = `${answerSequence}, (
      select encode(t.sha256, 'hex') from consent_texts t
      where t.organization_id = $1 and t.consent_type_id = a.consent_type_id and t.version = (a.evidence->>'text_version')::integer
    ) as text_sha256`
