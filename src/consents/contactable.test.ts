@@ -181,7 +181,9 @@ describe('a decision about many people', () => {
     const granted = { ...entry(1, 'email', true), ...evidence }
     await create('ada', { email, consents: [{ ...granted, text_version: 2, collected_at: '2025-06-01T10:00:00Z' }] })
     await create('bob', { email, consents: [{ ...granted, text_version: 1 }, entry(2, 'email', true)] })
-    await create('cyd', { email, consents: [granted] })
+    const cydId = await create('cyd', { email, consents: [granted] })
+    await ok('DELETE', '/v1/people/cyd')
+    await ok('POST', `/v1/people/internal/${cydId}/restore`)
     await create('dan', { email })
     await answer('bob', { ...entry(1, 'email', false), text_version: 2 })
     await answer('bob', { ...entry(1, 'email', true), text_version: 1, collected_at: '2020-01-01T00:00:00Z' })

@@ -39,10 +39,7 @@ function startAnswering(send: Send, name: string, round: number) {
   const run = async (client: number) => {
     const random = createRandom('sealing', name, round, client)
     for (let request = 0; !isStopped; request++) {
-      const references = Array.from(
-        { length: random.pick([1, 10, 50]) },
-        (_, n) => `${name} ${client} ${request} ${n}`,
-      )
+      const references = Array.from({ length: random.pick([1, 10, 50]) }, (_, n) => `${name} ${client} ${request} ${n}`)
       const operations = references.map(reference => {
         const state = random.oneIn(2)
         return {
@@ -148,7 +145,7 @@ describe('kith killed while it seals consent answers', () => {
       await db.query(endLeaseSql, [world.organization_id])
 
       const restarted = await startService()
-    startNext = async () => restarted
+      startNext = async () => restarted
       const send = senderTo(restarted.address, world.token)
       await keepCheckpoint(kept, restarted.address, world)
       const after = startAnswering(send, 'after', round)
