@@ -6,10 +6,10 @@ import { parseCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { parseVerifierKey, verifyNote } from '../../src/ledger/note.ts'
 import { isConsistent } from '../../src/ledger/proof.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { endProcesses, launch, senderTo } from '../support/process.ts'
+import { endProcesses, type Kith, launch, senderTo } from '../support/process.ts'
 import type { Send } from '../support/service.ts'
 import { lastErrors, printRound } from './report.ts'
-import { createRandom, rounds } from './rounds.ts'
+import { createRandom, type Random, rounds } from './rounds.ts'
 import { makeWorld, type World } from './world.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -89,6 +89,32 @@ const isSealing = async ({ organization_id }: World) => (await db.query(findLeas
 /** Lets another process take over at once. The lease of a dead process ends after 6 seconds. */
 const endLeaseSql = statement('', `update followers set leased_until = '-infinity' where organization_id = $1`)
 
+const findWaitingSql = statement(
+  '',
+  `select from pg_stat_activity
+   where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into ledgers %'`,
+)
+
+/** Kills the service while a sealing transaction waits for its last statement: everything else of it is written. */
+async function killAtLastStatement({ child }: Kith, { organization_id }: World) {
+  const holder = await db.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select from ledgers where organization_id = $1 for update', [organization_id])
+    while ((await db.query(findWaitingSql, [])).length === 0) await setTimeout(1)
+    child.kill('SIGKILL')
+  } finally {
+    await holder.end()
+  }
+}
+
+/** Kills the service soon after it has begun to seal. */
+async function killAtAnyMoment({ child }: Kith, world: World, random: Random) {
+  while (!(await isSealing(world))) await setTimeout(1)
+  await setTimeout(random.below(20))
+  child.kill('SIGKILL')
+}
+
 const countAnswersSql = statement('', 'select count(*) as count from consent_history where organization_id = $1')
 async function countAnswers({ organization_id }: World): Promise<number> {
   const [row] = await db.query<{ count: number }>(countAnswersSql, [organization_id])
@@ -130,16 +156,15 @@ describe('kith killed while it seals consent answers', () => {
   it.each(rounds(20))(
     'continues the ledger that others have seen, and seals each answer once: round %i',
     async round => {
-      const random = createRandom('sealing', round)
       const { kith, address } = await startNext()
       const world = await makeWorld(database.url, address)
       const kept: Kept = new Map()
       const before = startAnswering(senderTo(address, world.token), 'before', round)
       while ((await keepCheckpoint(kept, address, world)) === 0) await setTimeout(5)
       const seen = Math.max(...kept.keys())
-      while ((await keepCheckpoint(kept, address, world)) === seen || !(await isSealing(world))) await setTimeout(1)
-      await setTimeout(random.below(20))
-      kith.child.kill('SIGKILL')
+      while ((await keepCheckpoint(kept, address, world)) === seen) await setTimeout(1)
+      if (round % 2 === 1) await killAtLastStatement(kith, world)
+      else await killAtAnyMoment(kith, world, createRandom('sealing', round))
       await Promise.all([before.stop(), kith.ended])
       const diedSealing = await isSealing(world)
       await db.query(endLeaseSql, [world.organization_id])
