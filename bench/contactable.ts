@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
-import { readContactFacts } from '../src/consents/contactable-sql.ts'
+import { readManyContactFactsSql } from '../src/consents/contactable-sql.ts'
 import { inDatabase, serverVersion } from './database.ts'
 import { percentile } from './measure.ts'
 import { minPeople } from './options.ts'
@@ -33,13 +33,25 @@ select $1, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, t.
     'ip', '192.0.2.' || i % 256, 'user_agent', 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'text_version', 1)
 from generate_series($2::bigint, $3::bigint) i cross join unnest($4::integer[]) t(id) where i % 10 <> 0`
 
+/** The answers that stand, in the rows of the people. */
+const fillStandingAnswersSql = `
+update entities e set answers = standing.answers
+from generate_series($2::bigint, $3::bigint) i cross join lateral (
+  select jsonb_object_agg(t.id || ':email', jsonb_build_object('state', i % 2 = 0, 'method', 'web_form', 'text_version', 1,
+    'answered_at', to_char(now() at time zone 'utc' - interval '1 year', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) as answers
+  from unnest($4::integer[]) t(id)
+) standing
+where e.organization_id = $1 and e.stack_id = 0
+  and e.id = ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid and i % 10 <> 0`
+
 async function fill({ service, large }: BenchTarget): Promise<void> {
   await inDatabase(service.url, async client => {
     await client.query('delete from changes where organization_id = $1', [large.id])
     for (let from = 1; from <= large.people; from += peoplePerStatement) {
       const until = Math.min(large.people, from + peoplePerStatement - 1)
       await client.query(fillChangesSql, [large.id, from, until])
-      await client.query(fillAnswersSql, [large.id, from, until, large.consentTypeIds])
+      for (const text of [fillAnswersSql, fillStandingAnswersSql])
+        await client.query(text, [large.id, from, until, large.consentTypeIds])
     }
     await client.query(
       `insert into consent_texts (organization_id, consent_type_id, version, language, text, sha256, created_at)
@@ -61,7 +73,7 @@ const pickNames = (people: number) =>
 async function explainCalls(client: pg.Client, { large }: BenchTarget, calls: number): Promise<number[]> {
   for (const setting of ['enable_seqscan = off', 'jit = off', 'plan_cache_mode = force_generic_plan'])
     await client.query(`set ${setting}`)
-  await client.query(`prepare facts as ${readContactFacts.external_id.text}`)
+  await client.query(`prepare facts as ${readManyContactFactsSql.text}`)
   const times: number[] = []
   for (let call = 0; call < calls; call += 1) {
     const names = `'{${pickNames(large.people).join()}}'`

@@ -16,6 +16,7 @@ describe('an import that the rules allow', () => {
     ['src/organizations/definitions-sql.ts', '../db/db.ts'],
     ['src/entities/pagination-sql.ts', './sql.ts'],
     ['src/entities/read-sql.ts', '../profile-fields.ts'],
+    ['src/consents/contactable-sql.ts', '../changes/people-sql.ts'],
     ['src/entities/plan-write.ts', '../errors.ts'],
     ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],

@@ -32,8 +32,8 @@ const areas: Record<string, string[]> = {
   examples: ['examples', 'client'],
 }
 
-/** The columns of a person's profile, which sql files name. */
-const profileFields = 'src/profile-fields.ts'
+/** The files outside of its module that a sql file may import: the columns of a person's profile, and the people of the change log. */
+const sharedSql = ['src/profile-fields.ts', 'src/changes/people-sql.ts']
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
@@ -79,11 +79,12 @@ const rules: ImportRule[] = [
     isBroken: (from, to) => from.area === 'src' && !inModule(from) && !isEntryPoint(from) && inModule(to),
   },
   {
-    message: (_, to) => `a sql file imports only db/, sql files of its module and ${profileFields}, not ${to.path}`,
+    message: (_, to) =>
+      `a sql file imports only db/, sql files of its module and ${sharedSql.join(', ')}, not ${to.path}`,
     isBroken: (from, to) =>
       from.role === 'sql' &&
       to.module !== 'db' &&
-      to.path !== profileFields &&
+      !sharedSql.includes(to.path) &&
       !(to.role === 'sql' && to.module === from.module),
   },
   {

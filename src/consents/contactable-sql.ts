@@ -1,73 +1,68 @@
+import { bearerOrDeleted, deletedWith, erasedWith, personWithId } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-import {
-  answerColumns,
-  answerReferences,
-  answersOf,
-  bearerOrDeleted,
-  deletedWith,
-  erasedWith,
-  personWithId,
-} from './recorded-answers-sql.ts'
+import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
 /** The last answer of a person that was not superseded. */
-const lastAnswer = (person: string) =>
+const lastAnswer = (person: string, condition = '') =>
   `select ${answerColumns} from consent_history a
    where a.organization_id = $1 and a.person_id = ${person} and a.consent_type_id = $3 and a.channel = $4
-     and not a.superseded
+     and not a.superseded${condition}
    order by a.version desc limit 1`
 
+const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
+
 /** The address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
-const person = `case $4::text when 'email' then e.email else e.mobile_number end as address,
+const contact = `case $4::text when 'email' then e.email else e.mobile_number end as address,
        coalesce((e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid, e.id) as answered_by`
 
+/** The deletion, or the erasure, of a person who does not exist. */
+const endOf = (person: string, condition: string) =>
+  `select c.sequence, c.at, c.operation from changes c
+   where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
+
+const deletedOrErasedWith = (name: string) => `coalesce((${deletedWith(name)}), (${erasedWith(name)}))`
+
 /**
- * The facts of decisions, all of one snapshot. The people o are found by a condition, and the deleted ones by an expression. Only if
- * there is no such person, the one that the identifier leads to is looked up: e is either.
+ * The facts of a decision about a person, all of one snapshot. The person o is found by a condition, and a deleted one by an
+ * expression. Only if there is no such person, the one that the identifier leads to is looked up: e is either.
  */
-const facts = (asked: string, condition: string, further: string, deleted: string) =>
-  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
-     t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
+const facts = (condition: string, further: string, gone: string) =>
+  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state, ${hasChannel} as has_channel,
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased, a.*,
      nullif(a.person_id, e.id) as merged_person_id, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
-     cross join ${asked}
      left join lateral (
-       select e.id, ${person} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
+       select e.id, ${contact} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
      ) o on true
      left join lateral (
-       select e.id, ${person} from (${further} offset 0) p cross join lateral (
+       select e.id, ${contact} from (${further} offset 0) p cross join lateral (
          select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
        ) e
      ) f on o.id is null
      cross join lateral (
        select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address, coalesce(o.answered_by, f.answered_by) as answered_by
      ) e
-     left join lateral (
-       select c.sequence, c.at, c.operation from changes c
-       where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
-     ) d on true
+     left join lateral (${endOf(gone, 'e.id is null')}) d on true
      left join lateral (${lastAnswer('e.answered_by')}) a on true
-   where h.organization_id = $1 order by n.position`
+   where h.organization_id = $1`
 
 /**
- * $2: external identifiers, or one internal identifier, $3: consent type, $4: channel. Returns a row for each identifier, in
- * their order. The columns of the consent type are null if it does not exist.
+ * $2: external or internal identifier, $3: consent type, $4: channel. Returns one row. The columns of the consent type are null
+ * if it does not exist.
  */
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
     facts(
-      'unnest($2::text[]) with ordinality as n(name, position)',
-      'e.external_id = n.name',
-      'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
-      `coalesce((${deletedWith('n.name')}), (${erasedWith('n.name')}))`,
+      'e.external_id = $2',
+      'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = $2',
+      deletedOrErasedWith('$2'),
     ),
   ),
   id: statement(
     'read_contact_facts_by_id',
     facts(
-      '(select 1 as position) n',
       'e.id = $2',
       `select m.person_id from merges m
        where o.id is null and m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
@@ -75,6 +70,47 @@ export const readContactFacts = {
     ),
   ),
 }
+
+/**
+ * $2: external identifiers, $3: consent type, $4: channel. Returns a row for each identifier, in any order. The row of the position
+ * 1 has the purpose, with the hashes of its texts by version.
+ *
+ * One index scan looks up all people. PostgreSQL expects ten, and would compare each name with each person; a full join makes it
+ * use hashes. With the hashes of the texts read once and few columns, the call takes two thirds of the time of {@link facts} for each person.
+ */
+export const readManyContactFactsSql = statement(
+  'read_many_contact_facts',
+  `with people as materialized (
+     select e.external_id, e.id, ${contact}, e.answers ? ($3::integer || ':' || $4) as has_answer
+     from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = any($2::text[])
+   )
+   select n.position::integer, case when n.position = 1 then (
+       select json_build_object('head', h.sequence, 'state', t.state, 'mandatory', t.mandatory, 'default_state', t.default_state,
+         'has_channel', ${hasChannel}, 'text_sha256', (
+           select json_object_agg(x.version, encode(x.sha256, 'hex')) from consent_texts x
+           where x.organization_id = $1 and x.consent_type_id = $3
+         ))
+       from change_heads h left join consent_types t on t.organization_id = $1 and t.id = $3 where h.organization_id = $1
+     ) end as purpose,
+     e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at, d.operation = 'erase' as is_erased,
+     nullif(a.person_id, e.id) as merged_person_id,
+     a.version, a.state, a.previous_state, a.pending, a.at, a.collected_at, a.evidence, a.actor, a.request_id, ${answerSequence}
+   from unnest($2::text[]) with ordinality as n(name, position)
+     full join people o on o.external_id = n.name
+     left join lateral (
+       select e.id, ${contact}, true as has_answer from (
+         select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name offset 0
+       ) p cross join lateral (
+         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
+       ) e
+     ) f on true
+     cross join lateral (
+       select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address,
+         coalesce(o.answered_by, f.answered_by) as answered_by, coalesce(o.has_answer, f.has_answer) as has_answer
+     ) e
+     left join lateral (${endOf(deletedOrErasedWith('n.name'), 'e.id is null')}) d on true
+     left join lateral (${lastAnswer('e.answered_by', ' and e.has_answer')}) a on true`,
+)
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { momentBetween } from '../../test/support/moments.ts'
@@ -33,6 +33,8 @@ const entry = (consent_type_id: number, channel: string, state: boolean) => ({ c
 const create = async (external_id: string, body: object = {}): Promise<string> =>
   (await ok('POST', '/v1/people', { external_id, ...body })).id
 const answer = (external_id: string, ...consents: object[]) => ok('PATCH', `/v1/people/${external_id}`, { consents })
+
+const sha256 = (text: string) => hash('sha256', text)
 
 const ask = (consent_type_id: number, channel = 'email', address = 'ada') =>
   ok('POST', `/v1/people/${address}/contactable`, { consent_type_id, channel })
@@ -170,6 +172,36 @@ describe('a decision about many people', () => {
       (item: object) => !rulesOf(item as never).includes('not_found'),
     ))
       expect({ ...decision, sequence }).toEqual(await ask(1, 'email', external_id))
+  })
+
+  it('tells of each person what a decision about that one does, to the byte', async () => {
+    for (const text of ['Yes, "news".', 'Yes.'])
+      await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text })
+    const evidence = { method: 'web_form', source: 'https://example.com/?a="b"\\', ip: '192.0.2.7', reference: 'ü\n7' }
+    const granted = { ...entry(1, 'email', true), ...evidence }
+    await create('ada', { email, consents: [{ ...granted, text_version: 2, collected_at: '2025-06-01T10:00:00Z' }] })
+    await create('bob', { email, consents: [{ ...granted, text_version: 1 }, entry(2, 'email', true)] })
+    const cydId = await create('cyd', { email, consents: [granted] })
+    await ok('DELETE', '/v1/people/cyd')
+    await ok('POST', `/v1/people/internal/${cydId}/restore`)
+    await create('dan', { email })
+    await answer('bob', { ...entry(1, 'email', false), text_version: 2 })
+    await answer('bob', { ...entry(1, 'email', true), text_version: 1, collected_at: '2020-01-01T00:00:00Z' })
+    await answer('dan', entry(2, 'email', false), entry(1, 'sms', true))
+    await create('eve', { consents: [granted] })
+    await ok('DELETE', '/v1/people/eve')
+    const people = ['ada', 'bob', 'cyd', 'dan', 'eve']
+    for (const type of [1, 2, 3, 4]) {
+      const { items, sequence } = await askMany(people, type)
+      for (const [index, { external_id, ...decision }] of items.entries()) {
+        expect(external_id).toBe(people[index])
+        expect(JSON.stringify({ ...decision, sequence })).toBe(JSON.stringify(await ask(type, 'email', external_id)))
+      }
+    }
+    const [ada, bob, cyd] = (await askMany(people)).items.map(({ reasons }: { reasons: object[] }) => reasons[0])
+    expect(ada).toMatchObject({ ...evidence, text_version: 2, text_sha256: sha256('Yes.') })
+    expect(bob).toMatchObject({ state: false, version: 2, text_version: 2, text_sha256: sha256('Yes.') })
+    expect(cyd).toMatchObject({ text_version: null, text_sha256: null })
   })
 
   it('takes 1,000 names and no more', async () => {

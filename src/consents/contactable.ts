@@ -4,9 +4,10 @@ import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
-import { type ContactDecision, decideContact } from './contact-decision.ts'
-import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
-import { addressOf, throwNoPerson } from './history.ts'
+import { personOf } from '../person-addresses.ts'
+import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
+import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from './contactable-sql.ts'
+import { throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import type { ContactableBody, ContactableManyBody } from './schema.ts'
 
@@ -15,31 +16,40 @@ type StandingAnswer = AnswerRow | { version: null }
 
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 
-/** The columns of the consent type are null if it does not exist. */
-type FactsRow = {
-  head: number
-  purpose_state: Purpose['state'] | null
-  mandatory: boolean
-  default_state: boolean
-  has_channel: boolean
+/** The consent type of a decision. `state` is null if there is none. */
+type FoundPurpose = Omit<Purpose, 'state'> & { state: Purpose['state'] | null; has_channel: boolean }
+
+/** A person, the deletion or erasure of one, or neither. */
+type FoundPerson = {
   is_present: boolean
   address: string | null
   gone_sequence: number | null
   gone_at: string
   is_erased: boolean
-} & StandingAnswer
+}
+
+type FactsRow = Omit<FoundPurpose, 'state'> & { head: number; purpose_state: FoundPurpose['state'] } & FoundPerson &
+  StandingAnswer
+
+/** `purpose` is null except in the row of the position 1. */
+type ManyFactsRow = {
+  position: number
+  purpose: (FoundPurpose & { head: number; text_sha256: Record<string, string> | null }) | null
+} & FoundPerson &
+  (Omit<AnswerRow, 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
   const { db, caller, params, body, signal } = call
-  const { by, identifier } = addressOf(params)
-  const asked = by === 'id' ? identifier : [identifier]
-  const values = [caller.organization.id, asked, body.consent_type_id, body.channel]
+  const { by, identifier } = personOf(params)
+  const values = [caller.organization.id, identifier, body.consent_type_id, body.channel]
   const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
-  const { head, is_present, gone_sequence } = row!
+  const { head, purpose_state, is_present, gone_sequence } = row!
   if (!is_present && gone_sequence === null) throwNoPerson()
-  return { status: 200, data: { ...decide(row!, purposeOf(row!)), sequence: head } }
+  const purpose = purposeOf({ ...row!, state: purpose_state })
+  const decision = decideContact({ person: contactOf(row!), purpose, answer: answerOf(row!) })
+  return { status: 200, data: { ...decision, sequence: head } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400. */
@@ -50,23 +60,37 @@ export async function answerContactableMany({
   signal,
 }: Call<ContactableManyBody>): Promise<HandlerResult> {
   const values = [caller.organization.id, external_ids, consent_type_id, channel]
-  const rows = await db.query<FactsRow>(readContactFacts.external_id, values, signal)
-  const purpose = purposeOf(rows[0]!)
-  const items = rows.map((row, index) => ({ external_id: external_ids[index]!, ...decide(row, purpose) }))
-  return { status: 200, data: { items, sequence: rows[0]!.head } }
+  const rows = await db.query<ManyFactsRow>(readManyContactFactsSql, values, signal)
+  rows.sort((one, other) => one.position - other.position)
+  const { head, text_sha256, ...found } = rows[0]!.purpose!
+  const purpose = purposeOf(found)
+  const answerOf = (row: ManyFactsRow) =>
+    row.version === null
+      ? undefined
+      : recordedAnswer({
+          ...row,
+          consent_type_id,
+          channel,
+          superseded: false,
+          text_sha256: text_sha256?.[row.evidence?.text_version ?? 0] ?? null,
+        })
+  const items = rows.map((row, index) => ({
+    external_id: external_ids[index]!,
+    ...decideContact({ person: contactOf(row), purpose, answer: answerOf(row) }),
+  }))
+  return { status: 200, data: { items, sequence: head } }
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
-function purposeOf({ purpose_state, mandatory, default_state, has_channel }: FactsRow): Purpose {
-  if (purpose_state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
+function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpose): Purpose {
+  if (state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
   if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
-  return { state: purpose_state, mandatory, default_state }
+  return { state, mandatory, default_state }
 }
 
-function decide(row: FactsRow, purpose: Purpose): ContactDecision {
-  const { is_present, address, gone_sequence, gone_at, is_erased } = row
-  const gone = gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
-  return decideContact({ person: is_present ? { address } : gone, purpose, answer: answerOf(row) })
+function contactOf({ is_present, address, gone_sequence, gone_at, is_erased }: FoundPerson): Contact | undefined {
+  if (is_present) return { address }
+  return gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
 }
 
 const goneBy = (isErased: boolean, sequence: number, at: string) => ({
@@ -105,7 +129,7 @@ async function decideAt(
     const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
     return row!
   }
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = personOf(params)
   let row = await readFacts(by, identifier)
   const first =
     row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))

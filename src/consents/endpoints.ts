@@ -1,4 +1,5 @@
 import type { Call, Route } from '../http/pipeline/route.ts'
+import { type PersonAddress, personAddresses } from '../person-addresses.ts'
 import { answerContactable, answerContactableMany } from './contactable.ts'
 import { answerConsentHistory } from './history.ts'
 import {
@@ -29,18 +30,16 @@ export function consentEndpoints(): Route[] {
       answer: contactDecisions,
       handle: call => answerContactableMany(call as Call<ContactableManyBody>),
     },
-    ...endpointsAt('/v1/people/{external_id}', { external_id: 'external_id' }, '', ''),
-    ...endpointsAt('/v1/people/internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
+    ...personAddresses.flatMap(endpointsAt),
   ]
 }
 
-/** The endpoints of one person, at one of the two addresses. */
-function endpointsAt(address: string, params: Route['params'] & {}, suffix: string, by: string): Route[] {
+function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
   return [
     {
       ...shared,
       method: 'GET',
-      path: `${address}/consents/history`,
+      path: `${path}/consents/history`,
       params,
       operationId: `listConsentHistory${suffix}`,
       summary: `List the consent answers of a person${by}`,
@@ -54,7 +53,7 @@ function endpointsAt(address: string, params: Route['params'] & {}, suffix: stri
     {
       ...shared,
       method: 'POST',
-      path: `${address}/contactable`,
+      path: `${path}/contactable`,
       params,
       operationId: `decideContact${suffix}`,
       summary: `Tell whether a person may be written to${by}`,

@@ -1,5 +1,6 @@
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { personOf } from '../person-addresses.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import { readConsentHistory } from './recorded-answers-sql.ts'
 import { type ConsentHistoryQuery, defaultHistoryLimit } from './schema.ts'
@@ -15,7 +16,7 @@ type Row = { found: boolean } & (({ has_next: boolean } & AnswerRow) | { version
 export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Promise<HandlerResult> {
   const { db, caller, body, params, signal } = call
   const { before_version = noVersion, consent_type_id, channel, limit = defaultHistoryLimit } = body
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = personOf(params)
   const values = [
     caller.organization.id,
     identifier,
@@ -30,11 +31,6 @@ export async function answerConsentHistory(call: Call<ConsentHistoryQuery>): Pro
   const answers = rows.filter(row => row.version !== null)
   const has_more = answers.length > 0 && answers.every(({ has_next }) => has_next)
   return { status: 200, data: { items: answers.map(recordedAnswer), has_more } }
-}
-
-/** The identifier in the path, and which one it is. */
-export function addressOf({ uuid, external_id }: Call['params']): { by: 'id' | 'external_id'; identifier: string } {
-  return uuid === undefined ? { by: 'external_id', identifier: external_id! } : { by: 'id', identifier: uuid }
 }
 
 /** Throws a Fault of 404. */

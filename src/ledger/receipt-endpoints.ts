@@ -1,13 +1,14 @@
 import type { Config } from '../config.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
+import { personAddresses } from '../person-addresses.ts'
 import { answerReceipt } from './receipts.ts'
 import { consentReceipt, type ReceiptQuery, receiptQuery } from './schema.ts'
 
 /** The receipts of a person's answers, by external and by internal identifier. */
 export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
-  const endpointAt = (address: string, params: Route['params'], suffix: string, by: string): Route => ({
+  return personAddresses.map(({ path, params, suffix, by }) => ({
     method: 'GET',
-    path: `/v1/people/${address}/consents/{consent_type_id}/{channel}/receipt`,
+    path: `${path}/consents/{consent_type_id}/{channel}/receipt`,
     params: { ...params, consent_type_id: 'number', channel: 'key' },
     scope: 'consents:read',
     tag: 'People',
@@ -20,9 +21,5 @@ export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>)
     answer: consentReceipt,
     refusals: { 410: 'invalid_parameter' },
     handle: call => answerReceipt(ledgerOrigin, call as Call<ReceiptQuery>),
-  })
-  return [
-    endpointAt('{external_id}', { external_id: 'external_id' }, '', ''),
-    endpointAt('internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
-  ]
+  }))
 }

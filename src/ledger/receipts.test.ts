@@ -139,12 +139,36 @@ describe('The receipt of an answer', () => {
     expect(record['dpv:hasConsentStatus']['@type']).toBe('dpv:ConsentRequested')
   })
 
-  it('remains when the person is deleted, by internal identifier', async () => {
+  it('remains when the person is deleted, by internal identifier and by the last name', async () => {
     const { external_id, id } = await createPerson()
-    await expectSuccess(shop.send('DELETE', `/v1/people/${external_id}`))
+    const last = `${external_id}-renamed`
+    await expectSuccess(shop.send('PATCH', `/v1/people/${external_id}`, { external_id: last }))
+    await expectSuccess(shop.send('DELETE', `/v1/people/${last}`))
     await sealLedgers(service)
-    expect(await verify(await getReceipt(`internal/${id}`))).toMatchObject({ entry: { person_id: id } })
-    expect(await getReceipt(external_id)).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    for (const address of [`internal/${id}`, last])
+      expect(await verify(await getReceipt(address))).toMatchObject({ entry: { person_id: id } })
+    expect(await getReceipt(external_id)).toMatchObject({
+      status: 404,
+      body: { message: 'There is no such person.' },
+    })
+  })
+
+  it('is that of the person who has the name now, not of one who was deleted with it', async () => {
+    const { external_id, id } = await createPerson(true)
+    await expectSuccess(shop.send('DELETE', `/v1/people/${external_id}`))
+    const { body } = await expectSuccess(shop.send('POST', '/v1/people', { external_id }))
+    await sealLedgers(service)
+    expect(await getReceipt(external_id)).toMatchObject({
+      status: 404,
+      body: { message: 'The person has not answered for this consent type on this channel.' },
+    })
+    const consents = [{ consent_type_id: 1, channel: 'email', state: false }]
+    await expectSuccess(shop.send('PATCH', `/v1/people/${external_id}`, { consents }))
+    await sealLedgers(service)
+    expect(await verify(await getReceipt(external_id))).toMatchObject({
+      entry: { person_id: body.data.id, state: false },
+    })
+    expect(await verify(await getReceipt(`internal/${id}`))).toMatchObject({ entry: { person_id: id, state: true } })
   })
 
   it('waits until the answer is sealed', async () => {

@@ -1,9 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
-import { findEntitySql } from '../changes/sql.ts'
+import { findPersonSql } from '../changes/people-sql.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { personOf } from '../person-addresses.ts'
 import type { Signal } from '../signal.ts'
 import { buildReceipt, type ReceiptNames } from './build-receipt.ts'
 import { type LedgerEntry, leafData } from './entry.ts'
@@ -48,10 +49,10 @@ function channelOf(text: string): LedgerEntry['channel'] {
 }
 
 async function findPerson({ db, caller, params, signal }: ReceiptCall): Promise<string> {
-  if (params.uuid !== undefined) return params.uuid.toLowerCase()
-  const values = [caller.organization.id, peopleStackId, params.external_id]
-  const [person] = await db.query<{ id: string | null }>(findEntitySql, values, signal)
-  return person?.id ?? refuse('not_found', 'There is no such person.')
+  const { by, identifier } = personOf(params)
+  if (by === 'id') return identifier.toLowerCase()
+  const [person] = await db.query<{ id: string | null }>(findPersonSql, [caller.organization.id, identifier], signal)
+  return person!.id ?? refuse('not_found', 'There is no such person.')
 }
 
 function throwNoAnswer({ sequence }: ReceiptQuery): never {

@@ -6,10 +6,11 @@ import { refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { personOf } from '../person-addresses.ts'
 import type { Signal } from '../signal.ts'
 import type { LinkedPerson } from './open-link.ts'
 import { type ConsentLinks, type ConsentLinksBody, defaultLifetimes } from './schema.ts'
-import { insertFirstLinkKeySql, readLinkedPersonByNameSql, readLinkedPersonSql, readNewestLinkKeySql } from './sql.ts'
+import { insertFirstLinkKeySql, readLinkedPersonSql, readNewestLinkKeySql } from './sql.ts'
 import { type LinkKey, type LinkKind, signLink } from './token.ts'
 
 /** The paths of the pages. A link is one of them with a token. They are short, because a text message is. */
@@ -62,11 +63,8 @@ function baseUrlOf({ localUrl }: Call, { publicUrl, behindProxy }: Settings): st
 }
 
 async function readPerson({ db, caller, params, signal }: Call): Promise<LinkedPerson | undefined> {
-  const { uuid, external_id } = params
-  const [person] =
-    uuid === undefined
-      ? await db.query<LinkedPerson>(readLinkedPersonByNameSql, [caller.organization.id, external_id], signal)
-      : await db.query<LinkedPerson>(readLinkedPersonSql, [caller.organization.id, uuid], signal)
+  const { by, identifier } = personOf(params)
+  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql[by], [caller.organization.id, identifier], signal)
   return person
 }
 

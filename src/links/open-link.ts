@@ -84,7 +84,7 @@ async function readPerson(
   person_id: string,
   signal: PageCall['signal'],
 ): Promise<LinkedPerson | undefined> {
-  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql, [organization_id, person_id], signal)
+  const [person] = await db.query<LinkedPerson>(readLinkedPersonSql.id, [organization_id, person_id], signal)
   return person
 }
 

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
 import { type PageRoute, type Route, route } from '../http/pipeline/route.ts'
+import { personAddresses } from '../person-addresses.ts'
 import { confirm, showConfirmation } from './confirm.ts'
 import { createConsentLinks, paths } from './links.ts'
 import { savePreferences, showPreferences } from './preferences.ts'
@@ -9,35 +10,24 @@ import { showUnsubscribe, unsubscribe } from './unsubscribe.ts'
 
 /** The route table of consent links, by both identifiers of a person. */
 export function linkRoutes(config: Config): Route[] {
-  const shared = {
-    method: 'POST',
-    scope: 'people:write',
-    tag: 'People',
-    body: consentLinksBody,
-    hasDefaults: true,
-    answer: consentLinks,
-    description:
-      'The links open pages for the person, without a session: everyone who has a link can see and change the consents of ' +
-      'this person. GET of a link changes nothing. Nothing is stored, so the links can be made for each message.',
-  } as const
-  return [
+  return personAddresses.map(({ path, params, suffix, by }) =>
     route<ConsentLinksBody>({
-      ...shared,
-      path: '/v1/people/{external_id}/consent-links',
-      params: { external_id: 'external_id' },
-      operationId: 'createConsentLinks',
-      summary: 'Make the consent links of a person',
+      method: 'POST',
+      path: `${path}/consent-links`,
+      params,
+      scope: 'people:write',
+      tag: 'People',
+      operationId: `createConsentLinks${suffix}`,
+      summary: `Make the consent links of a person${by}`,
+      description:
+        'The links open pages for the person, without a session: everyone who has a link can see and change the consents of ' +
+        'this person. GET of a link changes nothing. Nothing is stored, so the links can be made for each message.',
+      body: consentLinksBody,
+      hasDefaults: true,
+      answer: consentLinks,
       handle: async call => ({ status: 200, data: await createConsentLinks(call, config) }),
     }),
-    route<ConsentLinksBody>({
-      ...shared,
-      path: '/v1/people/internal/{uuid}/consent-links',
-      params: { uuid: 'uuid' },
-      operationId: 'createConsentLinksById',
-      summary: 'Make the consent links of a person by internal identifier',
-      handle: async call => ({ status: 200, data: await createConsentLinks(call, config) }),
-    }),
-  ]
+  )
 }
 
 const formBytes = 16_384

@@ -1,4 +1,4 @@
-import { findErasedNamedSql } from '../consents/recorded-answers-sql.ts'
+import { findErasedNamedSql } from '../changes/people-sql.ts'
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type ErasureRow, erasePerson } from './erasure.ts'

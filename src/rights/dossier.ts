@@ -1,6 +1,7 @@
-import { addressOf, throwNoPerson } from '../consents/history.ts'
+import { throwNoPerson } from '../consents/history.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { personOf } from '../person-addresses.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { definitionsOf } from '../transfer/export.ts'
@@ -36,7 +37,7 @@ export async function answerDossier(call: Call): Promise<HandlerResult> {
 
 async function findDossierSubject(snapshot: Snapshot, organization_id: number, params: Call['params']) {
   await snapshot.query(waitForClientSql, [])
-  const { by, identifier } = addressOf(params)
+  const { by, identifier } = personOf(params)
   type Subject = { id: string; merged_ids: string[] }
   const [subject] = await snapshot.query<Subject>(findSubject[by], [organization_id, identifier])
   return subject ?? throwNoPerson()
