@@ -28,7 +28,7 @@ beforeAll(async () => {
     external_id: 'ada',
     first_name: 'Ada',
     last_name: attack,
-    consents: [{ consent_type_id: 1, channel: 'email', state: true, method: 'web_form', text_version: 1, source: attack }],
+    consents: [{ consent_type_id: 1, channel: 'email', state: true, method: 'web form', text_version: 1, source: attack }],
     attribute_values: { city: 'London', [attack]: attack, sizes: [38, 39], address: { street: attack } },
   })
   await send('POST', '/v1/stacks/orders', { external_id: 'o-1', attribute_values: { buyer: 'ada', total: 12.5 } })
@@ -79,7 +79,7 @@ describe('the page of a dossier', () => {
         expect(await page.title()).toBe('Personal data held by Northwind Books')
         expect(await page.locator('script, img').count()).toBe(0)
         const text = await page.locator('body').innerText()
-        for (const shown of ['Augusta Ada', attack, 'London', '38', 'Yes, send me the newsletter.', 'orders o-1', 'web_form', 'Stored for the first time'])
+        for (const shown of ['Augusta Ada', attack, 'London', '38', 'Yes, send me the newsletter.', 'orders o-1', 'web form', 'Stored for the first time'])
           expect(text).toContain(shown)
         expect(text).toMatch(/This page is complete\. It shows \d+ entries\./)
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
