@@ -94,7 +94,7 @@ describe('the page of a dossier', () => {
           '38',
           'Yes, send me the newsletter.',
           'orders o-1',
-          'web_form',
+          'web form',
           'Stored for the first time',
         ])
           expect(text).toContain(shown)

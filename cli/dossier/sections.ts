@@ -34,12 +34,10 @@ function section<Type extends LineType>(
   return { ...options, types: [type], print: line => options.print(line as LineOf<Type>) }
 }
 
-const decision = (state: boolean, pending = false) =>
-  pending
-    ? html`<span class="no">not confirmed yet</span>`
-    : state
-      ? html`<span class="yes">allowed</span>`
-      : html`<span class="no">refused</span>`
+function decisionOf(state: boolean, pending: boolean | undefined, negative: string): Html {
+  if (pending) return html`<span class="no">not confirmed yet</span>`
+  return state ? html`<span class="yes">allowed</span>` : html`<span class="no">${negative}</span>`
+}
 
 const channels: Record<string, string> = { email: 'email', sms: 'text message' }
 const sources: Record<string, string> = {
@@ -107,7 +105,7 @@ export const sections: readonly Section[] = [
     none: 'There is nothing that you could allow or refuse.',
     part: table('Purpose', 'Channel', 'Now', 'Because of'),
     print: ({ consent_type_name, channel, state, pending, source, answered_at }) =>
-      html`<tr>${cellOf('Purpose', consent_type_name)}${cellOf('Channel', channels[channel])}<td data-label="Now">${decision(state, pending)}</td><td data-label="Because of">${sources[source]}${answered_at && html`, ${timeOf(answered_at)}`}</td></tr>`,
+      html`<tr>${cellOf('Purpose', consent_type_name)}${cellOf('Channel', channels[channel])}<td data-label="Now">${decisionOf(state, pending, 'not allowed')}</td><td data-label="Because of">${sources[source]}${answered_at && html`, ${timeOf(answered_at)}`}</td></tr>`,
   }),
   section('consent_answer', {
     id: 'answers',
@@ -118,7 +116,7 @@ export const sections: readonly Section[] = [
     print: ({ consent_type_name, channel, state, pending, superseded, at, collected_at, ...rest }) => {
       const { method, source, ip, user_agent, text_version, reference, actor, receipt, person_id, sequence } = rest
       const evidence = {
-        method,
+        method: method?.replaceAll('_', ' '),
         source,
         ip_address: ip,
         browser: user_agent,
@@ -132,7 +130,7 @@ export const sections: readonly Section[] = [
         profile: person_id,
         receipt,
       }
-      return html`<article><h3>${timeOf(collected_at ?? at)}: ${consent_type_name} by ${channels[channel]} ${decision(state, pending)}${superseded && ' (an earlier answer that arrived later, and changed nothing)'}</h3><dl>${rowsOf(evidence)}${rowsOf(record)}</dl></article>`
+      return html`<article><h3>${timeOf(collected_at ?? at)}: ${consent_type_name} by ${channels[channel]} ${decisionOf(state, pending, 'refused')}${superseded && ' (an earlier answer that arrived later, and changed nothing)'}</h3><dl>${rowsOf(evidence)}${rowsOf(record)}</dl></article>`
     },
   }),
   section('text', {
@@ -223,6 +221,7 @@ function differencesOf(before: Values, after: Values): Html {
   const [old, current] = [fieldsOf(before), fieldsOf(after)]
   const names = [...new Set([...Object.keys(old), ...Object.keys(current)])]
   if (names.length === 0) return html`<p class="none">The values are not kept any more.</p>`
+  if (before === null) return html`<dl>${names.map(name => rowOf(labelOf(name), current[name]))}</dl>`
   const valueIn = (values: Record<string, unknown>, name: string) => (name in values ? values[name] : null)
   return html`<table><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead><tbody>${names.map(
     name =>

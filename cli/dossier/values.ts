@@ -13,8 +13,20 @@ export const dateOf = (at: string): Html => html`<time datetime="${at}">${day.fo
 /** A time of RFC 3339, such as `1 January 2026 at 12:00:00 UTC`. */
 export const timeOf = (at: string): Html => html`<time datetime="${at}">${moment.format(new Date(at))} UTC</time>`
 
+const labels: Record<string, string> = {
+  id: 'Internal identifier',
+  external_id: 'Identifier',
+  sms_consent: 'Text message consent',
+  push_notification_consent: 'Push notification consent',
+  created_at: 'Stored at',
+  updated_at: 'Last changed at',
+  ip_address: 'IP address',
+}
+
 /** The name of a member as people read it: `first_name` → `First name`. */
 export function labelOf(name: string): string {
+  const label = Object.hasOwn(labels, name) ? labels[name] : undefined
+  if (label !== undefined) return label
   const words = name.replaceAll('_', ' ')
   return words.slice(0, 1).toUpperCase() + words.slice(1)
 }
