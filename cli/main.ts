@@ -14,6 +14,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
+  erase: async () => (await import('./erase.ts')).eraseCommand,
+  erasures: async () => (await import('./erasures.ts')).erasuresCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
