@@ -2,6 +2,7 @@ import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
+import { ErasureEndpoints } from './erasures.ts'
 import { IdentityEndpoints } from './identity.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
@@ -28,6 +29,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly identity: IdentityEndpoints
   readonly rights: RightsEndpoints
+  readonly erasures: ErasureEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -38,6 +40,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.identity = new IdentityEndpoints(this.#transport.send)
     this.rights = new RightsEndpoints(this.#transport)
+    this.erasures = new ErasureEndpoints(this.#transport.send)
   }
 
   /**

@@ -86,7 +86,8 @@ export const erasuresQuery = Type.Object(
 )
 export type ErasuresQuery = Static<typeof erasuresQuery>
 
-const listedErasure = Type.Object(
+/** An erasure as the list shows it. */
+export const listedErasure = Type.Object(
   {
     id: Type.Integer({ minimum: 1 }),
     at: Type.String({ format: 'date-time' }),

@@ -175,7 +175,9 @@ async function eraseInTransaction(
   const { entities, identifiers, removed } = await eraseEntities(tx, definitions, targets, {
     ...{ actor, request_id, at, keepsLog },
   })
-  if (!entities.some(({ id }) => id === person_id)) return undefined
+  // A backup may have those who were merged later, without the person.
+  const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
+  if (!principal) return undefined
   const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
   const id = next!.id
   const { names, emails, mobiles } = identifiers
@@ -185,12 +187,12 @@ async function eraseInTransaction(
     ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
   ]
   const [tombstones] = await tx.query<{ count: number }>(insertTombstonesSql, [organization_id, values, id])
-  const erasedIds = new Set(entities.map(entity => entity.id))
+  const isOther = ({ stack_id, id }: ErasureTarget) => stack_id === peopleStackId && id !== principal.id
   const facts: ErasureFacts = {
     id,
     at,
-    person_id,
-    merged_ids: merged.filter(other => erasedIds.has(other)),
+    person_id: principal.stack_id === peopleStackId ? principal.id : person_id,
+    merged_ids: entities.filter(isOther).map(({ id }) => id),
     record_ids: entities
       .filter(({ stack_id }) => stack_id !== peopleStackId)
       .map(entity => ({ stack_key: stackKeyOf(definitions, entity.stack_id), record_id: recordIdOf(entity.id) })),
@@ -203,10 +205,10 @@ async function eraseInTransaction(
   if (dry_run) throw new DryRun(facts)
   const pending: Pending = { facts, entities: entities.map(entity => entity.id), next: 0, after: 0 }
   // The person's row is the erasure. The others only tell that they were erased with it.
-  const others = entities.filter(entity => entity.id !== person_id)
+  const others = entities.filter(entity => entity.id !== principal.id)
   const rows = [
     {
-      ...{ id, stack_id: peopleStackId, entity_id: person_id },
+      ...{ id, stack_id: principal.stack_id, entity_id: principal.id },
       ...(keepsLog
         ? { removed: { pending }, certificate: null }
         : { removed: facts.removed, certificate: await sign(facts) }),

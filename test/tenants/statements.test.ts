@@ -15,6 +15,8 @@ import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { applyErasures } from '../../src/rights/apply-erasures.ts'
+import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
@@ -152,6 +154,7 @@ const globalStatements = [
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
+  'list_organizations_with_unfinished_erasures',
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
@@ -257,6 +260,7 @@ async function useEveryEndpoint(shop: Shop) {
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
+  await useErasures(shop)
   await followLog(shop)
 }
 
@@ -402,6 +406,28 @@ async function followLog({ id }: Shop) {
   await failed
   await following.stop()
   service.db.query = query
+}
+
+/** Erases people with all that they have, brings them back, and finds them again. The twin has the same people. */
+async function useErasures(shop: Shop) {
+  const { send, id, key } = shop
+  const ok = (method: string, path: string, body?: unknown, headers = {}) =>
+    expectSuccess(send(method, path, body, headers))
+  const context = { db: service.db, organization: { id, key }, originName: 'kith' }
+  const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
+  const reason = 'Request of the person'
+  await ok('POST', '/v1/people/bob/erase', { reason, records: 'linked', dry_run: true })
+  await ok('POST', `/v1/people/internal/${await named('bob')}/erase`, { reason, records: 'linked' })
+  for (const _ of [1, 2]) await ok('POST', '/v1/people/gone/erase', { reason })
+  const request = { person_id: await named('eve'), reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
+  // The log of this person is longer than one transaction takes.
+  await erasePerson({ ...context, maxChanges: 0 }, request)
+  await completeErasures(service.db, 'kith')
+  await ok('GET', '/v1/erasures')
+  await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })
+  expect((await send('POST', '/v1/people', { external_id: 'eve' })).body.reason).toBe('erased')
+  await ok('POST', '/v1/people', { external_id: 'eve' }, { Prefer: 'erased=recreate' })
+  await applyErasures(context, [])
 }
 
 /** Reads the change log in every form, and waits for changes of which none matches. */
