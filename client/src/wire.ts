@@ -156,6 +156,8 @@ export type RecordedAnswer = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+  merged_person_id?: string
 }
 
 /** A page of the consent history of a person, newest first. */
@@ -246,6 +248,8 @@ export type ContactReason =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+      merged_person_id?: string
     }
   | {
       /** The person has not answered. */
@@ -593,6 +597,8 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+      merged_person_id?: string
       /** The path of the signed receipt of this answer. */
       receipt: string
     }
