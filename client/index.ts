@@ -49,6 +49,7 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
+export type { LookupKey, Match, MatchKind, People, PeopleOperation } from './src/people.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -25,6 +25,7 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
@@ -72,6 +73,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   PersonBody: {
     about: 'Body of create, PUT, PATCH and upsert of a person. A null clears the field.',
     schema: personBody(limits),
+  },
+  LookupBody: {
+    about: 'Body of POST /v1/people/lookup: one of email, phone number and external identifier.',
+    schema: lookupBody(limits),
   },
   StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
   RecordBody: {

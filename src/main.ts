@@ -256,7 +256,7 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
+ * compute the keys of people of an earlier release, delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
  */
 function startHousekeeping(db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)

@@ -309,6 +309,18 @@ export type PersonBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
+/** Body of POST /v1/people/lookup: one of email, phone number and external identifier. */
+export type LookupBody = {
+  /** Compared in lower case. Dots and plus signs count. */
+  email?: string
+  /** Not needed if `mobile_number` begins with + or 00. */
+  mobile_prefix?: string
+  /** Compared as the international number (E.164). */
+  mobile_number?: string
+  /** An external identifier, or an alias of a person. */
+  external_id?: string
+}
+
 /** A record of a stack as reads return it. */
 export type StackRecord = {
   /** The internal identifier: 24 hexadecimal digits. */

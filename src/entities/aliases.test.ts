@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { giveAlias, mergeNames, moveAlias } from '../../test/support/aliases.ts'
+import { giveAlias, moveAlias } from '../../test/support/aliases.ts'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { momentBetween } from '../../test/support/moments.ts'
@@ -34,7 +34,7 @@ beforeEach(async () => {
   old = (await ok('POST', '/v1/people', { external_id: 'old', first_name: 'Old' })).id
   before = await momentBetween()
   await giveAlias(service, shop, ada, 'newsletter')
-  await mergeNames(service, shop, old, ada)
+  await merge('old')
 })
 
 async function ok(method: string, path: string, body?: unknown) {
@@ -43,6 +43,7 @@ async function ok(method: string, path: string, body?: unknown) {
   return reply.body.data
 }
 
+const merge = (from: string, into = 'ada') => ok('POST', `/v1/people/${into}/merge`, { from })
 const read = (address = 'ada', by = send) => by('GET', `/v1/people/${address}`).then(({ body }) => body.data)
 const idOf = async (address: string) => (await read(address))?.id
 const head = async (organization: Pick<Organization, 'id'> = shop) =>
@@ -351,9 +352,10 @@ describe('a further identifier of a person', () => {
     }
     expect((await at('newsletter', before)).body.data).toMatchObject({ id: ada })
     expect((await send('GET', '/v1/people/old?version=1')).body.data).toMatchObject({ id: ada })
+    expect((await send('GET', `/v1/people/internal/${old}?version=1`)).body.data).toMatchObject({ id: old })
     const eve = (await ok('POST', '/v1/people', { external_id: 'eve' })).id
     const between = await momentBetween()
-    await mergeNames(service, shop, ada, eve)
+    await merge('ada', 'eve')
     const end = await momentBetween()
     const ids = await Promise.all(
       [before, after, between, end].map(async time => (await at('old', time)).body.data?.id),
@@ -468,29 +470,27 @@ describe('writes at the same time', () => {
 
   it('find the person who is merged while they wait for the lock', async () => {
     const eve = (await ok('POST', '/v1/people', { external_id: 'eve' })).id
-    let writing: Promise<unknown> = Promise.resolve()
-    await service.db.transaction(async tx => {
+    const countWaiting = async () =>
+      (
+        await service.sql(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length
+    const { merging, writing } = await service.db.transaction(async tx => {
       await tx.query(statement('', 'select from entities where organization_id = $1 and id = $2 for update'), [
         shop.id,
         eve,
       ])
-      writing = Promise.all([
+      const merging = merge('eve')
+      while ((await countWaiting()) < 1);
+      const writing = Promise.all([
         send('PATCH', '/v1/people/eve', { last_name: 'Late' }),
         send('POST', '/v1/people/upsert', { external_id: 'eve', email: 'eve@example.com' }),
       ])
-      const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      while ((await service.sql(waiting)).length === 0);
-      await tx.query(
-        statement(
-          '',
-          `with gone as (delete from entities where organization_id = $1 and id = $2),
-             merge as (insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at)
-               values ($1, 9, $2, $3, $3, 1, now()))
-           insert into aliases values ($1, 'eve', $3, 9, now())`,
-        ),
-        [shop.id, eve, ada],
-      )
+      while ((await countWaiting()) < 2);
+      return { merging, writing }
     })
+    await merging
     expect(await writing).toMatchObject([{ status: 200 }, { status: 200 }])
     expect(await read()).toMatchObject({ id: ada, last_name: 'Late', email: 'eve@example.com' })
   })

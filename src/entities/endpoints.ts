@@ -206,10 +206,10 @@ function endpointsAt(
   ]
 }
 
-const recordsBatchBody = Type.Object(batchBody.properties, { ...batchBody, title: 'BatchBody' })
+const recordsBatchBody = Type.Object(batchBody.properties, { additionalProperties: false, title: 'BatchBody' })
 const peopleBatchBody = Type.Object(
   { ...batchBody.properties, match: matchBody },
-  { ...batchBody, title: 'PeopleBatchBody' },
+  { additionalProperties: false, title: 'PeopleBatchBody' },
 )
 
 /** The body of the kind, with a required external identifier. That of a person is optional with `match`. */

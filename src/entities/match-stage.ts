@@ -6,7 +6,7 @@ import type { LockedRow } from './entity-row.ts'
 import { fillingRefusal } from './match-keys.ts'
 import { ambiguityRefusal, type MatchPlan, maxCandidates, missingKeysRefusal } from './match-plan.ts'
 import { findMatchesSql, lockMatchKeysSql, readIsFillingSql } from './match-sql.ts'
-import type { Item } from './plan-write.ts'
+import { type Item, nameKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
 import { DefinitionsChanged } from './store-stage.ts'
 import type { MatchKind } from './write-request.ts'
@@ -54,21 +54,29 @@ type Recognized = { item: Item; match: Match | undefined }
 
 /**
  * Returns the items without those that may concern the same person as an earlier item with `match`: they share a key or a name, or
- * anybody whom one of their keys finds. Only after the earlier one is stored can such an item find its person. Items of a batch
- * that follow a left out one are left out too, because they may address its person by another identifier.
+ * anybody whom one of their keys finds. Only after the earlier one is stored can such an item find its person. The imports that link
+ * to its name are left out too, because it may become an alias. Items of a batch that follow a left out one are left out as well,
+ * because they may address its person by another identifier.
  */
 function takeUnrelated(items: Item[], matches: ReadonlyMap<Item, Match[]>): Item[] {
   const touched = new Set<string>()
+  const leftOut = new Set<string>()
   const unrelated: Item[] = []
   for (const item of items) {
     const { match, name } = item
     const own = match ? [...match.names, ...(matches.get(item) ?? []).map(({ id }) => id)] : []
     if (match && name !== undefined) own.push(name)
-    if (!own.some(key => touched.has(key))) unrelated.push(item)
+    if (!own.some(key => touched.has(key)) && !linksToAny(item, leftOut)) unrelated.push(item)
     else if (item.write.operation !== 'import') break
+    else if (name !== undefined) leftOut.add(name)
     for (const key of own) touched.add(key)
   }
   return unrelated
+}
+
+function linksToAny({ plan }: Item, names: ReadonlySet<string>): boolean {
+  if (names.size === 0) return false
+  return [...plan.links.values()].some(planned => planned.names.some(name => names.has(nameKey(name))))
 }
 
 async function findMatches(tx: Transaction, organization_id: number, items: Item[]) {

@@ -11,6 +11,7 @@ import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -147,6 +148,7 @@ const globalStatements = [
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',
+  'list_unfilled',
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
@@ -244,6 +246,7 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('POST', '/v1/stacks/companies/filter', {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
+  await recognizePeople(shop)
   await changeDefinitions(send)
   await readLog(shop, ada.id)
   await backfillIndexes(service.db)
@@ -258,6 +261,22 @@ async function useEveryEndpoint(shop: Shop) {
 }
 
 const { consents } = person
+
+/** Looks people up and matches them by email and phone. Computes the keys of people of an earlier release. */
+async function recognizePeople({ id, send }: Shop) {
+  const email = 'match@example.com'
+  const mobile_number = '+39 333 1234567'
+  const match = ['external_id', 'email', 'mobile']
+  for (const external_id of ['match', 'alias'])
+    await expectSuccess(send('POST', '/v1/people/upsert', { match, external_id, email, mobile_number }))
+  for (const body of [{ email }, { mobile_number }, { external_id: 'alias' }])
+    expect((await expectSuccess(send('POST', '/v1/people/lookup', body))).body.data.items).toHaveLength(1)
+  const lines = linesFrom([{ email }, { external_id: 'alias', first_name: 'M' }])
+  const path = '/v1/people/import?match=external_id,email'
+  expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
+  await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
+  expect(await fillKeys(service.db)).toBeGreaterThan(0)
+}
 
 /** Seals and audits the ledger, whose answers are read from the change log again and again. */
 async function useLedger(shop: Shop) {
