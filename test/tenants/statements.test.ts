@@ -493,7 +493,7 @@ async function changeDefinitions(send: Shop['send']) {
 }
 
 it('limits every statement to its organization when another has identical rows and identifiers', {
-  timeout: 120_000,
+  timeout: 400_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
   await useEveryEndpoint(shop).finally(watch.release)
