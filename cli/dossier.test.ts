@@ -20,7 +20,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-dossier-'))
   organization = await service.organization()
   const { send } = organization
-  await send('PATCH', '/v1/schema/settings', { display_name: 'Northwind Books', contact_email: 'privacy@books.example' })
+  await send('PATCH', '/v1/schema/settings', {
+    display_name: 'Northwind Books',
+    contact_email: 'privacy@books.example',
+  })
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   await send('POST', '/v1/schema/attributes', { owner: 'orders', key: 'buyer', name: 'Buyer', type: 'person' })
   await send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, send me the newsletter.' })
@@ -28,7 +31,9 @@ beforeAll(async () => {
     external_id: 'ada',
     first_name: 'Ada',
     last_name: attack,
-    consents: [{ consent_type_id: 1, channel: 'email', state: true, method: 'web form', text_version: 1, source: attack }],
+    consents: [
+      { consent_type_id: 1, channel: 'email', state: true, method: 'web form', text_version: 1, source: attack },
+    ],
     attribute_values: { city: 'London', [attack]: attack, sizes: [38, 39], address: { street: attack } },
   })
   await send('POST', '/v1/stacks/orders', { external_id: 'o-1', attribute_values: { buyer: 'ada', total: 12.5 } })
@@ -43,7 +48,10 @@ describe('kith dossier', () => {
   it('writes the lines of the dossier, by external and by internal identifier', async () => {
     const { code, stdout } = await run('ada')
     expect(code).toBe(0)
-    const lines = stdout.trimEnd().split('\n').map(line => JSON.parse(line))
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
     const expected = (await organization.send('GET', '/v1/people/ada/dossier')).body.data
     expect(lines.slice(1)).toEqual(expected.slice(1))
     const byId = await run('--id', lines[0].person.id)
@@ -79,12 +87,23 @@ describe('the page of a dossier', () => {
         expect(await page.title()).toBe('Personal data held by Northwind Books')
         expect(await page.locator('script, img').count()).toBe(0)
         const text = await page.locator('body').innerText()
-        for (const shown of ['Augusta Ada', attack, 'London', '38', 'Yes, send me the newsletter.', 'orders o-1', 'web form', 'Stored for the first time'])
+        for (const shown of [
+          'Augusta Ada',
+          attack,
+          'London',
+          '38',
+          'Yes, send me the newsletter.',
+          'orders o-1',
+          'web form',
+          'Stored for the first time',
+        ])
           expect(text).toContain(shown)
         expect(text).toMatch(/This page is complete\. It shows \d+ entries\./)
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
         await page.evaluate(await axe)
-        const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
+        const { violations } = (await page.evaluate('axe.run()')) as {
+          violations: { id: string; nodes: { html: string }[] }[]
+        }
         expect(violations.map(({ id, nodes }) => [id, nodes[0]!.html])).toEqual([])
       },
       { viewport: { width, height: 800 }, bypassCSP: true },
@@ -93,8 +112,14 @@ describe('the page of a dossier', () => {
 
   it('has all sections in their order, whatever lines arrive', async () => {
     const lines = (await organization.send('GET', '/v1/people/ada/dossier')).body.data as DossierLine[]
-    const pageOf = async (some: DossierLine[]) =>
-      (await Array.fromAsync(dossierPage((async function* () { yield* some })()))).join('')
+    const pageOf = async (some: DossierLine[]) => {
+      async function* arriving() {
+        yield* some
+      }
+      let page = ''
+      for await (const part of dossierPage(arriving())) page += part
+      return page
+    }
     const titlesOf = (page: string) => [...page.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, title]) => title)
     const whole = await pageOf(lines)
     expect(titlesOf(whole)).toHaveLength(13)

@@ -37,7 +37,11 @@ describe('kith duplicates', () => {
   })
 
   it('lists them as lines of JSON, by the keys and up to the number that are asked for', async () => {
-    const parse = (text: string) => text.trimEnd().split('\n').map(line => JSON.parse(line))
+    const parse = (text: string) =>
+      text
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
     const all = parse((await run('--format', 'ndjson')).stdout)
     expect(all).toEqual((await organization.send('POST', '/v1/people/duplicates')).body.data.items)
     expect(parse((await run('--format', 'ndjson', '--by', 'mobile,name')).stdout)).toEqual(all.slice(1))
