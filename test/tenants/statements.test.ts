@@ -16,17 +16,10 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 
-<<<<<<< HEAD
-
 import { applyErasures } from '../../src/rights/apply-erasures.ts'
-import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
-
-=======
-
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
+import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
-
->>>>>>> w/id
 
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
