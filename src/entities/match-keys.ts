@@ -68,8 +68,8 @@ function numberingPlans(): NumberingPlans {
   return loadedPlans
 }
 
-/** The trunk prefixes of a calling code, and the lengths that a national number may have in all of its countries. */
-type SimplePlan = { trunkPrefixes: readonly string[]; lengths: readonly number[] }
+/** The trunk prefix of a calling code, and the lengths that a national number may have in all of its countries. */
+type SimplePlan = { trunkPrefix: string | undefined; lengths: readonly number[] }
 
 function loadPlans({
   parsePhoneNumberFromString,
@@ -87,11 +87,11 @@ function loadPlans({
   const simplePlans = new Map<string, SimplePlan>()
   for (const [callingCode, countries] of byCallingCode) {
     // A calling code stands for the main one of its countries.
-    const trunkPrefixes = planOf(callingCode).nationalPrefixForParsing() || ''
+    const trunkPrefix = planOf(callingCode).nationalPrefixForParsing() || undefined
     const [lengths, ...others] = countries.map(country => planOf(country).possibleLengths())
-    if (/^[\d|]*$/.test(trunkPrefixes))
+    if (/^\d*$/.test(trunkPrefix ?? ''))
       simplePlans.set(callingCode, {
-        trunkPrefixes: trunkPrefixes.split('|').filter(prefix => prefix !== ''),
+        trunkPrefix,
         lengths: lengths!.filter(length => others.every(other => other.includes(length))),
       })
   }
@@ -102,7 +102,7 @@ function loadPlans({
       /^\d+$/.test(text) &&
       plan.lengths.includes(text.length) &&
       !text.startsWith(callingCode) &&
-      !plan.trunkPrefixes.some(prefix => text.startsWith(prefix))
+      !(plan.trunkPrefix !== undefined && text.startsWith(plan.trunkPrefix))
     )
   }
   return { parse: parsePhoneNumberFromString, callingCodes: new Set(byCallingCode.keys()), isComplete }
