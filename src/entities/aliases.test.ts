@@ -429,21 +429,24 @@ describe('the first alias of an organization', () => {
 
   it('is found by a process that read the definitions before', async () => {
     const fresh = await makeShop(service)
-    const by = async (method: string, path: string, body?: unknown) => (await fresh.send(method, path, body)).body.data
+    const by = async (method: string, path: string, body?: unknown, headers = {}) =>
+      (await fresh.send(method, path, body, headers)).body.data
     const id = (await by('POST', '/v1/people', { external_id: 'eve' })).id
-    const requests: [string, string, unknown?][] = [
+    const requests: [string, string, unknown?, Record<string, string>?][] = [
       ['GET', '/v1/people/also'],
       ['PATCH', '/v1/people/also', { first_name: 'Eve' }],
       ['POST', '/v1/people/upsert', { external_id: 'also' }],
+      ['POST', '/v1/people/upsert', { external_id: 'also' }, { 'Idempotency-Key': 'one' }],
+      ['PATCH', '/v1/people/also', { last_name: 'E' }, { 'Idempotency-Key': 'two' }],
       ['POST', '/v1/people/also/contactable', { consent_type_id: 1, channel: 'email' }],
       ['POST', '/v1/people/filter', { filter: { external_id: 'also' } }],
       ['POST', '/v1/people', { external_id: 'bob', attribute_values: { referrer: 'also' } }],
     ]
-    for (const [method, path, body] of requests) {
+    for (const [method, path, body, headers] of requests) {
       // The definitions are cached for the version before the alias.
       await by('PATCH', '/v1/people/eve', { last_name: path })
       await giveAlias(service, fresh, id, 'also')
-      const data = await by(method, path, body)
+      const data = await by(method, path, body, headers)
       expect([path, JSON.stringify(data)]).not.toEqual([path, undefined])
       expect((await fresh.send('GET', '/v1/people/also')).body.data.id).toBe(id)
       const { length } = await service.sql(
