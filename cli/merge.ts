@@ -5,7 +5,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 
 type Options = ConnectionOptions & { ids?: true; dryRun?: true; json?: true }
 
-/** What both commands print of a result. */
+/** The part of a result that both commands print. */
 type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged' | 'changes'> & { person: Named; unmerged?: Named }
 type Named = { id: string; external_id: string | null }
 

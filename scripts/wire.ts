@@ -85,11 +85,11 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     schema: recordBody(limits),
   },
   MergeResult: {
-    about: 'What a merge changed, or would change: POST /v1/people/{external_id}/merge.',
+    about: 'The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge.',
     schema: mergeAnswer(person),
   },
   UnmergeResult: {
-    about: 'What an unmerge changed, or would change: POST /v1/people/{external_id}/unmerge.',
+    about: 'The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge.',
     schema: unmergeAnswer(person),
   },
   MergeBody: { about: 'Body of a merge and of an unmerge.', schema: identityBody(limits) },

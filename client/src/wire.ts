@@ -355,7 +355,7 @@ export type RecordBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
-/** What a merge changed, or would change: POST /v1/people/{external_id}/merge. */
+/** The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge. */
 export type MergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
@@ -408,7 +408,7 @@ export type MergeResult = {
   person: Person
 }
 
-/** What an unmerge changed, or would change: POST /v1/people/{external_id}/unmerge. */
+/** The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge. */
 export type UnmergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
