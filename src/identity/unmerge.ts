@@ -31,7 +31,7 @@ export type OwnAnswer = Question & {
   answered_at: string
 }
 
-/** What an unmerge rests on besides the survivor and the undo of the merge. */
+/** The facts of an unmerge besides the survivor and the undo of the merge. */
 export type UnmergeFacts = {
   merged_id: string
   /** The fields and attribute keys that were written since, by anything but a merge. */
