@@ -145,6 +145,7 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -474,7 +475,7 @@ async function changeDefinitions(send: Shop['send']) {
 }
 
 it('limits every statement to its organization when another has identical rows and identifiers', {
-  timeout: 400_000,
+  timeout: 120_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
   await useEveryEndpoint(shop).finally(watch.release)
