@@ -12,6 +12,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   import: async () => (await import('./import.ts')).importCommand,
   export: async () => (await import('./export.ts')).exportCommand,
+  dossier: async () => (await import('./dossier.ts')).dossierCommand,
+  duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,

@@ -8,6 +8,7 @@ import {
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../src/ledger/verify-receipt.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { readInput } from './files.ts'
+import { visible } from './visible.ts'
 
 type Options = { key?: string; text?: string; json?: boolean }
 
@@ -98,10 +99,6 @@ function printVerified(options: Options, verified: VerifiedReceipt) {
   const { text, ...facts } = verified
   printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) })
 }
-
-/** A line without characters that move the cursor or change the direction of the text. A receipt can have any. */
-const visible = (line: string) =>
-  line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 
 const section = (title: string, lines: string[]) => ['', title, ...lines.map(line => `  ${line}`)]
 

@@ -30,6 +30,7 @@ export type {
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
+export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
@@ -50,6 +51,7 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -25,6 +25,7 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
@@ -32,6 +33,7 @@ import { settings, settingsPatch } from '../src/organizations/settings-schema.ts
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure-schema.ts'
+import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
@@ -81,6 +83,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
   ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
+  DuplicateGroup: { about: 'A group of people who may be one.', schema: duplicateGroup },
+  DuplicatesBody: { about: 'Body of POST /v1/people/duplicates.', schema: duplicatesBody },
+  DuplicatesPage: { about: 'A page of POST /v1/people/duplicates.', schema: duplicatesPage },
+  DossierLine: { about: 'A line of a dossier: everything that is held about one person.', schema: dossierLine },
   Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
   SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
   Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },

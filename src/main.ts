@@ -32,6 +32,7 @@ import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { completeErasures } from './rights/erasure.ts'
+import { retentionFollower } from './rights/retention.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
@@ -271,13 +272,14 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
 }
 
 /** The followers of the change log. */
-function followersOf({ limits, ledgerOrigin }: Config, sender: Sender, logger: Logger): Follower[] {
+function followersOf({ limits, ledgerOrigin, logRetentionDays }: Config, sender: Sender, logger: Logger): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
     danglingLinkFollower({ graceMs: 2 * limits.requestMs }),
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
+    retentionFollower({ logRetentionDays }),
   ]
 }
 

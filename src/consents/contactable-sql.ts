@@ -54,7 +54,7 @@ export const readContactFacts = {
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>
   `select m.operation, m.sequence as gone_sequence, m.at as gone_at,
-     b.after is null or last.operation = 'erase' as is_blanked, f.address, a.*, ${answerReferences}
+     not coalesce(b.after ? 'state', false) or last.operation = 'erase' as is_blanked, f.address, a.*, ${answerReferences}
    from (select ${person} as id) p
      left join lateral (
        select c.version, c.operation, c.sequence, c.at from changes c

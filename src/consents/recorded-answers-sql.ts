@@ -68,3 +68,14 @@ export const readConsentHistory = {
   id: statement('read_consent_history_by_id', page(personWithId('$2'))),
   external_id: statement('read_consent_history', page(personNamed('$2'))),
 }
+
+/**
+ * $2: person, $3: version, $4: consent type and $5: channel to begin after, $6: limit. The answers of a person by internal identifier,
+ * oldest first.
+ */
+export const readAnswersAfterSql = statement(
+  'read_answers_after',
+  `select ${answerColumns}, ${answerReferences} from consent_history a
+   where a.organization_id = $1 and a.person_id = $2 and (a.version, a.consent_type_id, a.channel) > ($3, $4, $5)
+   order by a.version, a.consent_type_id, a.channel limit $6`,
+)

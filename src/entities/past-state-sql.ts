@@ -19,7 +19,8 @@ export const readPastChangeSql = statement(
 
 /**
  * $2: entity, $3: version. Returns the fields and attribute values that the entity was last written with, up to this
- * version. Its creation or its last restore has all of them, and each later change those that it changed.
+ * version. Its creation or its last restore has all of them, and each later change those that it changed. Returns nothing if the
+ * first of these changes has no values any more: it is older than the retention of the log.
  */
 export const readPastValuesSql = statement(
   'read_past_values',
@@ -42,7 +43,8 @@ export const readPastValuesSql = statement(
    )
    select l.key, l.is_attribute, e.sequence, e.released_name, e.after->>'external_id' as taken_name, e.link_targets,
      case when l.is_attribute then e.after->'attribute_values'->l.key else e.after->l.key end as value
-   from latest l join entries e on e.version = l.version`,
+   from latest l join entries e on e.version = l.version
+   where exists (select from entries b where b.version = (select min(f.version) from entries f) and b.after ? 'state')`,
 )
 
 /**

@@ -5,8 +5,10 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
+import { duplicatesEndpoints } from '../identity/duplicates-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import { dossierEndpoints } from '../rights/dossier-endpoints.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
@@ -40,5 +42,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...historyEndpoints(people),
     ...consentEndpoints(),
     ...receiptEndpoints({ ledgerOrigin }),
+    ...dossierEndpoints(),
+    ...duplicatesEndpoints(),
   ]
 }

@@ -101,6 +101,10 @@ const shared: FieldGenerators = {
   consent_type_id: fc.constant(1),
   external_ids: fc.array(padded(external_id), { minLength: 1, maxLength: 4 }),
   at: fc.constantFrom(...dateTimes),
+  // Only an event stack may have one.
+  retention_days: fc.constant(null),
+  by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
+  cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
   privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }

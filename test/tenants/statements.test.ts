@@ -16,6 +16,8 @@ import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { applyErasures } from '../../src/rights/apply-erasures.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
+import * as dossierStatements from '../../src/rights/dossier-sql.ts'
+import { retentionFollower } from '../../src/rights/retention.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { follow } from '../support/followers.ts'
@@ -117,17 +119,23 @@ const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 async function listStatementNames(): Promise<string[]> {
   const files = (await readdir(statementsDir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
   const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statementsDir, file)).href)))
-  const isStatement = (value: unknown): value is Statement =>
-    typeof value === 'object' && value !== null && 'name' in value && 'text' in value
-  // Some statements are grouped in objects, by direction or by identifier.
-  const all = modules.flatMap(module =>
-    Object.values(module).flatMap(value => (isStatement(value) ? value : Object.values(value as object))),
-  )
-  return all.filter(isStatement).map(({ name }) => name)
+  return modules.flatMap(module => statementsOf(module)).map(({ name }) => name)
 }
 
-/** Statements of exports, which use a connection of their own. */
-const exportStatements = ['prepare_copy', 'copy_all']
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'name' in value && 'text' in value
+
+/** The statements that a module exports. Some are grouped in objects, by direction or by identifier. */
+const statementsOf = (module: object): Statement[] =>
+  Object.values(module)
+    .flatMap(value => (isStatement(value) ? value : Object.values(value as object)))
+    .filter(isStatement)
+
+/** Statements of exports and dossiers, which use a connection of their own. */
+const exportStatements = [
+  ...['prepare_copy', 'copy_all', 'read_answers_after'],
+  ...statementsOf(dossierStatements).map(({ name }) => name),
+]
 
 /** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
 const globalStatements = [
@@ -214,6 +222,10 @@ async function useEveryEndpoint(shop: Shop) {
   for (const exported of people)
     expect(exported).toEqual((await ok('GET', `/v1/people/internal/${exported.id}`)).body.data)
   expect(await exportAll(shop, '/v1/stacks/companies/export')).toHaveLength(1)
+  // A dossier has one, too. It must show each thing once, as the twin has the same.
+  const dossier = (await ok('GET', `/v1/people/internal/${ada.id}/dossier`)).body.data as object[]
+  expect(new Set(dossier.map(line => JSON.stringify(line))).size).toBe(dossier.length)
+  for (const by of ['email', 'mobile', 'name']) await findDuplicates(shop, by)
   await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
   await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
   for (const atomic of [true, false])
@@ -255,11 +267,39 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useRetention(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
   await useErasures(shop)
   await followLog(shop)
+}
+
+/** Two people share a key. The twin has the same people. */
+async function findDuplicates({ send }: Shop, by: string) {
+  const { items } = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data
+  const shared = {
+    email: 'twice@example.com',
+    mobile_number: '+393331234567',
+    last_name: 'L',
+    date_of_birth: '1990-01-01',
+  }
+  for (const external_id of ['one', 'other'])
+    await expectSuccess(send('POST', '/v1/people/upsert', { external_id: `${external_id} of ${by}`, ...shared }))
+  const after = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data.items
+  expect(after.length).toBeGreaterThan(0)
+  expect(after.length).toBeGreaterThanOrEqual(items.length)
+}
+
+/** Erases an expired record and empties old changes of one organization. The follower of the twin is not watched. */
+async function useRetention({ id, send }: Shop) {
+  await expectSuccess(send('PATCH', '/v1/schema/stacks/visits', { retention_days: 1 }))
+  const nowMs = () => Date.now() + 2 * 86_400_000
+  const follower = retentionFollower({ logRetentionDays: 30, nowMs, pausePerWork: 0 })
+  const work: Follower['work'] = async task =>
+    task.organization_id === id ? follower.work(task) : { sequence: task.after, notBeforeMs: nowMs() + 86_400_000 }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  expect((await send('GET', '/v1/stacks/visits/v1')).status).toBe(404)
 }
 
 const { consents } = person
