@@ -13,7 +13,7 @@ import {
   readBearersWithAliasesSql,
 } from '../../src/entities/alias-sql.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read-sql.ts'
-import { readLinkedPersonByNameSql, readLinkedPersonSql } from '../../src/links/sql.ts'
+import { readLinkedPersonSql } from '../../src/links/sql.ts'
 import { explain } from '../support/explain.ts'
 import { type Organization, useService } from '../support/service.ts'
 
@@ -78,8 +78,8 @@ const statements = (id: number) =>
     [readContactFacts.id, [id, merged, 1, 'email']],
     [readPastContactFacts.external_id, [id, 'a7', 1, 'email', 100, 'email']],
     [readConsentHistory.external_id, [id, 'a7', ...page]],
-    [readLinkedPersonByNameSql, [id, 'a7']],
-    [readLinkedPersonSql, [id, merged]],
+    [readLinkedPersonSql.external_id, [id, 'a7']],
+    [readLinkedPersonSql.id, [id, merged]],
   ] as const
 
 it('reads only a few rows to find people by further identifiers, whatever PostgreSQL knows of the tables', async () => {

@@ -15,12 +15,10 @@ import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
-
 import { applyErasures } from '../../src/rights/apply-erasures.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
-
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -166,6 +164,7 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -599,7 +598,7 @@ async function changeDefinitions(send: Shop['send']) {
 }
 
 it('limits every statement to its organization when another has identical rows and identifiers', {
-  timeout: 400_000,
+  timeout: 120_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
   await useEveryEndpoint(shop).finally(watch.release)
