@@ -16,6 +16,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
+  erase: async () => (await import('./erase.ts')).eraseCommand,
+  erasures: async () => (await import('./erasures.ts')).erasuresCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,

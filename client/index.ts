@@ -27,6 +27,7 @@ export type {
   ListOptions,
   RelatedOptions,
 } from './src/entity-reads.ts'
+export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
 export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'

@@ -32,6 +32,7 @@ import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
+import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure-schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
@@ -121,6 +122,13 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'An answer as the ledger sealed it. A member without a value is absent.',
     schema: ledgerEntry,
   },
+  ErasureBody: { about: 'Body of POST /v1/people/{external_id}/erase.', schema: eraseBody },
+  Erased: {
+    about: 'What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
+    schema: erased,
+  },
+  Erasure: { about: 'An erasure of a person.', schema: listedErasure },
+  ErasurePage: { about: 'A page of erasures, newest first.', schema: erasurePage },
   ConsentReceipt: {
     about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
     schema: consentReceipt,

@@ -179,6 +179,13 @@ export type ContactReason =
       at: string
     }
   | {
+      /** The person was erased. */
+      rule: 'erased'
+      /** The number of the change that erased the person. */
+      sequence: number
+      at: string
+    }
+  | {
       /** The person has no email address, or no mobile number for sms. */
       rule: 'no_address'
     }
@@ -1199,6 +1206,68 @@ export type LedgerEntry = {
   reference?: string
   actor?: string
   request_id?: string
+}
+
+/** Body of POST /v1/people/{external_id}/erase. */
+export type ErasureBody = {
+  /** Why the person is erased. It stays, so it must not name the person. */
+  reason: string
+  /** `linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`. */
+  records?: 'keep' | 'linked'
+  /** Erase nothing, and return what an erasure would remove. */
+  dry_run?: boolean
+}
+
+/** What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. */
+export type Erased = {
+  /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
+  certificate: string | null
+  completed: boolean
+  dry_run: boolean
+  erasure: {
+    /** Null in a dry run. */
+    id: number | null
+    at: string
+    /** The internal identifier, which stays. */
+    person_id: string
+    /** The people who were merged into the person. */
+    merged_ids: string[]
+    /** The records that were erased with the person. */
+    record_ids: {
+      stack_key: string
+      record_id: string
+    }[]
+    reason: string
+    records: 'keep' | 'linked'
+    /** The number of rows that were deleted or whose values were taken, by table. */
+    removed: Record<string, number>
+    /** The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake. */
+    tombstones: number
+    /** What is not in the tables of kith. */
+    not_removed: string[]
+  }
+}
+
+/** An erasure of a person. */
+export type Erasure = {
+  id: number
+  at: string
+  person_id: string
+  /** The subject of the token that erased. */
+  actor: string
+  reason: string
+  records: 'keep' | 'linked'
+  /** Null while the log of a person with very many changes is being erased. */
+  completed_at: string | null
+  /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
+  certificate: string | null
+}
+
+/** A page of erasures, newest first. */
+export type ErasurePage = {
+  items: Erasure[]
+  /** Whether another page follows. */
+  has_more: boolean
 }
 
 /** The signed receipt of a consent answer. docs/receipts.md describes it. */

@@ -171,9 +171,12 @@ export const renewLogIdSql = statement(
 /** The newest erasure of the organization h: when there is a new one, what is in memory is forgotten. */
 const newestErasure = '(select max(x.id) from erasures x where x.organization_id = h.organization_id) as erasure'
 
-const head = `select h.organization_id, h.sequence, h.log_id, ${newestErasure} from change_heads h where h.organization_id`
+const head = 'h.organization_id, h.sequence, h.log_id'
 
-export const readHeadSql = statement('read_head', `${head} = $1`)
+export const readHeadSql = statement('read_head', `select ${head} from change_heads h where h.organization_id = $1`)
 
 /** The heads of all organizations with requests that wait. $1: organizations. */
-export const readHeadsSql = statement('read_heads', `${head} = any($1::integer[])`)
+export const readHeadsSql = statement(
+  'read_heads',
+  `select ${head}, ${newestErasure} from change_heads h where h.organization_id = any($1::integer[])`,
+)

@@ -14,11 +14,14 @@ export const deletedWith = (name: string): string =>
 
 /** The person who was erased and last had a name, of which only a keyed hash is left. */
 export const erasedWith = (name: string): string =>
-  `select x.entity_id from tombstone_keys k
+  `select x.entity_id as id from tombstone_keys k
      join tombstones t on t.organization_id = $1
        and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || ${name}, 'UTF8')))
      join erasures x on x.organization_id = $1 and x.id = t.erasure_id
    where k.organization_id = $1`
+
+/** $2: external identifier. */
+export const findErasedNamedSql = statement('find_erased_named', `${erasedWith('$2')}`)
 
 /** The person who has a name or, if nobody has it, the last one who was deleted with it. */
 export const personNamed = (name: string): string =>

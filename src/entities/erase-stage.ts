@@ -172,6 +172,16 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
   }
 }
 
+/** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
+export async function lockForErasure(tx: Transaction, organization_id: number, targets: readonly ErasureTarget[]) {
+  const author = { actor: '', request_id: '' }
+  await lockRows(
+    tx,
+    organization_id,
+    targets.map((target, index) => itemOf(target, index, author)),
+  )
+}
+
 /** Locks the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
 async function lockTargets(
   tx: Transaction,

@@ -119,6 +119,8 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     attribute_values: attributeValues(model),
     filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
+  // Most erasures are rehearsals, so that most addresses go on to name somebody.
+  if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (template.includes('/related')) {
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })

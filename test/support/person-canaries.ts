@@ -216,17 +216,21 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, name('an alias'), id],
     )
 
-    // One delivery was answered, one failed, and one waits.
-    receiver.answer = response => response.writeHead(200).end(canary('the response of a receiver'))
+    // One delivery of the person was answered, one failed, and one waits.
+    const response = canary('the response of a receiver')
+    const answer: typeof receiver.answer = (reply, { event }) => {
+      const isAbout = event.data.id === id
+      reply.writeHead(isAbout && event.data.after?.language === 'en' ? 500 : 200).end(isAbout ? response : '')
+    }
+    receiver.answer = answer
     await deliver(0)
-    receiver.answer = response => response.writeHead(500).end(canaries['the response of a receiver'])
     await ok('PATCH', at(external_id), { language: 'en' })
+    await ok('PATCH', at(external_id), { language: 'de' })
     await deliver(1)
-    await service.sql(`update webhook_deliveries set error = $2 where organization_id = $1 and entity = $3`, [
-      organization.id,
-      canary('the error of a delivery'),
-      id,
-    ])
+    await service.sql(
+      `update webhook_deliveries set error = $2 where organization_id = $1 and entity = $3 and status = 'waiting' and response is not null`,
+      [organization.id, canary('the error of a delivery'), id],
+    )
     await sealLedgers(service)
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }

@@ -14,6 +14,8 @@ import { forgetKeys } from '../../src/idempotency/forget.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { applyErasures } from '../../src/rights/apply-erasures.ts'
+import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
@@ -151,6 +153,7 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -158,6 +161,7 @@ const globalStatements = [
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
+  'list_organizations_with_unfinished_erasures',
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
@@ -267,6 +271,7 @@ async function useEveryEndpoint(shop: Shop) {
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
+  await useErasures(shop)
   await followLog(shop)
 }
 
@@ -423,6 +428,28 @@ async function followLog({ id }: Shop) {
   await failed
   await following.stop()
   service.db.query = query
+}
+
+/** Erases people with all that they have, brings them back, and finds them again. The twin has the same people. */
+async function useErasures(shop: Shop) {
+  const { send, id, key } = shop
+  const ok = (method: string, path: string, body?: unknown, headers = {}) =>
+    expectSuccess(send(method, path, body, headers))
+  const context = { db: service.db, organization: { id, key }, originName: 'kith' }
+  const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
+  const reason = 'Request of the person'
+  await ok('POST', '/v1/people/bob/erase', { reason, records: 'linked', dry_run: true })
+  await ok('POST', `/v1/people/internal/${await named('bob')}/erase`, { reason, records: 'linked' })
+  for (const _ of [1, 2]) await ok('POST', '/v1/people/gone/erase', { reason })
+  const request = { person_id: await named('eve'), reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
+  // The log of this person is longer than one transaction takes.
+  await erasePerson({ ...context, maxChanges: 0 }, request)
+  await completeErasures(service.db, 'kith')
+  await ok('GET', '/v1/erasures')
+  await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })
+  expect((await send('POST', '/v1/people', { external_id: 'eve' })).body.reason).toBe('erased')
+  await ok('POST', '/v1/people', { external_id: 'eve' }, { Prefer: 'erased=recreate' })
+  await applyErasures(context, [])
 }
 
 /** Reads the change log in every form, and waits for changes of which none matches. */
