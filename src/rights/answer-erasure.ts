@@ -1,7 +1,7 @@
 import { findErasedNamedSql } from '../changes/people-sql.ts'
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type ErasureRow, erasePerson } from './erasure.ts'
+import { type ErasureRow, erasePerson, type FindPerson } from './erasure.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
 import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
 
@@ -9,20 +9,21 @@ import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
   const { db, caller, request_id, body, signal } = call
   const { reason, records = 'keep', dry_run = false } = body
-  const person_id = await findPerson(call)
-  const request = { person_id, reason, records, dry_run, actor: caller.subject, request_id }
+  const request = { person_id: finderOf(call), reason, records, dry_run, actor: caller.subject, request_id }
   const result = await erasePerson({ db, organization: caller.organization, originName, signal }, request)
   return result ? { status: result.completed || dry_run ? 200 : 202, data: result } : throwNoPerson()
 }
 
-/** The person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
-async function findPerson({ db, caller, params, signal }: Call<EraseBody>): Promise<string> {
+/** Finds the person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
+function finderOf({ caller, params }: Call<EraseBody>): FindPerson {
   const { id } = caller.organization
-  const find = async (statement: typeof findByIdSql, identifier: string) =>
-    (await db.query<{ id: string | null }>(statement, [id, identifier], signal))[0]?.id ?? undefined
-  if (params.uuid !== undefined) return (await find(findByIdSql, params.uuid.toLowerCase())) ?? throwNoPerson()
-  const name = params.external_id!
-  return (await find(findNamedSql, name)) ?? (await find(findErasedNamedSql, name)) ?? throwNoPerson()
+  return async db => {
+    const find = async (statement: typeof findByIdSql, identifier: string) =>
+      (await db.query<{ id: string | null }>(statement, [id, identifier]))[0]?.id ?? undefined
+    if (params.uuid !== undefined) return find(findByIdSql, params.uuid.toLowerCase())
+    const name = params.external_id!
+    return (await find(findNamedSql, name)) ?? (await find(findErasedNamedSql, name))
+  }
 }
 
 const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')

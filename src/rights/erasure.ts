@@ -45,8 +45,12 @@ export const notRemoved = [
 const maxChangesAtOnce = 100_000
 const changesPerSet = 20_000
 
+/** Finds the person to erase. Undefined if there is nobody. */
+export type FindPerson = (db: Pick<Database, 'query'>) => Promise<string | undefined>
+
 export type ErasureRequest = {
-  person_id: string
+  /** The person, or who finds it. A name may lead to another person after a rename, a merge or an unmerge. */
+  person_id: string | FindPerson
   reason: string
   records: 'keep' | 'linked'
   /** Further entities to erase, whether they are linked or not. */
@@ -113,9 +117,17 @@ export async function erasePerson(
   const signing = await prepareSigning(context)
   const cached = await cachedDefinitions(db, organization.id, signal)
   let erased: ErasureFacts | undefined
+  let person_id: string | undefined
   try {
     erased = await decideAgain(db, cached, signal, definitions =>
-      db.transaction(tx => eraseInTransaction(tx, definitions, context, request, signing), { signal }),
+      db.transaction(
+        async tx => {
+          person_id = await findPerson(tx, request)
+          if (person_id === undefined) return undefined
+          return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
+        },
+        { signal },
+      ),
     )
   } catch (error) {
     if (!(error instanceof DryRun)) throw error
@@ -128,10 +140,13 @@ export async function erasePerson(
   }
   const [row] = erased
     ? await db.query<ErasureRow>(readErasureSql, [organization.id, erased.id], signal)
-    : await db.query<ErasureRow>(readErasureOfSql, [organization.id, request.person_id], signal)
+    : await db.query<ErasureRow>(readErasureOfSql, [organization.id, person_id ?? null], signal)
   if (!row) return undefined
   return row.completed_at === null ? continueErasure(context, row) : resultOf(row)
 }
+
+const findPerson = async (tx: Transaction, { person_id }: ErasureRequest) =>
+  typeof person_id === 'string' ? person_id : person_id(tx)
 
 /** The answer about an erasure. */
 function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
@@ -158,16 +173,19 @@ async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
   { maxChanges = maxChangesAtOnce }: ErasureContext,
-  { person_id, reason, records, also = [], dry_run = false, actor, request_id }: ErasureRequest,
+  request: ErasureRequest & { found_id: string },
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
+  const { found_id: person_id, reason, records, also = [], dry_run = false, actor, request_id } = request
   const at = new Date().toISOString()
   const merged = await readMerged(tx, organization_id, person_id)
   const people = [person_id, ...merged]
   const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
   await lockForErasure(tx, definitions, targets)
+  if ((await findPerson(tx, request)) !== person_id)
+    throw new LostRace('the identifier led to another person while the erasure waited for its locks')
   await throwIfChanged(tx, organization_id, { person_id, records, merged, linked })
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
