@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import ipaddr from 'ipaddr.js'
 import { parse as parseDatabaseUrl } from 'pg-connection-string'
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from './json-schema.ts'
 
 const wholeNumber = (fallback: number, minimum: number, maximum: number) =>
   Type.Integer({ default: fallback, minimum, maximum })

@@ -1,5 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
+import { Type } from '../json-schema.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 
 /** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */

@@ -1,4 +1,5 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from '../json-schema.ts'
 
 /** The query parameters of an import. */
 export const importQuery = Type.Object(
