@@ -93,7 +93,7 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
 
   it('proves entries in the trees of every size', async () => {
     for (let size = 1; size <= last; size++)
-      for (const index of new Set([0, size - 1, (size * 7) % size, (size * 13 + 5) % size])) {
+      for (const index of new Set([7_919 % size, size - 1])) {
         const proof = await read(shop, `inclusion/${index}?size=${size}`)
         const [leafHash, rootHash] = buffersOf([proof.leaf_hash, proof.root_hash])
         expect(leafHash).toEqual(leaves[index])
@@ -105,7 +105,7 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
 
   it('proves that the tree of every size begins with smaller ones', async () => {
     for (let size = 0; size <= last; size++)
-      for (const oldSize of new Set([0, Math.min(1, size), Math.floor(size / 2), size])) {
+      for (const oldSize of size % 50 === 0 ? new Set([0, Math.min(1, size), size]) : [Math.floor(size / 2)]) {
         const proof = await read(shop, `consistency/${oldSize}?size=${size}`)
         const [oldRootHash, newRootHash] = buffersOf([proof.old_root_hash, proof.root_hash])
         expect(oldRootHash).toEqual(rootAt(oldSize))
