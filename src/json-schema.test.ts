@@ -74,6 +74,6 @@ it('builds the schemas that TypeBox builds', () => {
       // The text also has the order of the keywords.
       expect(JSON.stringify(build(Type))).toBe(JSON.stringify(build(TypeBox)))
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
 })
