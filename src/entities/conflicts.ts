@@ -159,8 +159,28 @@ export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
   readonly #pending: PendingArray[] = []
 
-  /** Waits until the items may be written. Returns a function to call when the writes end, even after an error. */
-  async acquire(items: Item[]): Promise<() => void> {
+  /** Ends when the earlier arrays have registered their names, which `read` may add to. */
+  #registered: Promise<void> = Promise.resolve()
+
+  /**
+   * Waits until the items may be written. Returns a function to call when the writes end, even after an error. The arrays take their
+   * places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
+   */
+  async acquire(items: Item[], read: () => Promise<void>): Promise<() => void> {
+    const earlier = this.#registered
+    const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
+    this.#registered = registered
+    try {
+      await read()
+      await earlier
+      return await this.#take(items, onRegistered)
+    } finally {
+      // If `read` fails, the next array still waits for the ones before this one.
+      void earlier.then(onRegistered)
+    }
+  }
+
+  async #take(items: Item[], onRegistered: () => void): Promise<() => void> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
     for (const item of items) {
@@ -173,6 +193,7 @@ export class WriteOrder {
     const own: PendingArray = { written, mentioned, ended }
     const before = this.#pending.filter(other => mustFollow(own, other))
     this.#pending.push(own)
+    onRegistered()
     await Promise.all(before.map(other => other.ended))
     return () => {
       const index = this.#pending.indexOf(own)
