@@ -14,6 +14,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
+  merge: async () => (await import('./merge.ts')).mergeCommand,
+  unmerge: async () => (await import('./merge.ts')).unmergeCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,

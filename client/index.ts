@@ -49,7 +49,17 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
-export type { LookupKey, Match, MatchKind, People, PeopleOperation } from './src/people.ts'
+export type {
+  LookupKey,
+  Match,
+  MatchKind,
+  Merged,
+  MergeFrom,
+  MergeOptions,
+  People,
+  PeopleOperation,
+  Unmerged,
+} from './src/people.ts'
 export {
   type ChangeIds,
   verifyWebhook,

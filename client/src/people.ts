@@ -1,9 +1,10 @@
 import type { BatchResult, Operation } from './batch.ts'
 import { type BatchOptions, Entities } from './entities.ts'
+import { pathOf, pathOfId } from './entity-reads.ts'
 import type { ImportAnswer, ImportOptions } from './import.ts'
 import type { CallOptions, WriteOptions } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
-import type { LookupBody } from './wire.ts'
+import type { LookupBody, MergeBody, MergeResult, UnmergeResult } from './wire.ts'
 
 /** The values that a write recognizes its person by. `mobile` is the phone number with its country. */
 export type MatchKind = 'external_id' | 'email' | 'mobile'
@@ -21,6 +22,19 @@ export type LookupKey =
 export type PeopleOperation<S extends OrganizationSchema> =
   | Operation<S, 'people'>
   | { op: 'upsert'; external_id?: string; body: BodyOf<S, 'people'>; if_match?: number | '*' }
+
+/** The other person of a merge: by its external identifier, or by its internal one. */
+export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
+
+/** The options of a merge and of an unmerge. */
+export type MergeOptions = WriteOptions & { dryRun?: boolean }
+
+/** The outcome of a merge. `person` is the survivor. */
+export type Merged<S extends OrganizationSchema> = Omit<MergeResult, 'person'> & { person: EntityOf<S, 'people'> }
+
+/** The outcome of an unmerge. `person` is the survivor, and `unmerged` the person who returned. */
+export type Unmerged<S extends OrganizationSchema> = Omit<UnmergeResult, 'person' | 'unmerged'> &
+  Record<'person' | 'unmerged', EntityOf<S, 'people'>>
 
 type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
 type Body<S extends OrganizationSchema> = BodyOf<S, 'people'>
@@ -60,6 +74,71 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     options?: WriteOptions,
   ): Promise<Person<S>> {
     return super.upsert(body as Body<S> & { external_id: string }, options)
+  }
+
+  /**
+   * Merges another person into a person, who survives: its unset fields are filled, links move to it, and the identifiers of the other
+   * lead to it. `dryRun` returns what would change, and changes nothing.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'emmy', first_name: 'Emmy' })
+   * await client.people.create({ external_id: 'emmy-news', email: 'emmy@example.com' })
+   * const { changes } = await client.people.merge('emmy', { from: 'emmy-news' }, { dryRun: true })
+   * console.log(changes.fields[0]?.path) // /email
+   * const { person } = await client.people.merge('emmy', { from: 'emmy-news' })
+   * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
+   * ```
+   */
+  merge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOf(external_id)}/merge`, from, options)
+  }
+
+  /**
+   * Merges another person into a person, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'sofia-news' })
+   * const { id } = await client.people.create({ external_id: 'sofia' })
+   * console.log((await client.people.mergeById(id, { from: 'sofia-news' })).merged.external_id) // sofia-news
+   * ```
+   */
+  mergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOfId(id)}/merge`, from, options)
+  }
+
+  /**
+   * Undoes a merge: the other person returns, and what was written since stays with the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'maria' })
+   * await client.people.create({ external_id: 'maria-news', language: 'it' })
+   * await client.people.merge('maria', { from: 'maria-news' })
+   * const { person, unmerged } = await client.people.unmerge('maria', { from: 'maria-news' })
+   * console.log(person.language, unmerged.language) // null it
+   * ```
+   */
+  unmerge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOf(external_id)}/unmerge`, from, options)
+  }
+
+  /**
+   * Undoes a merge, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * const { id } = await client.people.create({ external_id: 'noor' })
+   * const other = await client.people.create({ external_id: 'noor-news' })
+   * await client.people.mergeById(id, { from_id: other.id })
+   * console.log((await client.people.unmergeById(id, { from_id: other.id })).unmerged.external_id) // noor-news
+   * ```
+   */
+  unmergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOfId(id)}/unmerge`, from, options)
+  }
+
+  async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
+    const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
+    const request = { method: 'POST', path: this.path + path, body, options, repeatable: false, writes: true } as const
+    return (await this.transport.send(request)) as T
   }
 
   /**

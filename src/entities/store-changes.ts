@@ -9,7 +9,7 @@ import { storeSet } from './store-stage.ts'
 /** A change that follows from no body. `row` is the locked row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: LockedRow | undefined }
 
-/** Who writes, for the change log. */
+/** The writer, as the change log names it. */
 export type ChangeAuthor = { actor: string; request_id: string }
 
 /** Stores and logs changes in the order given. The head of the organization is locked afterwards. */

@@ -39,7 +39,7 @@ const standingAnswer = nullable(
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** What a merge or unmerge changes. */
+/** The schema of the changes of a merge or unmerge. */
 const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
   Type.Object({
     fields: Type.Array(

@@ -144,6 +144,7 @@ export const readWrittenKeysSql = statement(
      select f.key, true from jsonb_object_keys(coalesce(c.after->'attribute_values', '{}')) as f(key)
    ) k
    where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.version <> all($4::integer[])
+     and c.operation = 'update'
      and (k.is_attribute or k.key <> 'attribute_values')`,
 )
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
-import { readContactFacts, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
+import { readContactFactsByAnyIdentifier, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import {
@@ -74,8 +74,8 @@ const statements = (id: number) =>
     [findPersonByAnyIdentifier.id, [id, merged]],
     [findEntitySql, [id, 0, 'a7']],
     [findFirstBearerSql, [id, 'a7']],
-    [readContactFacts.external_id, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
-    [readContactFacts.id, [id, merged, 1, 'email']],
+    [readContactFactsByAnyIdentifier.external_id, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
+    [readContactFactsByAnyIdentifier.id, [id, merged, 1, 'email']],
     [readPastContactFacts.external_id, [id, 'a7', 1, 'email', 100, 'email']],
     [readConsentHistory.external_id, [id, 'a7', ...page]],
     [readLinkedPersonByNameSql, [id, 'a7']],

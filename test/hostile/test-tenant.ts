@@ -83,6 +83,12 @@ const tables = [
   'webhook_deliveries',
   'organization_settings',
   'link_keys',
+  'aliases',
+  'merges',
+  'past_links',
+  'erasures',
+  'tombstones',
+  'tombstone_keys',
 ]
 /**
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a

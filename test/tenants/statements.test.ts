@@ -258,6 +258,7 @@ async function useEveryEndpoint(shop: Shop) {
   })
   await recognizePeople(shop)
   await useAliases(shop)
+  await mergePeople(shop)
   await changeDefinitions(send)
   await readLog(shop, ada.id)
   await backfillIndexes(service.db)
@@ -312,6 +313,33 @@ async function useAliases({ send }: Shop) {
   )
   expect(refused).toEqual([])
   await ok('PATCH', `/v1/people/internal/${merged}`, { external_id: 'nickname' })
+}
+
+/** Merges people with links, aliases and answers, links to a merged one, and undoes the merges one after the other. */
+async function mergePeople({ send }: Shop) {
+  const ok = (path: string, body: object) => expectSuccess(send('POST', `/v1/people${path}`, body))
+  const answer = (day: number) => ({
+    consents: [{ consent_type_id: 1, channel: 'email', state: false, collected_at: `2020-01-0${day}T00:00:00Z` }],
+  })
+  await ok('', { external_id: 'merge-0', attribute_values: { friends: ['merge-1'] } })
+  await ok('', {
+    external_id: 'merge-1',
+    email: 'merge@example.com',
+    attribute_values: { referrer: 'eve' },
+    ...answer(5),
+  })
+  await ok('', { external_id: 'merge-2', ...answer(3) })
+  await ok('', { external_id: 'merge-3' })
+  await ok('', { external_id: 'merge-fan', attribute_values: { friends: ['merge-0', 'merge-1'], referrer: 'merge-1' } })
+  await ok('/merge-1/merge', { from: 'merge-3', dry_run: true })
+  await ok('/merge-1/merge', { from: 'merge-3' })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/merge', { from })
+  await ok('/upsert', { external_id: 'merge-fan', attribute_values: { referrer: 'merge-2' } })
+  for (const path of ['consents/history', 'consents/history?before_version=9', 'history'])
+    await expectSuccess(send('GET', `/v1/people/merge-0/${path}`))
+  await ok('/merge-0/contactable', { consent_type_id: 1, channel: 'email', at: new Date().toISOString() })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/unmerge', { from })
+  await ok('/merge-1/unmerge', { from: 'merge-3' })
 }
 
 /** Seals and audits the ledger, whose answers are read from the change log again and again. */
