@@ -3,6 +3,7 @@ import { giveAlias, moveAlias } from '../../test/support/aliases.ts'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { momentBetween } from '../../test/support/moments.ts'
+import { linksOf, requestPage } from '../../test/support/pages.ts'
 import { type Organization, type Send, useService } from '../../test/support/service.ts'
 import {
   makeShop,
@@ -230,6 +231,35 @@ describe('a further identifier of a person', () => {
     })
   })
 
+  it('takes the lines of an import in their order, also where several sets of lines are written at once', async () => {
+    const further = ['old', 'ada', 'newsletter']
+    const lines = Array.from({ length: 1_500 }, (_, n) =>
+      n % 50 === 0
+        ? { external_id: further[(n / 50) % 3], first_name: `line ${n}` }
+        : { external_id: `p${n}`, first_name: `line ${n}` },
+    )
+    const { counts } = await importLines(shop, '/v1/people/import', linesFrom(lines))
+    expect(counts).toMatchObject({ updated: 30, created: 1_470, failed: 0 })
+    const history = (await ok('GET', '/v1/people/ada/history?limit=30')).items as { after: { first_name: string } }[]
+    expect(history.map(({ after }) => after.first_name)).toEqual(
+      Array.from({ length: 30 }, (_, n) => `line ${(29 - n) * 50}`),
+    )
+  })
+
+  it('keeps the order of a batch, in which an alias is linked to before its person is deleted', async () => {
+    const { items } = await ok('POST', '/v1/people/batch', {
+      operations: [
+        { op: 'delete', external_id: 'ada' },
+        { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'newsletter' } } },
+        { op: 'patch', external_id: 'newsletter', body: { first_name: 'New' } },
+      ],
+    })
+    expect(items.map(({ status }: { status: number }) => status)).toEqual([200, 201, 200])
+    // The deletion made the name free, so the link has made a placeholder of it.
+    expect((await read('bob')).attribute_values).toEqual({ referrer: 'newsletter' })
+    expect(await read('newsletter')).toMatchObject({ external_id: 'newsletter', first_name: 'New' })
+  })
+
   it('links to the person, who is shown by name and linked to once', async () => {
     const body = (external_id: string, friends: unknown) => ({
       external_id,
@@ -316,6 +346,17 @@ describe('a further identifier of a person', () => {
       const { preferences_url } = await ok('POST', `/v1/people/${address}/consent-links`, {})
       expect(parseLink(preferences_url.split('/').at(-1)!)).toMatchObject({ person_id: ada })
     })
+  })
+
+  it('is reached by the pages of a link that was made before the merge', async () => {
+    await ok('POST', '/v1/people', { external_id: 'eve' })
+    const { unsubscribe_url } = await linksOf(shop, 'eve', { consent_type_id: 1, channel: 'email' })
+    await merge('eve')
+    expect((await requestPage(unsubscribe_url, { method: 'POST' })).status).toBe(200)
+    const { consents } = await read()
+    expect(consents).toContainEqual(
+      expect.objectContaining({ consent_type_id: 1, channel: 'email', state: false, source: 'answer' }),
+    )
   })
 
   it('finds the person in a filter, and those who link to the person', async () => {

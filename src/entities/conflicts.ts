@@ -179,8 +179,27 @@ export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
   readonly #pending: PendingArray[] = []
 
-  /** Waits until the items may be written. */
-  async acquire(items: Item[]): Promise<Turn> {
+  /** Ends when the earlier arrays have registered their names, which `read` may add to. */
+  #registered: Promise<void> = Promise.resolve()
+
+  /**
+   * Waits until the items may be written. The arrays take their places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
+   */
+  async acquire(items: Item[], read: () => Promise<void>): Promise<Turn> {
+    const earlier = this.#registered
+    const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
+    this.#registered = registered
+    try {
+      await read()
+      await earlier
+      return await this.#take(items, onRegistered)
+    } finally {
+      // If `read` fails, the next array still waits for the ones before this one.
+      void earlier.then(onRegistered)
+    }
+  }
+
+  async #take(items: Item[], onRegistered: () => void): Promise<Turn> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
     for (const item of items) {
@@ -194,6 +213,7 @@ export class WriteOrder {
     const own: PendingArray = { written, mentioned, people: new Set(), known, ended }
     const before = this.#pending.filter(other => mustFollow(own, other))
     this.#pending.push(own)
+    onRegistered()
     await Promise.all(before.map(other => other.ended))
     return {
       follow: async ids => {

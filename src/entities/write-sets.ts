@@ -63,8 +63,12 @@ export async function writeEntities(
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
       // Concurrent requests have no order.
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
+      prepare:
+        options.writeOrder &&
+        (async (items, read) => {
+          turn = await options.writeOrder!.acquire(items, read)
+        }),
       begin: async (items, isSplit, current) => {
-        turn = await options.writeOrder?.acquire(items)
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
@@ -93,6 +97,8 @@ type SetRunner = {
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
   readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
+  /** Called with all items before they are split. `read` adds their `sameAs`. By default, it only calls `read`. */
+  prepare?: ((items: Item[], read: () => Promise<void>) => Promise<void>) | undefined
   /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
@@ -102,7 +108,7 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, readSameAs, begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, prepare = (_, read) => read(), begin, run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
@@ -111,8 +117,11 @@ export async function runInSets(
     definitions,
     limits.links,
   )
-  const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
-  if (sameAs) for (const item of items) item.sameAs = sameAs
+  const addSameAs = async () => {
+    const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
+    if (sameAs) for (const item of items) item.sameAs = sameAs
+  }
+  await prepare(items, addSameAs)
   for (;;) {
     const { set, later } = takeSet(items, { size })
     if (items.length === writes.length)
@@ -122,8 +131,11 @@ export async function runInSets(
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
     if (items.length === 0) return
     const current = await nextDefinitions()
-    if (current !== definitions) items = planItems(items, current, limits.links)
+    const isSame = current === definitions
     definitions = current
+    if (isSame) continue
+    items = planItems(items, definitions, limits.links)
+    await addSameAs()
   }
 }
 

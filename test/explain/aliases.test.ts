@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from 'vitest'
 import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
-import { readContactFacts, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
+import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
-import type { Statement } from '../../src/db/db.ts'
+import { type Statement, statement } from '../../src/db/db.ts'
 import {
   checkNamesSql,
   countFirstAliasSql,
@@ -13,7 +13,10 @@ import {
   readBearersWithAliasesSql,
 } from '../../src/entities/alias-sql.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read-sql.ts'
+import { parseFilter } from '../../src/filters/parse.ts'
+import { matchingStatements } from '../../src/filters/select.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'
+import { reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { explain } from '../support/explain.ts'
 import { type Organization, useService } from '../support/service.ts'
 
@@ -27,8 +30,9 @@ let shop: Organization
 const uuidOf = (kind: number, i: string) => `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0'))::uuid`
 beforeAll(async () => {
   shop = await service.organization()
+  await shop.client.schema.attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
   const insert = async (organization: string, count: number) => {
-    for (const statement of [
+    for (const insertion of [
       `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at)
        select ${organization}, 0, ${uuidOf(0, 'i')}, 'p' || i, true, 1, now(), now()`,
       `insert into aliases (organization_id, external_id, person_id, merge_id, created_at)
@@ -37,10 +41,10 @@ beforeAll(async () => {
        select ${organization}, i, ${uuidOf(1, 'i')}, ${uuidOf(0, 'i')}, ${uuidOf(0, 'i')}, i, now()`,
       `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor,
          request_id)
-       select ${organization}, i, now(), 'entity', 0, ${uuidOf(1, 'i')}, 'merge', 1, jsonb_build_object('external_id', 'a' || i), '{}',
+       select ${organization}, 100 + i, now(), 'entity', 0, ${uuidOf(1, 'i')}, 'merge', 1, jsonb_build_object('external_id', 'a' || i), '{}',
          'a', 'r'`,
     ])
-      await service.sql(`${statement} from generate_series(1, ${count}) i`)
+      await service.sql(`${insertion} from generate_series(1, ${count}) i`)
   }
   await insert(`${shop.id}`, people)
   await insert('100000 + i', smallOrganizations)
@@ -74,7 +78,8 @@ const statements = (id: number) =>
     [findPersonByAnyIdentifier.id, [id, merged]],
     [findEntitySql, [id, 0, 'a7']],
     [findFirstBearerSql, [id, 'a7']],
-    [readContactFacts.external_id, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
+    [readContactFacts.external_id, [id, 'a7', 1, 'email']],
+    [readManyContactFactsSql, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
     [readContactFacts.id, [id, merged, 1, 'email']],
     [readPastContactFacts.external_id, [id, 'a7', 1, 'email', 100, 'email']],
     [readConsentHistory.external_id, [id, 'a7', ...page]],
@@ -92,3 +97,20 @@ it('reads only a few rows to find people by further identifiers, whatever Postgr
       expect(await rowsOf(run as never), `${statistics}: ${run[0].name}`).toBeLessThan(maxRows)
   }
 }, 120_000)
+
+it('reads only a few rows to filter by further identifiers', async () => {
+  await service.sql('analyze entities, aliases, merges, links')
+  const definitions = await reloadDefinitions(service.db, shop.id)
+  expect(definitions.has_aliases).toBe(true)
+  for (const filter of [
+    { external_id: 'a7' },
+    { external_id: { $in: ['a7', 'p8', 'nobody'] } },
+    { 'attribute_values.referrer': { $some: { external_id: 'a7' } } },
+  ]) {
+    const { condition } = parseFilter(filter, definitions, 0)
+    const statements = matchingStatements(condition, definitions, 0, { size: 10, direction: 'asc' })
+    const { text, values } = statements.rows('00000000-0000-0000-0000-000000000000', 11, 0)
+    const rows = await service.db.transaction(tx => explain(tx, statement('', text), values))
+    expect(rows, JSON.stringify(filter)).toBeLessThan(maxRows)
+  }
+})
