@@ -12,7 +12,13 @@ export type ErasableValue = { value: string; path: string }
 export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
 
 /** The parts of a change that may give a value to somebody. */
-type Giving = { operation: string; external_id: string | null; columns: Columns; missing: readonly PlannedMissing[] }
+type Giving = {
+  operation: string
+  external_id: string | null
+  columns: Columns
+  missing: readonly PlannedMissing[]
+  aliases?: readonly string[]
+}
 
 /** Returns the values that a change gives to people, with the paths that name them in the request. `row` is the row before. */
 export function erasableValues(change: Giving, write: Write, row: EntityRow | undefined): ErasableValue[] {
@@ -23,6 +29,8 @@ export function erasableValues(change: Giving, write: Write, row: EntityRow | un
   const { columns } = change
   const name = columns.external_id ?? (isCompleting(write, row) ? change.external_id : null)
   if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
+  for (const alias of change.aliases ?? [])
+    values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
   const keys = row ? changedMatchKeys(row, columns) : matchKeys(columns)
   if (keys.email_key != null) values.push({ value: erasableText('email', keys.email_key), path: pointer('email') })
   if (keys.mobile_key != null)
