@@ -47,6 +47,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'the merge stays with the survivor. 409 if the survivor was itself merged or one of the two was erased.',
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
       refusals: { 409: 'duplicate_entry' },
+      prefers: ['erased=recreate'],
       handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
     },
   ])
