@@ -49,8 +49,8 @@ export async function answerContactableMany(call: Call<ContactableManyBody>): Pr
 }
 
 /**
- * Reads the facts about people from one snapshot. If an identifier is nobody's own and the organization has aliases, a second statement
- * reads all of them again.
+ * Reads the facts about people from one snapshot. A second statement reads all of them again if the organization has aliases and an
+ * identifier is nobody's own.
  */
 async function readFacts(
   { db, caller, body, signal }: Call<ContactableBody | ContactableManyBody>,
