@@ -1,16 +1,27 @@
 import type { Command } from 'commander'
+import {
+  type CertificateContent,
+  CertificateError,
+  findCertificate,
+  verifyCertificate,
+} from '../src/ledger/certificate.ts'
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../src/ledger/verify-receipt.ts'
-import { newCommand, printResult } from './command.ts'
+import { newCommand, printResult, UsageError } from './command.ts'
 import { readInput } from './files.ts'
+import { visible } from './visible.ts'
 
 type Options = { key?: string; text?: string; json?: boolean }
 
 export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Verifies a consent receipt, without a server, a database or a network, and says what it proves and what it does not. ' +
-    'Exits with 1 if the receipt proves nothing.'
-  return newCommand('verify', description, ['verify receipt.json', 'verify receipt.json --text newsletter.txt --json'])
-    .argument('<receipt>', 'The file of the receipt; - reads standard input.')
+    'Verifies a consent receipt or the certificate of an erasure, without a server, a database or a network, and says what it proves ' +
+    'and what it does not. Exits with 1 if it proves nothing.'
+  return newCommand('verify', description, [
+    'verify receipt.json',
+    'verify receipt.json --text newsletter.txt --json',
+    'verify ada.certificate',
+  ])
+    .argument('<receipt>', 'The file of the receipt or certificate; - reads standard input.')
     .option(
       '--key <key>',
       'The key of the ledger that must have signed, name+hash+base64, from a source that you trust.',
@@ -18,6 +29,8 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
     .action(async (file: string, options: Options) => {
       const receipt = await readInput(environment, file)
+      const certificate = findCertificate(receipt.toString())
+      if (certificate !== undefined) return verifyErasure(options, certificate)
       const text = options.text === undefined ? undefined : await readInput(environment, options.text)
       try {
         const verified = await verifyReceipt(receipt, { key: options.key, text })
@@ -30,6 +43,47 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         process.exitCode = 1
       }
     })
+}
+
+async function verifyErasure(options: Options, certificate: string) {
+  if (options.text !== undefined) throw new UsageError('A certificate has no text. Give --text with a receipt.')
+  try {
+    printCertificate(options, await verifyCertificate(certificate, { key: options.key }))
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error
+    const { part, message } = error
+    const lines = [`The certificate is not valid: ${part}.`, message]
+    printResult(options, { value: { valid: false, part, message }, lines: lines.map(visible) })
+    process.exitCode = 1
+  }
+}
+
+function printCertificate(options: Options, { organization, verifier_key, erasure }: CertificateContent) {
+  const { at, person_id, removed, not_removed } = erasure
+  const proved = [
+    `The key ${verifier_key} signed the certificate, and nothing of it was changed since.`,
+    `The organization ${organization} states that it erased the person ${person_id} at ${at}.`,
+  ]
+  const not_proved = [
+    ...(options.key === undefined
+      ? [
+          `The key ${verifier_key} is the organization's own. Compare it with the key that the organization publishes, or give --key.`,
+        ]
+      : []),
+    `The person ${person_id} is the person whom you mean: the organization states it.`,
+    ...not_removed.map(each => `Also erased: ${each}.`),
+  ]
+  const rows = Object.entries(removed).map(([table, count]) => `${table.padEnd(20)} ${count}`)
+  const lines = [
+    'The certificate is valid.',
+    ...section('Removed rows, by table', rows),
+    ...section('Proved', proved),
+    ...section('Not proved', not_proved),
+  ]
+  printResult(options, {
+    value: { valid: true, organization, verifier_key, erasure, proved, not_proved },
+    lines: lines.map(visible),
+  })
 }
 
 function printVerified(options: Options, verified: VerifiedReceipt) {
@@ -45,10 +99,6 @@ function printVerified(options: Options, verified: VerifiedReceipt) {
   const { text, ...facts } = verified
   printResult(options, { value: { valid: true, ...facts, proved, not_proved }, lines: lines.map(visible) })
 }
-
-/** A line without characters that move the cursor or change the direction of the text. A receipt can have any. */
-const visible = (line: string) =>
-  line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 
 const section = (title: string, lines: string[]) => ['', title, ...lines.map(line => `  ${line}`)]
 

@@ -27,8 +27,10 @@ export type {
   ListOptions,
   RelatedOptions,
 } from './src/entity-reads.ts'
+export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
+export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
@@ -60,6 +62,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,

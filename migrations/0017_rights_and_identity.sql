@@ -81,6 +81,8 @@ create table erasures (
   primary key (organization_id, id)
 );
 create index erasures_entity on erasures (organization_id, entity_id);
+-- The entities whose log is not wholly erased yet. Reads look here, and almost always find nothing.
+create index erasures_incomplete on erasures (organization_id, entity_id) where completed_at is null;
 
 -- Keyed hashes of the external identifiers, emails and phones of erased people. A create that has one of them is refused.
 create table tombstones (

@@ -188,6 +188,7 @@ create table erasures (
   constraint erasures_records_check CHECK ((records = ANY (ARRAY['keep'::text, 'linked'::text])))
 );
 CREATE INDEX erasures_entity ON public.erasures USING btree (organization_id, entity_id);
+CREATE INDEX erasures_incomplete ON public.erasures USING btree (organization_id, entity_id) WHERE (completed_at IS NULL);
 
 create table fills (
   organization_id integer not null,

@@ -25,6 +25,7 @@ import {
   textPage,
 } from '../src/consents/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
@@ -33,6 +34,8 @@ import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
+import { dossierLine } from '../src/rights/dossier-schema.ts'
+import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
@@ -95,6 +98,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   MergeBody: { about: 'Body of a merge and of an unmerge.', schema: identityBody(limits) },
   ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
   ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
+  DuplicateGroup: { about: 'A group of people who may be one.', schema: duplicateGroup },
+  DuplicatesBody: { about: 'Body of POST /v1/people/duplicates.', schema: duplicatesBody },
+  DuplicatesPage: { about: 'A page of POST /v1/people/duplicates.', schema: duplicatesPage },
+  DossierLine: { about: 'A line of a dossier: everything that is held about one person.', schema: dossierLine },
   Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
   SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
   Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
@@ -130,6 +137,13 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'An answer as the ledger sealed it. A member without a value is absent.',
     schema: ledgerEntry,
   },
+  ErasureBody: { about: 'Body of POST /v1/people/{external_id}/erase.', schema: eraseBody },
+  Erased: {
+    about: 'What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
+    schema: erased,
+  },
+  Erasure: { about: 'An erasure of a person.', schema: listedErasure },
+  ErasurePage: { about: 'A page of erasures, newest first.', schema: erasurePage },
   ConsentReceipt: {
     about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
     schema: consentReceipt,

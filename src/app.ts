@@ -21,6 +21,7 @@ import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
 import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
+import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -31,6 +32,7 @@ const responses = { person, record }
 export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
   return [
     ...peopleRoutes(config, responses),
+    ...erasureRoutes(config),
     ...linkRoutes(config),
     ...recordRoutes(config, responses),
     ...stackRoutes(),

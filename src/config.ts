@@ -77,6 +77,7 @@ const variables = Type.Object({
   KITH_CORS_ORIGINS: optionalText,
   KITH_WEBHOOK_ALLOW: optionalText,
   KITH_LEDGER_ORIGIN: text('kith'),
+  KITH_LOG_RETENTION_DAYS: Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 })),
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -159,6 +160,8 @@ export type Config = Readonly<{
   webhookAllow: readonly string[]
   /** The first part of the origin of ledgers, as `kith.example.org`. */
   ledgerOrigin: string
+  /** The values of a change are removed this many days after it. Undefined: never. */
+  logRetentionDays: number | undefined
   rates: Rates
   /** Undefined if traces are off. */
   traces: Traces | undefined
@@ -346,6 +349,7 @@ function freeze(values: Variables): Config {
     corsOrigins: Object.freeze(originsOf(values)),
     webhookAllow: Object.freeze(rangesOf(values)),
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,
+    logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

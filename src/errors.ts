@@ -23,11 +23,19 @@ export type Refusal = {
   message: string
   details: Detail[]
   headers?: Record<string, string>
+  /** `erased`: a value belonged to a person who was erased. */
+  reason?: 'erased'
   /** `unknown`: the write may have been done. `done`: it was done, but its response is missing. Absent: it was not done. */
   outcome?: 'unknown' | 'done'
 }
 
-type RefusalOptions = { status?: number; details?: Detail[]; headers?: Record<string, string>; outcome?: 'done' }
+type RefusalOptions = {
+  status?: number
+  details?: Detail[]
+  headers?: Record<string, string>
+  reason?: 'erased'
+  outcome?: 'done'
+}
 
 /** Builds a refusal. The default status is the first one of the error code. */
 export function createRefusal(code: ErrorCode, message: string, options: RefusalOptions = {}): Refusal {
@@ -38,6 +46,7 @@ export function createRefusal(code: ErrorCode, message: string, options: Refusal
     details: options.details ?? [],
   }
   if (options.headers) refusal.headers = options.headers
+  if (options.reason) refusal.reason = options.reason
   if (options.outcome) refusal.outcome = options.outcome
   return refusal
 }

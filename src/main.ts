@@ -32,6 +32,8 @@ import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
+import { completeErasures } from './rights/erasure.ts'
+import { retentionFollower } from './rights/retention.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
@@ -50,6 +52,7 @@ const drainLimitMs = 11_300
 /** PostgreSQL's statement_timeout exceeds the request's deadline by this time. */
 const statementGraceMs = 1_000
 const backfillIntervalMs = 1_000
+const erasureIntervalMs = 5_000
 const keyExpiryIntervalMs = 60_000
 const deliveryExpiryIntervalMs = 600_000
 const collectIntervalMs = 5_000
@@ -179,7 +182,7 @@ async function start(starting: StartContext): Promise<string> {
   const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
-  for (const task of startHousekeeping(db, logger)) closing.push(() => task.stop())
+  for (const task of startHousekeeping(config, db, logger)) closing.push(() => task.stop())
   closing.push(() => sender.close())
   const following = startFollowers(db, followers, logger)
   closing.push(() => following.stop())
@@ -258,10 +261,11 @@ function reportTask(logger: Logger, task: object, error: unknown) {
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
  * compute the keys of people of an earlier release, delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
  */
-function startHousekeeping(db: Database, logger: Logger): Background[] {
+function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
+    repeat(signal => completeErasures(db, ledgerOrigin, { signal }), erasureIntervalMs, report('complete erasures')),
     repeat(signal => fillKeys(db, { signal }), backfillIntervalMs, report('fill keys')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
@@ -270,13 +274,14 @@ function startHousekeeping(db: Database, logger: Logger): Background[] {
 }
 
 /** The followers of the change log. */
-function followersOf({ limits, ledgerOrigin }: Config, sender: Sender, logger: Logger): Follower[] {
+function followersOf({ limits, ledgerOrigin, logRetentionDays }: Config, sender: Sender, logger: Logger): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
     danglingLinkFollower({ graceMs: 2 * limits.requestMs }),
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
+    retentionFollower({ logRetentionDays }),
   ]
 }
 

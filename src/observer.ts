@@ -39,11 +39,15 @@ export type Observer = {
   /** An attempt to send a change to a webhook ended. After `failed`, it is given up. */
   delivered(outcome: DeliveryOutcome): void
   webhookDisabled(reason: 'gone' | 'failing'): void
+  /** The retention follower has erased records, or removed the values of changes. */
+  retentionEnded(kind: RetentionKind, count: number): void
   /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
   /** Absent if traces are off. */
   tracer?: Tracer | undefined
 }
+
+export type RetentionKind = 'records' | 'changes'
 
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed'
 

@@ -3,6 +3,7 @@ import { createValueRefusal, type Refusal, refuse } from './errors.ts'
 export const scopes = [
   'people:read',
   'people:write',
+  'people:erase',
   'records:read',
   'records:write',
   'consents:read',
@@ -14,6 +15,9 @@ export const scopes = [
 ] as const
 
 export type Scope = (typeof scopes)[number]
+
+/** Whether an endpoint of the scope and the method writes. */
+export const isWriting = (scope: Scope, method: string): boolean => /:(write|erase)$/.test(scope) && method !== 'GET'
 
 const knownScopes: ReadonlySet<string> = new Set(scopes)
 

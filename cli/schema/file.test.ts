@@ -33,7 +33,7 @@ function faultsOf(text: string): string[] {
 it('parses a file as the service parses a body: it trims texts and fills in defaults', () => {
   const file = fileOf({ stacks: [{ ...orders, name: ' Orders ' }], attributes: [total] })
   expect(parseSchemaFile(Buffer.from(JSON.stringify(file)), 'shop.json')).toEqual({
-    stacks: [{ ...orders, name: 'Orders' }],
+    stacks: [{ ...orders, name: 'Orders', retention_days: null }],
     attributes: [
       {
         ...{ ...total, name: 'total', description: null, target_stack: null },
@@ -56,6 +56,7 @@ it.each<[string, object | string, string[]]>([
   ['an unknown key', { stacks: [{ ...orders, owner: 'me' }] }, ['/stacks/0/owner']],
   ['people as a stack', { stacks: [{ ...orders, key: 'people' }] }, ['/stacks/0/key']],
   ['a repeated stack', { stacks: [orders, orders] }, ['/stacks/1/key']],
+  ['a retention of an item stack', { stacks: [{ ...orders, retention_days: 30 }] }, ['/stacks/0/retention_days']],
   ['a repeated attribute', { stacks: [orders], attributes: [total, total] }, ['/attributes/1/key']],
   ['an indexed JSON attribute', { attributes: [{ ...total, type: 'json', indexed: true }] }, ['/attributes/0/indexed']],
   ['a missing target', { attributes: [{ ...total, type: 'stack' }] }, ['/attributes/0/target_stack']],

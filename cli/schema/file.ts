@@ -58,7 +58,7 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
 
 function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declared {
   return {
-    stacks: stacks.map(({ key, kind, name = key }) => ({ key, kind, name })),
+    stacks: stacks.map(({ key, kind, name = key, retention_days = null }) => ({ key, kind, name, retention_days })),
     attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
       key,
       name,
@@ -101,8 +101,8 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function stackEntry({ key, kind, name }: Stack): SchemaFile['stacks'][number] {
-  return { key, kind, ...(name !== key && { name }) }
+function stackEntry({ key, kind, name, retention_days }: Stack): SchemaFile['stacks'][number] {
+  return { key, kind, ...(name !== key && { name }), ...(retention_days !== null && { retention_days }) }
 }
 
 function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] {

@@ -53,7 +53,10 @@ function planStacks({ stacks }: Declared, current: Definitions, { steps, missing
         message: `${name} is of kind ${existing.kind}, which never changes`,
       })
     if (!existing) steps.push({ action: 'create', kind: 'stack', name, definition })
-    else addChange(steps, { kind: 'stack', name, id: name }, differing(existing, { name: definition.name }))
+    else {
+      const { name: title, retention_days } = definition
+      addChange(steps, { kind: 'stack', name, id: name }, differing(existing, { name: title, retention_days }))
+    }
   }
   const named = new Set(stacks.map(stack => stack.key))
   for (const { key: name } of current.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })

@@ -55,7 +55,11 @@ const consent_type = fc.record(
 
 const file = fc
   .record({
-    stacks: fc.tuple(...stackKeys.map(key => fc.record({ key: fc.constant(key), ...texts }))),
+    stacks: fc.tuple(
+      ...stackKeys.map(key =>
+        fc.record({ key: fc.constant(key), retention_days: fc.constantFrom(null, 1, 90), ...texts }),
+      ),
+    ),
     attributes: fc.uniqueArray(attribute, { maxLength: 8, selector: ({ owner, key }) => `${owner}.${key}` }),
     consent_types: fc.uniqueArray(consent_type, { selector: ({ key }) => key }),
   })
@@ -65,7 +69,10 @@ const file = fc
       !type.mandatory && type.state !== 'archived' && !marked.has(channel) && marked.add(channel)
     return {
       version: 1,
-      stacks: stacks.map(({ name, key }) => ({ key, name, kind: key === 'beta' ? 'event' : 'item' })),
+      stacks: stacks.map(({ name, key, retention_days }) => ({
+        ...{ key, name },
+        ...(key === 'beta' ? { kind: 'event', retention_days } : { kind: 'item' }),
+      })),
       attributes,
       consent_types: consent_types.map(type => ({
         ...type,
@@ -127,9 +134,9 @@ it(
         const { stacks, attributes, consent_types } = await client.schema.get()
         const active = <T extends { state: string }>(list: T[]) => list.filter(({ state }) => state === 'active')
         const declared = declaredIn(after)
-        expect(new Map(stacks.map(({ key, name }) => [key, name]))).toEqual(
-          new Map(declared.stacks.map(({ key, name }) => [key, name])),
-        )
+        const keptFor = (list: { key: string; name: string; retention_days: number | null }[]) =>
+          new Map(list.map(({ key, name, retention_days }) => [key, [name, retention_days]]))
+        expect(keptFor(stacks)).toEqual(keptFor(declared.stacks))
         const shown = (list: { owner: string; key: string }[]) =>
           new Map(list.map(each => [`${each.owner}.${each.key}`, expect.objectContaining(each)]))
         expect(new Map(active(attributes).map(each => [`${each.owner}.${each.key}`, each]))).toEqual(

@@ -5,11 +5,14 @@ import { attributeName, type Declared, type DeclaredAttribute, type DeclaredCons
 /** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
 export function findFaults({ stacks, attributes, consent_types }: Declared): Detail[] {
   return [
-    ...stacks.flatMap(({ key }, index) =>
-      key === peopleKey
+    ...stacks.flatMap(({ key, kind, retention_days }, index) => [
+      ...(key === peopleKey
         ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
-        : [],
-    ),
+        : []),
+      ...(kind === 'item' && retention_days !== null
+        ? [{ path: pointer('stacks', index, 'retention_days'), message: 'applies to event stacks only' }]
+        : []),
+    ]),
     ...findRepeatedNames('stacks', stacks, ({ key }) => key),
     ...findRepeatedNames('attributes', attributes, attributeName),
     ...findRepeatedNames('consent_types', consent_types, ({ key }) => key),

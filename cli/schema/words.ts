@@ -22,7 +22,10 @@ function missingText({ kind, name }: Missing): string {
 }
 
 function createText(step: Create): string {
-  if (step.kind === 'stack') return step.definition.kind
+  if (step.kind === 'stack') {
+    const { kind, retention_days } = step.definition
+    return retention_days === null ? kind : `${kind}, erased after ${retention_days} days`
+  }
   if (step.kind === 'attribute') {
     const { type, target_stack, cardinality, indexed } = step.definition
     const target = type === 'stack' ? `to ${target_stack}` : type === 'person' ? 'to a person' : type

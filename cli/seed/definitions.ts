@@ -1,6 +1,11 @@
 import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
 
-const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({ key, name: key, kind })
+const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({
+  key,
+  name: key,
+  kind,
+  retention_days: null,
+})
 
 /** Builds an attribute. The default is one value without an index; `more` overrides it. */
 function attribute(

@@ -10,6 +10,7 @@ type Envelope = {
   request_id?: unknown
   errorstack?: unknown
   outcome?: unknown
+  reason?: unknown
 }
 
 /**
@@ -44,6 +45,7 @@ function buildKithError(response: Response, envelope: Envelope, nowMs: number): 
     request_id: typeof envelope.request_id === 'string' ? envelope.request_id : response.headers.get('x-request-id'),
     errorstack: (envelope.errorstack ?? null) as KithError['errorstack'],
     retryAfterSeconds: secondsUntil(response.headers.get('retry-after'), nowMs),
+    reason: envelope.reason === 'erased' ? 'erased' : null,
     outcome: envelope.outcome === 'unknown' || envelope.outcome === 'done' ? envelope.outcome : null,
   })
 }

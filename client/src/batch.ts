@@ -17,7 +17,15 @@ export type Operation<S extends OrganizationSchema, O extends Owner<S>> =
 /** The result of one write of a batch. `index` is its position in the request, `id` the internal identifier. */
 export type BatchItem =
   | { index: number; status: 200 | 201; id: string; external_id: string | null; error?: never }
-  | { index: number; status: number; error: ErrorCode; message: string; details: Detail[]; outcome?: 'unknown' }
+  | {
+      index: number
+      status: number
+      error: ErrorCode
+      message: string
+      details: Detail[]
+      reason?: 'erased'
+      outcome?: 'unknown'
+    }
 
 /** The result of a batch. `failed` counts the items with an `error`. */
 export type BatchResult = { items: BatchItem[]; failed: number }

@@ -9,7 +9,8 @@ import { ndjson } from './stream.ts'
 import type { Request } from './transport.ts'
 
 /** The options of a batch. With `atomic`, all of its writes succeed or none does. */
-export type BatchOptions = CallOptions & Pick<WriteOptions, 'references' | 'idempotencyKey'> & { atomic?: boolean }
+export type BatchOptions = CallOptions &
+  Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey'> & { atomic?: boolean }
 
 /**
  * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, and

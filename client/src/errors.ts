@@ -11,6 +11,7 @@ export type Refusal = {
   /** The value of `Retry-After`, in seconds. */
   retryAfterSeconds: number | null
   outcome?: 'unknown' | 'done' | null
+  reason?: 'erased' | null
 }
 
 /**
@@ -40,6 +41,8 @@ export class KithError extends Error {
   readonly retryAfterSeconds: number | null
   /** `unknown` if the write may have been done. `done` if it was done and only its response is missing. */
   readonly outcome: 'unknown' | 'done' | null
+  /** `erased` if a value belonged to a person who was erased. */
+  readonly reason: 'erased' | null
   /** How many times the request was sent. */
   attempts = 1
   /**
@@ -59,6 +62,7 @@ export class KithError extends Error {
     this.errorstack = refusal.errorstack
     this.retryAfterSeconds = refusal.retryAfterSeconds
     this.outcome = refusal.outcome ?? null
+    this.reason = refusal.reason ?? null
   }
 }
 

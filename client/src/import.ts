@@ -6,7 +6,7 @@ import type { Detail, ErrorCode } from './wire.ts'
  * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would
  * change an existing entity.
  */
-export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references'> & {
+export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references' | 'erased'> & {
   dryRun?: boolean
   createOnly?: boolean
 }
@@ -15,7 +15,7 @@ export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'referen
 export type ImportCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
 
 /** A refused line, counted from 1. The other lines are processed. */
-export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[] }
+export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
 /**
  * Refused lines after the first 10,000 refusals or 1 MiB of them. Their reasons are not reported. Each pair has the

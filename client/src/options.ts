@@ -39,6 +39,11 @@ export type WriteOptions = CallOptions & {
   /** `strict` refuses relationship targets that do not exist. Without it, they are created as placeholders. */
   references?: 'strict'
   /**
+   * `recreate` lets a write give an identifier, an email or a phone number of an erased person to somebody again. Without it, such a
+   * write is refused with the reason `erased`.
+   */
+  erased?: 'recreate'
+  /**
    * The Idempotency-Key, 1 to 255 characters. The client generates one for every POST that writes and repeats it in
    * retries. The service carries out a request with the same key only once within 24 hours, so a `replace` or `patch`
    * with a key is also retried.

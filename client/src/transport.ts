@@ -165,6 +165,7 @@ function headersOf({ method, body, options = {}, writes }: Request): Headers {
   const preferences = [
     ...(options.representation ? ['return=representation'] : []),
     ...(options.references ? [`references=${options.references}`] : []),
+    ...(options.erased ? [`erased=${options.erased}`] : []),
     ...(options.strict ? ['handling=strict'] : []),
   ]
   if (preferences.length > 0) headers.set('Prefer', preferences.join(', '))

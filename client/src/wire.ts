@@ -181,6 +181,13 @@ export type ContactReason =
       at: string
     }
   | {
+      /** The person was erased. */
+      rule: 'erased'
+      /** The number of the change that erased the person. */
+      sequence: number
+      at: string
+    }
+  | {
       /** The person has no email address, or no mobile number for sms. */
       rule: 'no_address'
     }
@@ -492,6 +499,327 @@ export type ConsentLinksBody = {
   expires_in?: number
 }
 
+/** A group of people who may be one. */
+export type DuplicateGroup = {
+  /** The first 100 people, in order of their `id`: the oldest first. */
+  people: {
+    id: string
+    external_id: string | null
+    first_name: string | null
+    last_name: string | null
+    email: string | null
+    mobile_prefix: string | null
+    mobile_number: string | null
+    date_of_birth: string | null
+    created_at: string
+    updated_at: string
+  }[]
+  /** The number of people of the group. */
+  size: number
+  /** How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. Several keys that all of them share add up: 1 − (1 − a)(1 − b). */
+  score: number
+  /** The keys that all people of the group share. */
+  why: {
+    by: 'email' | 'mobile' | 'name'
+    value: string
+  }[]
+}
+
+/** Body of POST /v1/people/duplicates. */
+export type DuplicatesBody = {
+  /** The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default. */
+  by?: ('email' | 'mobile' | 'name')[]
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** The most groups of a page. The default is 20. */
+  size?: number
+}
+
+/** A page of POST /v1/people/duplicates. */
+export type DuplicatesPage = {
+  items: DuplicateGroup[]
+  /** Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null at the end. */
+  next_cursor: string | null
+}
+
+/** A line of a dossier: everything that is held about one person. */
+export type DossierLine =
+  | {
+      /** The first line: whose dossier it is, who holds the data, and when it was made. */
+      type: 'about'
+      person: {
+        id: string
+        external_id: string | null
+        /** A deleted person has no profile any more, but changes and answers. Only the numbers and times of an erased one stay. */
+        state: 'active' | 'placeholder' | 'deleted' | 'erased'
+        /** The people who were merged into this one. Their data are in the dossier. */
+        merged_ids: string[]
+      }
+      organization: {
+        key: string
+        display_name: string | null
+        contact_email: string | null
+        privacy_url: string | null
+      }
+      /** The moment that the dossier shows. */
+      at: string
+      /** The number of the newest change at that moment. */
+      head: number
+      log_id: string
+      /** The subject of the token. */
+      made_by: string
+      request_id: string
+    }
+  | {
+      /** The fields of the person. */
+      type: 'profile'
+      id: string
+      external_id: string | null
+      first_name: string | null
+      last_name: string | null
+      email: string | null
+      mobile_prefix: string | null
+      mobile_number: string | null
+      date_of_birth: string | null
+      language: string | null
+      email_consent: boolean | null
+      sms_consent: boolean | null
+      push_notification_consent: boolean | null
+      state: 'active' | 'placeholder'
+      version: number
+      created_at: string
+      updated_at: string
+    }
+  | {
+      /** A value of the person that is not a relationship. */
+      type: 'attribute'
+      key: string
+      /** The name of the attribute, or the key of an undeclared value. */
+      name: string
+      description: string | null
+      is_declared: boolean
+      value: unknown
+    }
+  | {
+      /** The keys that kith recognizes the person by. */
+      type: 'match_keys'
+      /** The email in lower case. */
+      email: string | null
+      /** The phone number in E.164. */
+      mobile: string | null
+      /** First name, last name and date of birth. */
+      name: string | null
+    }
+  | {
+      /** A further external identifier of the person. */
+      type: 'alias'
+      external_id: string
+      created_at: string
+      merge_id: number | null
+    }
+  | {
+      /** A merge that the person took part in. */
+      type: 'merge'
+      merge_id: number
+      /** The person who was merged. */
+      merged_id: string
+      /** The person it was merged into. */
+      into_id: string
+      at: string
+      sequence: number
+      unmerged_sequence: number | null
+      /** The moved values, with which kith undoes the merge. */
+      undo: unknown
+    }
+  | {
+      /** The effective consent to a purpose on a channel. */
+      type: 'consent'
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      /** Whether the purpose is granted on the channel. */
+      state: boolean
+      /** Where the state comes from. */
+      source: 'answer' | 'default' | 'mandatory'
+      /** When the answer was collected. Null without an answer. */
+      answered_at: string | null
+      /** The person granted the purpose, and the grant waits for its confirmation. */
+      pending?: true
+      /** How the answer was given. */
+      method?:
+        | 'web_form'
+        | 'double_opt_in'
+        | 'preference_page'
+        | 'unsubscribe_link'
+        | 'phone'
+        | 'paper'
+        | 'import'
+        | 'api'
+        | 'other'
+      /** The version of the text that the person answered to. */
+      text_version?: number
+      consent_type_key: string
+      consent_type_name: string
+    }
+  | {
+      /** An answer that the person gave, with its evidence. Oldest first. */
+      type: 'consent_answer'
+      /** The person who gave it: this one, or one who was merged. */
+      person_id: string
+      consent_type_name: string
+      /** The number of the change that the answer is part of. */
+      sequence: number
+      /** The version of the person after that change. */
+      version: number
+      /** When kith recorded the answer. */
+      at: string
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      /** true grants the purpose on the channel, false refuses it. */
+      state: boolean
+      /** The state before, null for the first answer. */
+      previous_state: boolean | null
+      /** Whether the answer changed no state, because it was collected before the one that stood. */
+      superseded: boolean
+      /** Whether the answer is a grant that waits for its confirmation. */
+      pending: boolean
+      /** When the answer was collected. Null means: at `at`. */
+      collected_at: string | null
+      /** How the answer was given. */
+      method:
+        | 'web_form'
+        | 'double_opt_in'
+        | 'preference_page'
+        | 'unsubscribe_link'
+        | 'phone'
+        | 'paper'
+        | 'import'
+        | 'api'
+        | 'other'
+        | null
+      /** Where the answer was given. */
+      source: string | null
+      /** The address that the answer came from. */
+      ip: string | null
+      /** The User-Agent of the answer. */
+      user_agent: string | null
+      /** The version of the text that the person answered to. */
+      text_version: number | null
+      /** The SHA-256 of that text in UTF-8, in hexadecimal. */
+      text_sha256: string | null
+      /** The identifier of the answer in another system. */
+      reference: string | null
+      /** The subject of the token that wrote. */
+      actor: string
+      /** The request that wrote. */
+      request_id: string
+      /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+      merged_person_id?: string
+      /** The path of the signed receipt of this answer. */
+      receipt: string
+    }
+  | {
+      /** A text that an answer names. */
+      type: 'text'
+      consent_type_id: number
+      consent_type_name: string
+      version: number
+      language: string
+      text: string
+      url: string | null
+      sha256: string
+      created_at: string
+    }
+  | {
+      /** A relationship, from the person (`out`) or to it (`in`). */
+      type: 'link'
+      direction: 'out' | 'in'
+      /** false for an entity that once linked to the person. The link has ended. */
+      is_standing: boolean
+      attribute_key: string | null
+      attribute_name: string | null
+      /** The stack of a record, null for a person. */
+      stack_key: string | null
+      /** The `id` or `record_id` of the other entity. */
+      id: string | null
+      external_id: string | null
+    }
+  | {
+      /** A record that is linked with the person, as a read shows it. */
+      type: 'record'
+      record_id: string
+      external_id: string | null
+      stack_key: string
+      attribute_values: Record<string, unknown>
+      state: 'active' | 'placeholder'
+      version: number
+      created_at: string
+      updated_at: string
+    }
+  | {
+      /** A change of the person, or of one who was merged. Newest first. */
+      type: 'change'
+      /** The number of the change. The numbers of an organization have no gaps. */
+      sequence: number
+      at: string
+      /** The kind of thing that changed. */
+      subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings'
+      /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings. */
+      id: string | number
+      /** The external identifier of now, or the last one of a deleted person or record. */
+      external_id: string | null
+      /** The stack of a record, otherwise null. */
+      stack_key: string | null
+      operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
+      /** The version of the person or record after the change. */
+      version: number | null
+      /** The fields that changed, with their values before. Null for the creation of a person or record. */
+      before: Record<string, unknown> | null
+      /** The fields that changed, with their values after. Empty for a deletion. */
+      after: Record<string, unknown> | null
+      /** The subject of the token that wrote. */
+      actor: string
+      /** The request that wrote. */
+      request_id: string
+    }
+  | {
+      /** A change of the person that was sent to a webhook, or is to be sent. Oldest first. */
+      type: 'delivery'
+      webhook_id: number
+      /** The origin of the URL, such as `https://crm.example`. Null if the webhook was deleted. */
+      receiver: string | null
+      description: string | null
+      /** Whether the receiver gets the values, or the identifiers only. */
+      payload: 'full' | 'ids'
+      sequence: number
+      event: string
+      status: 'waiting' | 'delivered' | 'failed'
+      attempts: number
+      created_at: string
+      last_attempt_at: string | null
+      response_status: number | null
+      response: string | null
+      error: string | null
+    }
+  | {
+      /** An erasure of the person. */
+      type: 'erasure'
+      erasure_id: number
+      id: string
+      at: string
+      actor: string
+      reason: string
+      records: 'keep' | 'linked'
+      completed_at: string | null
+    }
+  | {
+      /** The last line. A dossier without it is incomplete. */
+      type: 'end'
+      /** The number of lines before this one, by type. */
+      lines: Record<string, number>
+    }
+
 /** The settings of the pages for people. Unset ones are null. */
 export type Settings = {
   /** The name that people know the organization by. */
@@ -633,6 +961,8 @@ export type Stack = {
   name: string
   /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days: number | null
   created_at: string
   updated_at: string
 }
@@ -643,11 +973,15 @@ export type NewStack = {
   /** Records of an event stack are immutable. The kind never changes. */
   kind: 'item' | 'event'
   name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
 }
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. */
 export type StackPatch = {
   name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
 }
 
 /** An attribute as reads return it. */
@@ -1007,6 +1341,68 @@ export type LedgerEntry = {
   reference?: string
   actor?: string
   request_id?: string
+}
+
+/** Body of POST /v1/people/{external_id}/erase. */
+export type ErasureBody = {
+  /** Why the person is erased. It stays, so it must not name the person. */
+  reason: string
+  /** `linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`. */
+  records?: 'keep' | 'linked'
+  /** Erase nothing, and return what an erasure would remove. */
+  dry_run?: boolean
+}
+
+/** What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. */
+export type Erased = {
+  /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
+  certificate: string | null
+  completed: boolean
+  dry_run: boolean
+  erasure: {
+    /** Null in a dry run. */
+    id: number | null
+    at: string
+    /** The internal identifier, which stays. */
+    person_id: string
+    /** The people who were merged into the person. */
+    merged_ids: string[]
+    /** The records that were erased with the person. */
+    record_ids: {
+      stack_key: string
+      record_id: string
+    }[]
+    reason: string
+    records: 'keep' | 'linked'
+    /** The number of rows that were deleted or whose values were taken, by table. */
+    removed: Record<string, number>
+    /** The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake. */
+    tombstones: number
+    /** What is not in the tables of kith. */
+    not_removed: string[]
+  }
+}
+
+/** An erasure of a person. */
+export type Erasure = {
+  id: number
+  at: string
+  person_id: string
+  /** The subject of the token that erased. */
+  actor: string
+  reason: string
+  records: 'keep' | 'linked'
+  /** Null while the log of a person with very many changes is being erased. */
+  completed_at: string | null
+  /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
+  certificate: string | null
+}
+
+/** A page of erasures, newest first. */
+export type ErasurePage = {
+  items: Erasure[]
+  /** Whether another page follows. */
+  has_more: boolean
 }
 
 /** The signed receipt of a consent answer. docs/receipts.md describes it. */

@@ -97,9 +97,9 @@ describe('every public method', () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks } = client
-    const methods = [client, people, people.list(), consents, schema, schema.stacks, changes, webhooks].flatMap(
-      methodsOf,
-    )
+    const { identity, rights } = client
+    const groups = [consents, schema, schema.stacks, changes, webhooks, identity, rights]
+    const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

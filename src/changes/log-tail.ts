@@ -45,8 +45,8 @@ type TailCall = Pick<FollowingCall, 'draining' | 'explain' | 'following' | 'sign
 
 /**
  * The newest changes of the organizations with requests that wait for them. One object per process and database: it
- * learns of new changes from the commits of this process at once, and from one statement for all organizations every
- * 200 ms. It reads and prints each change once, whatever the number of requests.
+ * learns of new changes from the commits of this process at once, and of those of others and of erasures from one statement for
+ * all organizations every 200 ms. It reads and prints each change once, whatever the number of requests.
  */
 class LogTail {
   readonly #db: Database
@@ -98,20 +98,21 @@ class LogTail {
   }
 
   async #poll() {
-    const waiting = [...this.#logs.values()].filter(log => log.isAwaited)
-    if (this.#isPolling || waiting.length === 0) return
+    const logs = [...this.#logs.values()]
+    if (this.#isPolling || logs.length === 0) return
     this.#isPolling = true
     try {
       // A read may end while the statement runs, and be newer than its result.
-      const asked = new Map(waiting.map(log => [log.organization_id, { log, end: log.end }]))
-      type Row = { organization_id: number; sequence: number; log_id: string }
+      const asked = new Map(logs.map(log => [log.organization_id, { log, end: log.end }]))
+      type Row = { organization_id: number; sequence: number; log_id: string; erasure: number | null }
       const heads = await this.#db.query<Row>(readHeadsSql, [[...asked.keys()]])
-      for (const { organization_id, sequence, log_id } of heads) {
+      for (const { organization_id, sequence, log_id, erasure } of heads) {
         const { log, end } = asked.get(organization_id)!
         log.see({ head: sequence, log_id }, end)
+        log.seeErasure(erasure)
       }
     } catch (error) {
-      for (const log of waiting) log.report(error)
+      for (const log of logs) log.report(error)
     } finally {
       this.#isPolling = false
     }
@@ -130,6 +131,7 @@ class FollowedLog {
   readonly #selected = new Map<string, number>()
   readonly #db: Database
   readonly #maxBytes: () => number
+  #erasure: number | null = null
   readonly #kept: KeptChanges
   #waiting = 0
   #isReading = false
@@ -210,6 +212,13 @@ class FollowedLog {
     else if (head > this.#kept.end) this.read()
   }
 
+  /** Takes note of the newest erasure. What was read before it may have values that were erased. */
+  seeErasure(erasure: number | null): void {
+    if (erasure === this.#erasure) return
+    this.#erasure = erasure
+    this.#kept.restartAt(this.#kept.end)
+  }
+
   /** Ends all requests: their positions mean nothing in a log with another numbering. */
   finish(): void {
     this.isOver = true
@@ -244,6 +253,7 @@ class FollowedLog {
       if (log_id !== this.log_id || head < after) this.finish()
       // A request may have begun in the meantime: at a later position, which moves the end, or with another selection.
       else if (this.#kept.end === after && this.#selection === selection) {
+        if (changes.some(({ operation }) => operation === 'erase')) this.#kept.restartAt(after)
         this.#kept.add(changes, last, this.#limitBytes())
         for (const follower of this.followers) follower.wake()
       }

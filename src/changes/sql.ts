@@ -19,6 +19,14 @@ const stackKey = `case when c.stack_id > 0 then (
      select s.key from stacks s where s.organization_id = $1 and s.id = c.stack_id
    ) end`
 
+/**
+ * Whether the entity of a change c is being erased: a log of very many changes is blanked in several transactions, and reads see
+ * it as erased from the first one on. Almost always, the list is empty.
+ */
+const isErasing = `c.entity_id = any(array(
+     select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
+   ))`
+
 const fields = [
   'c.sequence',
   'c.at',
@@ -28,8 +36,8 @@ const fields = [
   stackKey,
   'c.operation',
   'c.version',
-  'c.before',
-  'c.after',
+  `case when ${isErasing} then null else c.before end`,
+  `case when ${isErasing} then '{}' else c.after end`,
   externalId,
   'c.actor',
   'c.request_id',
@@ -185,9 +193,15 @@ export const renewLogIdSql = statement(
   'update change_heads set log_id = $2 where organization_id = $1 returning sequence',
 )
 
-const head = 'select h.organization_id, h.sequence, h.log_id from change_heads h where h.organization_id'
+/** The newest erasure of the organization h: when there is a new one, what is in memory is forgotten. */
+const newestErasure = '(select max(x.id) from erasures x where x.organization_id = h.organization_id) as erasure'
 
-export const readHeadSql = statement('read_head', `${head} = $1`)
+const head = 'h.organization_id, h.sequence, h.log_id'
+
+export const readHeadSql = statement('read_head', `select ${head} from change_heads h where h.organization_id = $1`)
 
 /** The heads of all organizations with requests that wait. $1: organizations. */
-export const readHeadsSql = statement('read_heads', `${head} = any($1::integer[])`)
+export const readHeadsSql = statement(
+  'read_heads',
+  `select ${head}, ${newestErasure} from change_heads h where h.organization_id = any($1::integer[])`,
+)

@@ -30,7 +30,8 @@ const answer = (state: boolean, pending = false): RecordedAnswer => ({
 const facts: fc.Arbitrary<DecisionFacts> = fc.record({
   person: fc.constantFrom<DecisionFacts['person']>(
     undefined,
-    { deleted: { sequence: 9, at } },
+    { gone: { rule: 'deleted' as const, sequence: 9, at } },
+    { gone: { rule: 'erased' as const, sequence: 9, at } },
     { address: null },
     { address: '' },
     { address: 'ada@example.com' },
@@ -56,7 +57,7 @@ function mayBeWrittenTo({ person, purpose, answer }: DecisionFacts): boolean {
   return hasAddress && purpose.state === 'active' && consents
 }
 
-const order = ['not_found', 'deleted', 'no_address', 'archived', 'mandatory', 'answer', 'default']
+const order = ['not_found', 'deleted', 'erased', 'no_address', 'archived', 'mandatory', 'answer', 'default']
 
 const allows = (reason: ContactReason) =>
   reason.rule === 'mandatory' || ('state' in reason && reason.state && !('pending' in reason && reason.pending))
@@ -86,6 +87,7 @@ describe('a decision about a person', () => {
     const remedies: Record<ContactReason['rule'], (given: DecisionFacts) => DecisionFacts> = {
       not_found: given => ({ ...given, person: { address: 'a@example.com' } }),
       deleted: given => ({ ...given, person: { address: 'a@example.com' } }),
+      erased: given => ({ ...given, person: { address: 'a@example.com' } }),
       no_address: given => ({ ...given, person: { address: 'a@example.com' } }),
       archived: given => ({ ...given, purpose: { ...given.purpose, state: 'active' } }),
       answer: given => ({ ...given, answer: answer(true) }),
@@ -95,7 +97,7 @@ describe('a decision about a person', () => {
     fc.assert(
       fc.property(facts, given => {
         const { reasons } = decideContact(given)
-        const isEarly = ['not_found', 'deleted'].includes(reasons[0]!.rule)
+        const isEarly = ['not_found', 'deleted', 'erased'].includes(reasons[0]!.rule)
         const remedied = reasons.reduce((facts, { rule }) => remedies[rule](facts), given)
         // A person who does not exist hides all other rules.
         const final = isEarly

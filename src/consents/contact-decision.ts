@@ -1,8 +1,10 @@
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { RecordedAnswer } from './recorded-answers.ts'
 
-/** A person at the moment of a decision: the address on the channel, or the change that deleted the person. */
-export type Contact = { address: string | null } | { deleted: { sequence: number; at: string } }
+/** A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person. */
+export type Contact =
+  | { address: string | null }
+  | { gone: { rule: 'deleted' | 'erased'; sequence: number; at: string } }
 
 /** The facts of a decision. `person` is undefined if there never was one. `answer` is the one that stands. */
 export type DecisionFacts = {
@@ -14,7 +16,7 @@ export type DecisionFacts = {
 /** A rule that speaks for or against writing to a person, with what it rests on. */
 export type ContactReason =
   | { rule: 'not_found' | 'no_address' | 'archived' | 'mandatory' }
-  | { rule: 'deleted'; sequence: number; at: string }
+  | { rule: 'deleted' | 'erased'; sequence: number; at: string }
   | ({ rule: 'answer' } & RecordedAnswer)
   | { rule: 'default'; state: boolean }
 
@@ -26,7 +28,7 @@ export type ContactDecision = { allowed: boolean; reasons: ContactReason[] }
  */
 export function decideContact({ person, purpose, answer }: DecisionFacts): ContactDecision {
   if (!person) return refusal({ rule: 'not_found' })
-  if ('deleted' in person) return refusal({ rule: 'deleted', ...person.deleted })
+  if ('gone' in person) return refusal(person.gone)
   const against: ContactReason[] = []
   if (!person.address) against.push({ rule: 'no_address' })
   if (purpose.state === 'archived') against.push({ rule: 'archived' })

@@ -5,6 +5,7 @@ import {
   answersOf,
   bearerOrDeleted,
   deletedWith,
+  erasedWith,
   personWithId,
 } from './recorded-answers-sql.ts'
 
@@ -38,14 +39,14 @@ const findPerson = (condition: string, further?: string) => {
 const facts = (asked: string, people: string, deleted: string) =>
   `select h.sequence as head, h.schema_version, t.state as purpose_state, t.mandatory, t.default_state,
      t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
-     e.id is not null as is_present, e.address, d.sequence as deleted_sequence, d.at as deleted_at, a.*,
-     nullif(a.person_id, e.id) as merged_person_id, ${answerReferences}
+     e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at,
+     d.operation = 'erase' as is_erased, a.*, nullif(a.person_id, e.id) as merged_person_id, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
      cross join ${asked}
      ${people}
      left join lateral (
-       select c.sequence, c.at from changes c
+       select c.sequence, c.at, c.operation from changes c
        where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
      ) d on true
      left join lateral (${lastAnswer('e.answered_by')}) a on true
@@ -53,6 +54,7 @@ const facts = (asked: string, people: string, deleted: string) =>
 
 const askedNames = 'unnest($2::text[]) with ordinality as n(name, position)'
 const askedId = '(select 1 as position) n'
+const deletedOrErased = `coalesce((${deletedWith('n.name')}), (${erasedWith('n.name')}))`
 
 /**
  * $2: external identifiers, or one internal identifier, $3: consent type, $4: channel. Returns a row for each identifier, in
@@ -61,7 +63,7 @@ const askedId = '(select 1 as position) n'
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
-    facts(askedNames, findPerson('e.external_id = n.name'), deletedWith('n.name')),
+    facts(askedNames, findPerson('e.external_id = n.name'), deletedOrErased),
   ),
   id: statement('read_contact_facts_by_id', facts(askedId, findPerson('e.id = $2'), '$2')),
 }
@@ -76,7 +78,7 @@ export const readContactFactsByAnyIdentifier = {
         'e.external_id = n.name',
         'select s.person_id from aliases s where s.organization_id = $1 and s.external_id = n.name',
       ),
-      deletedWith('n.name'),
+      deletedOrErased,
     ),
   ),
   id: statement(
@@ -95,8 +97,9 @@ export const readContactFactsByAnyIdentifier = {
 
 /** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
 const pastFacts = (person: string) =>
-  `select m.operation, m.sequence as deleted_sequence, m.at as deleted_at, m.merged_into,
-     b.after is null as is_blanked, f.address, a.*, nullif(a.person_id, p.id) as merged_person_id, ${answerReferences}
+  `select m.operation, m.sequence as gone_sequence, m.at as gone_at, m.merged_into,
+     not coalesce(b.after ? 'state', false) or last.operation = 'erase' as is_blanked, f.address, a.*,
+     nullif(a.person_id, p.id) as merged_person_id, ${answerReferences}
    from (select ${person} as id) p
      left join lateral (
        select c.version, c.operation, c.sequence, c.at,
@@ -104,6 +107,10 @@ const pastFacts = (person: string) =>
        from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.sequence <= $5 order by c.version desc limit 1
      ) m on true
+     left join lateral (
+       select c.operation from changes c
+       where c.organization_id = $1 and c.entity_id = p.id order by c.version desc limit 1
+     ) last on true
      left join lateral (
        select c.version, c.after from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.version <= m.version and c.operation in ('create', 'restore', 'unmerge')

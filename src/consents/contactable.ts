@@ -25,8 +25,9 @@ type FactsRow = {
   has_channel: boolean
   is_present: boolean
   address: string | null
-  deleted_sequence: number | null
-  deleted_at: string
+  gone_sequence: number | null
+  gone_at: string
+  is_erased: boolean
 } & StandingAnswer
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
@@ -34,8 +35,8 @@ export async function answerContactable(call: Call<ContactableBody>): Promise<Ha
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
   const { by, identifier } = addressOf(call.params)
   const [row] = await readFacts(call, by, by === 'id' ? identifier : [identifier])
-  const { head, is_present, deleted_sequence } = row!
-  if (!is_present && deleted_sequence === null) throwNoPerson()
+  const { head, is_present, gone_sequence } = row!
+  if (!is_present && gone_sequence === null) throwNoPerson()
   return { status: 200, data: { ...decide(row!, purposeOf(row!)), sequence: head } }
 }
 
@@ -73,19 +74,25 @@ function purposeOf({ purpose_state, mandatory, default_state, has_channel }: Fac
 }
 
 function decide(row: FactsRow, purpose: Purpose): ContactDecision {
-  const { is_present, address, deleted_sequence, deleted_at } = row
-  const deleted = deleted_sequence === null ? undefined : { deleted: { sequence: deleted_sequence, at: deleted_at } }
-  return decideContact({ person: is_present ? { address } : deleted, purpose, answer: answerOf(row) })
+  const { is_present, address, gone_sequence, gone_at, is_erased } = row
+  const gone = gone_sequence === null ? undefined : { gone: goneBy(is_erased, gone_sequence, gone_at) }
+  return decideContact({ person: is_present ? { address } : gone, purpose, answer: answerOf(row) })
 }
+
+const goneBy = (isErased: boolean, sequence: number, at: string) => ({
+  rule: isErased ? ('erased' as const) : ('deleted' as const),
+  sequence,
+  at,
+})
 
 const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
-  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | null
+  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | 'erase' | null
   merged_into: string | null
-  deleted_sequence: number
-  deleted_at: string
+  gone_sequence: number
+  gone_at: string
   is_blanked: boolean
   address: string | null
 } & StandingAnswer
@@ -114,9 +121,10 @@ async function decideAt(
     row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
   if (first) row = await readFacts('id', first)
   while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
-  const { operation, deleted_sequence, deleted_at, is_blanked, address } = row
-  // The log of a person whom an operator made kith forget has no values.
-  if (operation === null || operation === 'merge' || (operation !== 'delete' && is_blanked)) throwNoPerson()
+  const { operation, gone_sequence, gone_at, is_blanked, address } = row
+  const isGone = operation === 'delete' || operation === 'erase'
+  // The log of an erased person has no values.
+  if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
@@ -124,8 +132,7 @@ async function decideAt(
   if (!purpose) throwWrong('/consent_type_id', 'was not a consent type of the organization at that time')
   if (!purpose.channels.some(configured => configured.channel === channel))
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
-  const deleted = { deleted: { sequence: deleted_sequence, at: deleted_at } }
-  const person = operation === 'delete' ? deleted : { address }
+  const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   return { ...decideContact({ person, purpose, answer: answerOf(row) }), sequence }
 }
 

@@ -12,6 +12,17 @@ export const deletedWith = (name: string): string =>
    )
    order by d.sequence desc limit 1`
 
+/** The person who was erased and last had a name, of which only a keyed hash is left. */
+export const erasedWith = (name: string): string =>
+  `select x.entity_id as id from tombstone_keys k
+     join tombstones t on t.organization_id = $1
+       and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || ${name}, 'UTF8')))
+     join erasures x on x.organization_id = $1 and x.id = t.erasure_id
+   where k.organization_id = $1`
+
+/** $2: external identifier. */
+export const findErasedNamedSql = statement('find_erased_named', `${erasedWith('$2')}`)
+
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
 
@@ -82,3 +93,14 @@ export const readConsentHistory = {
   id: statement('read_consent_history_by_id', page(personWithId('$2'))),
   external_id: statement('read_consent_history', page(personNamed('$2'))),
 }
+
+/**
+ * $2: person, $3: version, $4: consent type and $5: channel to begin after, $6: limit. The answers of a person by internal identifier,
+ * oldest first.
+ */
+export const readAnswersAfterSql = statement(
+  'read_answers_after',
+  `select ${answerColumns}, ${answerReferences} from consent_history a
+   where a.organization_id = $1 and a.person_id = $2 and (a.version, a.consent_type_id, a.channel) > ($3, $4, $5)
+   order by a.version, a.consent_type_id, a.channel limit $6`,
+)

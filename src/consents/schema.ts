@@ -176,6 +176,11 @@ export const contactReason = Type.Union(
       at: Type.String({ format: 'date-time' }),
     }),
     Type.Object({
+      rule: Type.Literal('erased', { description: 'The person was erased.' }),
+      sequence: Type.Integer({ minimum: 1, description: 'The number of the change that erased the person.' }),
+      at: Type.String({ format: 'date-time' }),
+    }),
+    Type.Object({
       rule: Type.Literal('no_address', {
         description: 'The person has no email address, or no mobile number for sms.',
       }),

@@ -150,8 +150,9 @@ async function firstIdOf(
   return findFirstBearer(reader, organization_id, address.external_id)
 }
 
-const endsEntity = ({ operation }: PastChange) =>
-  operation === 'delete' || operation === 'merge' || operation === 'erase'
+/** Whether the entity does not exist after the change, or has no past since its erasure. */
+const endsEntity = ({ operation, is_erased }: PastChange) =>
+  operation === 'delete' || operation === 'merge' || is_erased
 
 function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
   return { ...columns, answers, attributes, version, created_at, updated_at: at }

@@ -117,6 +117,7 @@ function writeFrom(
     ...target,
     boundFrom: call.boundFrom,
     references: call.preferences.references,
+    ...(call.preferences.erased === 'recreate' && { erased: 'recreate' }),
     represent: false,
     bytes: Math.ceil(call.bytes / call.body.operations.length),
     actor: call.caller.subject,
@@ -170,8 +171,8 @@ function batchResult({ identifier }: EntityKind, outcome: Outcome, index: number
     return { index, status: statuses[result], id: identifier.fromUuid(id), external_id }
   }
   const refusal = 'refusal' in outcome ? outcome.refusal : refusalOfFault(outcome.error)
-  const { code, status, message, details, outcome: refusalOutcome } = refusal
-  return { index, status, error: code, message, details, outcome: refusalOutcome }
+  const { code, status, message, details, reason, outcome: refusalOutcome } = refusal
+  return { index, status, error: code, message, details, reason, outcome: refusalOutcome }
 }
 
 const refusalOfFault = (error: unknown): Refusal =>

@@ -25,6 +25,9 @@ export const deleteDanglingLinksSql = statement(
      delete from links l using found d
      where l.organization_id = $1 and l.source_id = d.source_id and l.attribute_id = d.attribute_id
        and l.target_id = d.target_id
-     returning 1
+     returning l.target_id, l.source_id
+   ), remembered as (
+     insert into past_links (organization_id, target_id, source_id)
+     select $1, g.target_id, g.source_id from gone g order by g.target_id, g.source_id on conflict do nothing
    ) select (select count(*) from found)::integer as found, (select count(*) from gone)::integer as gone`,
 )

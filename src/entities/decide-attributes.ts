@@ -7,6 +7,9 @@ import { type Name, nameKey, type Plan, type PlannedLinks } from './plan-write.t
 export type PlannedTarget = { id: string } | { name: Name }
 
 /** The changes of a write to attribute values and links. */
+/** A target that does not exist yet, with the JSON Pointer of the value that names it. */
+export type PlannedMissing = { name: Name; pointer: string }
+
 export type AttributeChange = {
   changed: boolean
   /** Plain values to store, and keys whose plain value is removed. */
@@ -15,7 +18,7 @@ export type AttributeChange = {
   /** Relationship attributes whose links are replaced by `targets`, in order. An empty array removes the links. */
   relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
   /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
-  missing: { name: Name; pointer: string }[]
+  missing: PlannedMissing[]
   /** The changed keys in the format of a read. `before` is null for a new entity. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>

@@ -44,7 +44,7 @@ export type DecidedSet = {
 export function decideSet(
   set: Item[],
   { rows, links, idsByName, aliases, lastVersionOf, knownAnswers, deleted }: ReadState,
-  given: Pick<DecisionContext, 'definitions' | 'limits' | 'at'>,
+  given: Pick<DecisionContext, 'definitions' | 'limits' | 'at' | 'erased'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
   for (const item of set)

@@ -5,6 +5,7 @@ import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import { type AttributeChange, type AttributeFill, decideAttributes, fillAttributes } from './decide-attributes.ts'
 import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from './entity-row.ts'
+import { erasedRefusal } from './erasable-values.ts'
 import type { DeletedEntity } from './past-state.ts'
 import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
@@ -31,6 +32,8 @@ export type DecisionContext = {
   limits: DecisionLimits
   /** The deleted entity that a restore brings back. */
   deleted?: DeletedEntity | undefined
+  /** The values of {@link erasableValues} that belonged to an erased person. */
+  erased?: ReadonlySet<string> | undefined
 }
 
 /**
@@ -38,7 +41,7 @@ export type DecisionContext = {
  * read. `before` is null for a creation, a restore and an unmerge.
  */
 export type Change = AttributeChange & {
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
   id: string
   /** The external identifier after the write. */
   external_id: string | null
@@ -61,6 +64,13 @@ export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { chang
  * imports therefore follow the same rules.
  */
 export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
+  const decision = decideWrite(current, write, plan, context)
+  if (!context.erased || write.erased === 'recreate' || 'refusal' in decision) return decision
+  const refusal = 'change' in decision && erasedRefusal(decision.change, write, current?.row, context.erased)
+  return refusal ? { refusal } : decision
+}
+
+function decideWrite(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
   const { deleted } = context
   const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write, deleted)
   if (refusal) return { refusal }

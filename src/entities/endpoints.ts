@@ -17,7 +17,7 @@ import {
 import { batchAnswer, exampleName, harmlessBody, matchBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
-const strict = ['references=strict'] as const
+const strict = ['references=strict', 'erased=recreate'] as const
 const duplicateStatus = { 409: 'duplicate_entry' } as const
 const done = Type.Literal(true)
 
@@ -115,6 +115,7 @@ function restoreEndpoint(kind: EntityKind): Route {
     answer: Type.Union([answer, identifiersOf(kind)]),
     reveals: revealsOf(kind),
     refusals: duplicateStatus,
+    prefers: ['erased=recreate'],
     handle: call => restoreEntity(kind, call as Call<EntityBody>),
   }
 }

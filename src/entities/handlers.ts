@@ -92,6 +92,7 @@ async function writeOne(
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
     references: call.preferences.references,
+    ...(call.preferences.erased === 'recreate' && { erased: 'recreate' }),
     bytes: call.bytes,
     actor: call.caller.subject,
     request_id: call.request_id,

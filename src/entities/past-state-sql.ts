@@ -10,7 +10,9 @@ export const readPastChangeSql = statement(
   `select c.version, c.sequence, c.at, c.operation,
      case when c.operation = 'merge' then c.after->>'merged_into' end as merged_into, (
      select f.at from changes f where f.organization_id = $1 and f.entity_id = $3 order by f.version limit 1
-   ) as created_at
+   ) as created_at, (
+     select l.operation = 'erase' from changes l where l.organization_id = $1 and l.entity_id = $3 order by l.version desc limit 1
+   ) as is_erased
    from changes c
    where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.version <= $4 and c.sequence <= $5
    order by c.version desc limit 1`,
@@ -18,7 +20,8 @@ export const readPastChangeSql = statement(
 
 /**
  * $2: entity, $3: version. Returns the fields and attribute values that the entity was last written with, up to this
- * version. Its creation or its last restore has all of them, and each later change those that it changed.
+ * version. Its creation or its last restore has all of them, and each later change those that it changed. Returns nothing if the
+ * first of these changes has no values any more: it is older than the retention of the log.
  */
 export const readPastValuesSql = statement(
   'read_past_values',
@@ -41,7 +44,8 @@ export const readPastValuesSql = statement(
    )
    select l.key, l.is_attribute, e.sequence, e.released_name, e.after->>'external_id' as taken_name, e.link_targets,
      case when l.is_attribute then e.after->'attribute_values'->l.key else e.after->l.key end as value
-   from latest l join entries e on e.version = l.version`,
+   from latest l join entries e on e.version = l.version
+   where exists (select from entries b where b.version = (select min(f.version) from entries f) and b.after ? 'state')`,
 )
 
 /**
@@ -97,7 +101,8 @@ const isRestored = (after: string, until: string) => `exists (
  * $2: [{position, stack_id, target_id, sequence: of the change that wrote the link}], $3: number of a change. Returns the
  * targets that a read showed after this change, with their names of then. The link to a person who was merged shows the person it
  * was merged into. A target that was restored after the link was written is left out, because its deletion ended the link. An
- * import may log a target after the entity that links to it; such a target counts as existing from its creation on.
+ * import may log a target after the entity that links to it; such a target counts as existing from its creation on. An erased
+ * target is left out.
  */
 export const readPastTargetsSql = statement(
   'read_past_targets',
@@ -139,6 +144,10 @@ export const readPastTargetsSql = statement(
        where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.target_id offset 0
      ) e on true
    where state.operation not in ('delete', 'merge') and not a.is_ended and not ${isRestored('a.sequence', '$3')}
+     and 'erase' is distinct from (
+       select c.operation from changes c
+       where c.organization_id = $1 and c.entity_id = a.target_id order by c.version desc limit 1
+     )
    order by a.position`,
 )
 

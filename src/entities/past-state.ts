@@ -33,6 +33,8 @@ export type PastChange = {
   /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
   merged_into: string | null
   created_at: string
+  /** Whether the entity was erased since. */
+  is_erased: boolean
 }
 
 /** The links of one attribute, as the change `sequence` wrote them. */

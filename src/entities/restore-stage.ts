@@ -44,9 +44,8 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion) return undefined
-  // A merged person comes back by an unmerge only.
-  if (deletion.operation === 'merge') return undefined
+  // A merged person comes back by an unmerge only, and an erased one never.
+  if (!deletion || deletion.operation === 'merge' || deletion.operation === 'erase') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined

@@ -96,6 +96,7 @@ const batchRefused = Type.Object({
   details: Type.Array(
     Type.Object({ path: Type.String({ description: 'A JSON Pointer into the whole body.' }), message: Type.String() }),
   ),
+  reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
   outcome: Type.Optional(Type.Literal('unknown', { description: 'The outcome of the write is unknown.' })),
 })
 

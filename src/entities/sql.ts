@@ -163,8 +163,8 @@ const textColumn = (name: string) =>
 const booleanColumn = (name: string) =>
   `${name} = case when v.columns ? '${name}' then (v.columns->>'${name}')::boolean else e.${name} end`
 
-/** Whether a change v deletes the row. */
-const deletes = `v.operation in ('delete', 'merge')`
+/** The changes v that delete a row. The row of an erased entity may have been deleted before. */
+const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
 // [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, link_targets, columns, attributes,
@@ -197,15 +197,15 @@ const storeWith = (nextSequence: string) => `with v as materialized (
      returning 1
    ), deleted as (
      delete from entities e using v
-     where e.ctid = any(array(select v.ctid from v where ${deletes}))
-       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletes}
+     where e.ctid = any(array(select v.ctid from v where ${deletesRow}))
+       and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletesRow}
        and e.version = v.version - 1
      returning 1
    ), head as (
      update change_heads h set
        sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.columns is not null or ${deletes}) then ${nextSequence} end,
+           = (select count(*) from v where v.columns is not null or ${deletesRow}) then ${nextSequence} end,
        schema_version = case when h.schema_version = $4::integer then h.schema_version end
      where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
      returning h.sequence - $3::integer as base
@@ -246,21 +246,33 @@ export const appendChangesSql = statement(
      request_id, link_targets) from stdin (format binary)`,
 )
 
+/**
+ * Adds the deleted links of `gone` to those that once were: an erasure finds there whose log quotes a name. The order keeps two
+ * transactions that add the same from a deadlock.
+ */
+const rememberLinks = `insert into past_links (organization_id, target_id, source_id)
+   select $1, g.target_id, g.source_id from gone g order by g.target_id, g.source_id on conflict do nothing`
+
 /** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. */
 export const deleteLinksSql = statement(
   'unlink',
-  `delete from links l where l.organization_id = $1 and l.ctid = any(array(
-     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
-       select k.ctid from links k
-       where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
-     ) k
-   ))`,
+  `with gone as (
+     delete from links l where l.organization_id = $1 and l.ctid = any(array(
+       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
+         select k.ctid from links k
+         where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
+       ) k
+     )) returning l.target_id, l.source_id
+   ) ${rememberLinks}`,
 )
 
 /** $2: ids of restored entities. Deletes the links from and to them that deletions have left behind. */
 export const deleteLeftLinksSql = statement(
   'delete_left_links',
-  'delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))',
+  `with gone as (
+     delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
+     returning l.target_id, l.source_id
+   ) ${rememberLinks}`,
 )
 
 /** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */

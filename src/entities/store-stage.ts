@@ -24,6 +24,7 @@ import {
   storeChangesSql,
 } from './sql.ts'
 import { indexTerms } from './term-index-stage.ts'
+import { forgetTombstones } from './tombstone-stage.ts'
 
 /** The definitions changed after they were read. The set is decided again. */
 export class DefinitionsChanged extends Error {}
@@ -41,6 +42,7 @@ export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
     ...replaceLinks(tx, set),
     ...indexTerms(tx, set),
     ...appendConsentHistory(tx, set),
+    ...forgetTombstones(tx, set),
     ...applyChanges(tx, set),
     ...storeAliases(tx, set),
   ]

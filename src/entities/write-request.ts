@@ -43,6 +43,8 @@ export type Write = {
   unrecognized?: boolean
   /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
   references: 'create' | 'strict'
+  /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */
+  erased?: 'recreate'
   /**
    * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
    */

@@ -24,6 +24,7 @@ import {
 import { readDeletedEntities } from './restore-stage.ts'
 import { countGrowth } from './statistics.ts'
 import { DefinitionsChanged, storeSet } from './store-stage.ts'
+import { decideUnlessErased } from './tombstone-stage.ts'
 import { type Done, isCompleting, type Outcome, type Write } from './write-request.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
@@ -254,7 +255,9 @@ export async function runStages(
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
   const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
-  const decided = decideSet(set, read, { definitions, limits, at })
+  const decided = await decideUnlessErased(tx, definitions, erased =>
+    decideSet(set, read, { definitions, limits, at, erased }),
+  )
   const storing = storeSet(tx, decided)
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
@@ -271,6 +274,7 @@ const results = {
   update: 'updated',
   delete: 'deleted',
   restore: 'restored',
+  erase: 'deleted',
   merge: 'deleted',
   unmerge: 'restored',
 } as const

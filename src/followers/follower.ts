@@ -9,6 +9,8 @@ export type Follower = {
   name: string
   /** Whether every organization has this follower. Otherwise its module inserts and deletes the rows of `followers`. */
   isForEveryOrganization: boolean
+  /** Whether the follower works by the clock, so that its position says nothing about how far it is behind. */
+  isScheduled?: boolean
   /** How many organizations, or rows, one process works for at a time. */
   maxConcurrent: number
   /** Works through the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns how far it is. */

@@ -139,8 +139,9 @@ function debouncePerKey(work: (key: number) => Promise<number>, report: (error: 
 /** How far the followers of a name are behind: changes of all organizations, and the age of the oldest one. */
 export type FollowerLag = { name: string; changes: number; seconds: number }
 
-/** Reads how far each follower is behind. A paused one does not count. */
-export async function readFollowerLag(db: Database, followers: readonly Follower[]): Promise<FollowerLag[]> {
+/** Reads how far each follower is behind, without those that work by the clock. A paused one does not count. */
+export async function readFollowerLag(db: Database, all: readonly Follower[]): Promise<FollowerLag[]> {
+  const followers = all.filter(({ isScheduled = false }) => !isScheduled)
   const names = (isForEveryOrganization: boolean) =>
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization).map(({ name }) => name)
   const lags = await db.query<FollowerLag>(readLagSql, [names(true), names(false)])

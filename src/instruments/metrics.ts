@@ -1,5 +1,5 @@
 import type { Registry } from '@prometheus-io/client'
-import type { DeliveryOutcome, ImportOutcome, Observer, Overload, RequestEnd } from '../observer.ts'
+import type { DeliveryOutcome, ImportOutcome, Observer, Overload, RequestEnd, RetentionKind } from '../observer.ts'
 import { counters, gauge, histograms } from './families.ts'
 import type { Counter, Histogram } from './histogram.ts'
 
@@ -45,6 +45,7 @@ export function createMetrics(registry: Registry): Metrics {
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
     followerFailed: countFollowerFailures(registry),
+    retentionEnded: countRetention(registry),
     ...countDeliveries(registry),
   }
 }
@@ -161,6 +162,20 @@ function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
   const failuresOf = memoize((follower: string) => failures({ follower }))
   return follower => {
     failuresOf(follower).value += 1
+  }
+}
+
+function countRetention(registry: Registry): Observer['retentionEnded'] {
+  const removals = counters(registry, {
+    name: 'kith_retention_removed_total',
+    help: 'Erased records and emptied changes whose retention was over, by kind.',
+  })
+  const byKind: Record<RetentionKind, Counter> = {
+    records: removals({ kind: 'records' }),
+    changes: removals({ kind: 'changes' }),
+  }
+  return (kind, count) => {
+    byKind[kind].value += count
   }
 }
 

@@ -75,11 +75,27 @@ export const readAnswersSql = statement(
 const part = (bytes: string, length: number) =>
   `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
 
-/** $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, one after the other. */
+/**
+ * Whether the answer v still exists. An erasure locks the position that this transaction has advanced, so an answer that was read
+ * before it is gone by now. Without an erasure in the organization, nothing is looked up.
+ */
+const isKept = `not exists (select from erasures x where x.organization_id = $1) or exists (
+     select from consent_history h
+     where h.organization_id = $1 and h.consent_type_id = v.consent_type_id and h.channel = v.channel
+       and (h.person_id, h.version) = (
+         select c.entity_id, c.version from changes c where c.organization_id = $1 and c.sequence = v.sequence
+       )
+   )`
+
+/**
+ * $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, one after the other. The entry of
+ * an answer that was erased meanwhile has no salt.
+ */
 export const insertEntriesSql = statement(
   'insert_ledger_entries',
   `insert into ledger_entries (organization_id, index, sequence, consent_type_id, channel, salt, hash)
-   select $1, $2::bigint + v.position - 1, v.sequence, v.consent_type_id, v.channel, ${part('$6', 32)}, ${part('$7', 32)}
+   select $1, $2::bigint + v.position - 1, v.sequence, v.consent_type_id, v.channel,
+     case when ${isKept} then ${part('$6', 32)} end, ${part('$7', 32)}
    from unnest($3::bigint[], $4::integer[], $5::text[]) with ordinality as v(sequence, consent_type_id, channel, position)`,
 )
 

@@ -30,6 +30,11 @@ export const errorEnvelope = Type.Object(
     }),
     message: Type.String({ description: 'A sentence that describes the error.' }),
     details: Type.Array(detail, { description: 'One entry for each invalid value.' }),
+    reason: Type.Optional(
+      Type.Literal('erased', {
+        description: 'A value belonged to a person who was erased. `Prefer: erased=recreate` stores the person anew.',
+      }),
+    ),
     request_id,
     outcome,
   },

@@ -186,6 +186,7 @@ const idempotencyKeyParameter = {
 const preferences = {
   'return=representation': 'return the entity instead of `true`',
   'references=strict': 'refuse relationship targets that do not exist, instead of creating placeholders',
+  'erased=recreate': 'store a person anew who was erased, instead of refusing',
   'handling=strict': 'refuse a request that would cause a warning',
 }
 

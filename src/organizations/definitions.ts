@@ -15,6 +15,8 @@ export type Stack = {
   key: string
   name: string
   kind: 'item' | 'event'
+  /** Records of an event stack are erased this many days after their creation. Null: never. */
+  retention_days: number | null
   created_at: string
   updated_at: string
 }

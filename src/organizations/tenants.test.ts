@@ -180,6 +180,7 @@ const crossTenantStatements = [
   'read_webhook_states',
   'list_failing_webhooks',
   'list_failing_followers',
+  'list_organizations_with_unfinished_erasures',
   'count_ledger_entries',
 ]
 
@@ -220,8 +221,11 @@ describe('SQL statements', () => {
       expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin \(format binary\)$/)
   })
 
-  it('only append to consent_history, and no other file changes it', async () => {
-    const naming = (await statements()).filter(({ text }) => text.includes('consent_history'))
+  it('only append to consent_history, except an erasure, and no other file changes it', async () => {
+    const erasing = ['delete_answers', 'erase_salts']
+    const naming = (await statements()).filter(
+      ({ name, text }) => text.includes('consent_history') && !erasing.includes(name),
+    )
     expect(naming.map(({ name }) => name)).toContain('append_consent_history')
     for (const { text } of naming)
       expect(

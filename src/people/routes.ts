@@ -5,10 +5,12 @@ import { entityEndpoints } from '../entities/endpoints.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
+import { duplicatesEndpoints } from '../identity/duplicates-endpoints.ts'
 import { lookupEndpoints } from '../identity/lookup-endpoints.ts'
 import { mergeEndpoints } from '../identity/merge-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
+import { dossierEndpoints } from '../rights/dossier-endpoints.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
@@ -44,5 +46,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...historyEndpoints(people),
     ...consentEndpoints(),
     ...receiptEndpoints({ ledgerOrigin }),
+    ...dossierEndpoints(),
+    ...duplicatesEndpoints(),
   ]
 }

@@ -57,7 +57,7 @@ export function stackRoutes(): Route[] {
       ...byKey,
       scope: 'schema:write',
       operationId: 'patchStack',
-      summary: 'Rename a stack',
+      summary: 'Change the name or the retention of a stack',
       body: stackPatch,
       handle: async call => {
         const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)

@@ -1,9 +1,18 @@
 import { type Static, Type } from 'typebox'
-import { definitionKey, definitionName, times } from '../organizations/definition-schema.ts'
+import { definitionKey, definitionName, nullable, times } from '../organizations/definition-schema.ts'
 
 const kind = Type.Enum(['item', 'event'], {
   description: 'Records of an event stack are immutable. The kind never changes.',
 })
+
+const retention_days = nullable(
+  Type.Integer({
+    minimum: 1,
+    maximum: 36_500,
+    description:
+      'Only for an event stack: kith erases each record this many days after its creation. Null, the default: never.',
+  }),
+)
 
 /** Body of POST /v1/schema/stacks. */
 export const newStack = Type.Object(
@@ -11,6 +20,7 @@ export const newStack = Type.Object(
     key: definitionKey,
     kind,
     name: Type.Optional(definitionName),
+    retention_days: Type.Optional(retention_days),
   },
   { additionalProperties: false, title: 'NewStack', examples: [{ key: 'your_key', kind: 'item' }] },
 )
@@ -18,14 +28,14 @@ export type NewStack = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
 export const stackPatch = Type.Object(
-  { name: Type.Optional(definitionName) },
+  { name: Type.Optional(definitionName), retention_days: Type.Optional(retention_days) },
   { additionalProperties: false, title: 'StackPatch', examples: [{}] },
 )
 export type StackPatch = Static<typeof stackPatch>
 
 /** A stack as a read shows it. */
 export const stack = Type.Object(
-  { key: Type.String(), name: Type.String(), kind, ...times },
+  { key: Type.String(), name: Type.String(), kind, retention_days, ...times },
   {
     title: 'Stack',
     examples: [
@@ -33,6 +43,7 @@ export const stack = Type.Object(
         key: 'orders',
         name: 'orders',
         kind: 'item',
+        retention_days: null,
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',
       },

@@ -25,7 +25,7 @@ describe('a stack', () => {
     const created = await send('POST', path, { key: 'orders', kind: 'item' })
     expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/orders`])
     const { created_at, updated_at, ...rest } = created.body.data
-    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item' })
+    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item', retention_days: null })
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(updated_at).toBe(created_at)
     expect((await send('GET', `${path}/orders`)).body.data).toEqual(created.body.data)
@@ -57,13 +57,32 @@ describe('a stack', () => {
     expect(await listed()).toEqual([patched.body.data])
   })
 
-  it.each([{}, { name: 'orders' }])('is not written by a PATCH with %j, which changes nothing', async body => {
-    await send('POST', path, { key: 'orders', kind: 'item' })
-    const before = await stored()
-    const reply = await send('PATCH', `${path}/orders`, body)
-    expect([reply.status, reply.body.data]).toEqual([200, before.items[0]])
-    expect(await stored()).toEqual(before)
+  it('of kind event has a retention in days, which PATCH changes and null ends', async () => {
+    const created = await send('POST', path, { key: 'visits', kind: 'event', retention_days: 36_500 })
+    expect(created.body.data.retention_days).toBe(36_500)
+    expect((await send('PATCH', `${path}/visits`, { retention_days: 30 })).body.data.retention_days).toBe(30)
+    expect((await send('PATCH', `${path}/visits`, { name: 'Visits' })).body.data.retention_days).toBe(30)
+    expect((await send('PATCH', `${path}/visits`, { retention_days: null })).body.data.retention_days).toBeNull()
+    const { items } = (await send('GET', '/v1/changes?subject=stack')).body.data
+    expect(items.map((change: { after: object }) => change.after)).toEqual([
+      { key: 'visits', name: 'visits', kind: 'event', retention_days: 36_500 },
+      { retention_days: 30 },
+      { name: 'Visits' },
+      { retention_days: null },
+    ])
+    expect(items[1].before).toEqual({ retention_days: 36_500 })
   })
+
+  it.each([{}, { name: 'orders' }, { retention_days: null }])(
+    'is not written by a PATCH with %j, which changes nothing',
+    async body => {
+      await send('POST', path, { key: 'orders', kind: 'item' })
+      const before = await stored()
+      const reply = await send('PATCH', `${path}/orders`, body)
+      expect([reply.status, reply.body.data]).toEqual([200, before.items[0]])
+      expect(await stored()).toEqual(before)
+    },
+  )
 
   it('exists once after ten concurrent requests to create it, nine of which get 409', async () => {
     const requests = Array.from({ length: 10 }, () => send('POST', path, { key: 'orders', kind: 'item' }))
@@ -94,6 +113,10 @@ describe('an invalid request for stacks', () => {
     [{ key: 'visits', kind, name: 'x'.repeat(256) }, 400, 'invalid_parameter', '/name'],
     [{ key: 'visits', kind, name: null }, 400, 'invalid_json', '/name'],
     [{ key: 'visits', kind, state: 'archived' }, 400, 'invalid_parameter', '/state'],
+    [{ key: 'visits', kind, retention_days: 30 }, 400, 'invalid_parameter', '/retention_days'],
+    [{ key: 'visits', kind: 'event', retention_days: 0 }, 400, 'invalid_parameter', '/retention_days'],
+    [{ key: 'visits', kind: 'event', retention_days: 36_501 }, 400, 'invalid_parameter', '/retention_days'],
+    [{ key: 'visits', kind: 'event', retention_days: '30' }, 400, 'invalid_json', '/retention_days'],
     [{ key: 'orders', kind: 'event' }, 409, 'duplicate_entry', '/key'],
   ])('POST with %j returns %i %s at %s and changes nothing', async (body, status, code, where) => {
     await send('POST', path, { key: 'orders', kind })
@@ -114,6 +137,8 @@ describe('an invalid request for stacks', () => {
     [{ name: '' }, '/name'],
     [{ name: 'x'.repeat(256) }, '/name'],
     [{ created_at: '2026-01-01T00:00:00Z' }, '/created_at'],
+    [{ retention_days: 30 }, '/retention_days'],
+    [{ retention_days: 0 }, '/retention_days'],
   ])('PATCH with %j returns 400 at %s and changes nothing', async (body, where) => {
     await send('POST', path, { key: 'orders', kind })
     const before = await stored()

@@ -23,32 +23,42 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
+  const { kind, retention_days = null } = body
+  throwUnlessEvents(kind, retention_days)
   if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack')
   const after = await changeDefinitions(author, (current, at) => {
     const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
     throwIfLimitReached('stacks', current, author.limits)
     const id = nextId(stacks)
-    const stack = { key: body.key, name: body.name ?? body.key, kind: body.kind }
-    const values = [id, stack.key, stack.name, stack.kind, at]
+    const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days }
+    const values = [id, stack.key, stack.name, kind, retention_days, at]
     return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store: insertStackSql, values }]
   })
   return findStack(after, body.key)
 }
 
-/** Renames a stack. Throws a Fault of 404 if there is none with that key. */
+/** Changes the name or the retention of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention. */
 export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
   const after = await changeDefinitions(author, (definitions, at) => {
     const stack = findStack(definitions, key)
+    throwUnlessEvents(stack.kind, patch.retention_days)
     const changed = differences(stack, patch)
     if (!changed) return []
-    const values = [stack.id, { ...stack, ...patch }.name, at]
+    const { name, retention_days } = { ...stack, ...patch }
+    const values = [stack.id, name, retention_days, at]
     return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store: updateStackSql, values }]
   })
   return findStack(after, key)
 }
 
+/** Records of an item stack change as long as they are used, so their age does not tell when they may go. */
+function throwUnlessEvents(kind: Stack['kind'], retention_days: number | null | undefined) {
+  if (kind === 'item' && typeof retention_days === 'number')
+    throwInvalidField('/retention_days', 'applies to event stacks only; this is an item stack')
+}
+
 /** A stack as a read shows it. */
-export function stackToJson({ key, name, kind, created_at, updated_at }: Stack) {
-  return { key, name, kind, created_at, updated_at }
+export function stackToJson({ key, name, kind, retention_days, created_at, updated_at }: Stack) {
+  return { key, name, kind, retention_days, created_at, updated_at }
 }

@@ -1,5 +1,4 @@
 import type { Database } from '../db/db.ts'
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import { RowPrinter } from '../entities/composite-row-parser.ts'
 import { linePrinter } from '../entities/entity-json.ts'
@@ -10,17 +9,10 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { throwBusy } from './refusals.ts'
+import { acquireSnapshotPermits } from './snapshot-permits.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
-
-/** An export holds a connection for as long as its client reads. One organization may run half of the exports of a process. */
-const maxExports = 4
-const maxExportsPerOrganization = maxExports / 2
-
-const processPermits = new KeyedSemaphore<'export'>(maxExports)
-const organizationPermits = new KeyedSemaphore<number>(maxExportsPerOrganization)
 
 export type ExportBody = { after_id?: string }
 
@@ -32,7 +24,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const release = acquirePermits(db, caller.organization.id)
+  const release = acquireSnapshotPermits(db, caller.organization.id)
   const snapshot = await openSnapshot(db).catch(error => {
     release()
     throw error
@@ -47,24 +39,8 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   }
 }
 
-/** Acquires the permits of an export. The function that it returns releases them. Throws a Fault of 503 if none is free. */
-function acquirePermits(db: Database, organizationId: number): () => void {
-  const releaseOrganization =
-    organizationPermits.tryAcquire(db, organizationId) ??
-    throwBusy(`The organization already runs ${maxExportsPerOrganization} exports.`)
-  const releaseProcess = processPermits.tryAcquire(db, 'export')
-  if (!releaseProcess) {
-    releaseOrganization()
-    return throwBusy(`The service already runs ${maxExports} exports.`)
-  }
-  return () => {
-    releaseProcess()
-    releaseOrganization()
-  }
-}
-
 /** The definitions, no older than the snapshot. */
-async function definitionsOf(
+export async function definitionsOf(
   db: Database,
   snapshot: Snapshot,
   organization_id: number,

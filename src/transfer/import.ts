@@ -35,7 +35,12 @@ const importPermits = new KeyedSemaphore<number>(maxImports)
 const progressMs = 1_000
 
 /** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
-export type ImportQuery = { dry_run?: boolean; create_only?: boolean; match?: readonly string[] }
+export type ImportQuery = {
+  dry_run?: boolean
+  create_only?: boolean
+  match?: readonly string[]
+  erased?: 'recreate'
+}
 
 /** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -158,7 +163,7 @@ function entryOf(call: StreamingCall<ImportQuery>, target: Target, { number, tex
 }
 
 function writeOf(
-  { preferences, caller, request_id, body: { create_only = false } }: Call<ImportQuery>,
+  { preferences, caller, request_id, body: { create_only = false, erased } }: Call<ImportQuery>,
   target: Target,
   body: EntityBody,
   bytes: number,
@@ -173,6 +178,7 @@ function writeOf(
     if_match: null,
     create_only,
     references: preferences.references,
+    ...((erased ?? preferences.erased) === 'recreate' && { erased: 'recreate' }),
     represent: false,
     bytes,
     actor: caller.subject,

@@ -28,6 +28,11 @@ export const peopleImportQuery = Type.Object(
           'The default is the external identifier alone.',
       }),
     ),
+    erased: Type.Optional(
+      Type.Literal('recreate', {
+        description: 'Store people anew who were erased. Without it, their lines are refused.',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -56,6 +61,7 @@ const refusedLine = Type.Object({
   error: Type.String({ description: 'The error code, as for a single request.' }),
   message: Type.String(),
   details,
+  reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
 })
 
 const lineNumber = Type.Integer({ minimum: 1 })

@@ -55,9 +55,12 @@ type Sending = WebhookRow & {
   replay_until: number | null
   log_id: string
   head: number
+  /** The newest erasure of the organization. */
+  erasure: number | null
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
-type Due = DeliveryRow & { change: Change }
+/** `erasure` is the newest one before the change was read. */
+type Due = DeliveryRow & { change: Change; erasure: number | null }
 type Attempt = { due: Due; outcome: Outcome; verdict: Verdict }
 type Match = { sequence: number; entity: string; type: string }
 
@@ -206,7 +209,9 @@ class Delivery {
   }
 
   async #sendDue(webhook: Sending): Promise<void> {
-    if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue()))
+    // What was read before an erasure may have values that were erased.
+    this.#queued = this.#queued.filter(({ erasure }) => erasure === webhook.erasure)
+    if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue(webhook)))
     this.#sending = webhook
     this.#sendQueued()
   }
@@ -227,7 +232,7 @@ class Delivery {
     }
   }
 
-  async #readDue(): Promise<Due[]> {
+  async #readDue({ erasure }: Sending): Promise<Due[]> {
     const { db, organization_id, id } = this.#task
     const ended = this.#ended.map(({ due }) => due.sequence)
     const busy = [...this.#inFlight.keys(), ...ended, ...this.#queued.map(({ sequence }) => sequence)]
@@ -235,7 +240,7 @@ class Delivery {
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
     const changes = await readChangesOf(db, organization_id, [...rows.keys()], bytesPerRead)
-    return changes.map(change => ({ ...rows.get(change.sequence)!, change }))
+    return changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure }))
   }
 
   /** Sends one delivery. Never rejects: an attempt that was aborted has no result, and is made again. */
@@ -344,6 +349,7 @@ function resultOf({ due, outcome, verdict }: Attempt) {
     duration_ms: durationMs,
     response: response ?? null,
     error: error ?? null,
+    erasure: due.erasure,
   }
 }
 

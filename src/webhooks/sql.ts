@@ -24,7 +24,8 @@ export const readWebhookSql = statement(
 /** $2: id. Returns everything that sending needs: also the secrets, the requested replay, and the name of the numbering. */
 export const readSendingSql = statement(
   'read_webhook_sending',
-  `select ${columns}, w.secrets, w.replay_after, w.replay_until, h.log_id, h.sequence as head
+  `select ${columns}, w.secrets, w.replay_after, w.replay_until, h.log_id, h.sequence as head,
+     (select max(x.id) from erasures x where x.organization_id = $1) as erasure
    from webhooks w join change_heads h on h.organization_id = $1
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
 )
@@ -210,17 +211,21 @@ export const readNextAttemptSql = statement(
 )
 
 /**
- * $2: webhook, $3: {sequence: {status, attempts, next_attempt_at, response_status, duration_ms, response, error}}, $4: the time,
- * $5: the numbers of $3. The subquery parses $3 once. A generic plan would otherwise parse it for each row: 360 ms instead of 6 for
+ * $2: webhook, $3: {sequence: {status, attempts, next_attempt_at, response_status, duration_ms, response, error, erasure}}, $4: the
+ * time, $5: the numbers of $3. A response is not kept if anybody was erased since the request was made: it may repeat the request. The subquery parses $3 once. A generic plan would otherwise parse it for each row: 360 ms instead of 6 for
  * 256 results.
  */
 export const recordAttemptsSql = statement(
   'record_webhook_attempts',
   `update webhook_deliveries d set last_attempt_at = $4,
      (status, attempts, next_attempt_at, response_status, duration_ms, response, error) = (
-       select v.status, v.attempts, v.next_attempt_at, v.response_status, v.duration_ms, v.response, v.error
-       from jsonb_to_record((select $3::text::jsonb)->(d.sequence::text)) as v(status text, attempts integer, next_attempt_at timestamptz,
-         response_status integer, duration_ms integer, response text, error text)
+       select v.status, v.attempts, v.next_attempt_at, v.response_status, v.duration_ms,
+         case when v.is_kept then v.response end, case when v.is_kept then v.error end
+       from (
+         select r.*, r.erasure is not distinct from (select max(x.id) from erasures x where x.organization_id = $1) as is_kept
+         from jsonb_to_record((select $3::text::jsonb)->(d.sequence::text)) as r(status text, attempts integer, next_attempt_at timestamptz,
+           response_status integer, duration_ms integer, response text, error text, erasure integer)
+       ) v
      )
    where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any($5::bigint[])`,
 )

@@ -101,6 +101,10 @@ const shared: FieldGenerators = {
   consent_type_id: fc.constant(1),
   external_ids: fc.array(padded(external_id), { minLength: 1, maxLength: 4 }),
   at: fc.constantFrom(...dateTimes),
+  // Only an event stack may have one.
+  retention_days: fc.constant(null),
+  by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
+  cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
   privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }
@@ -115,6 +119,8 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     attribute_values: attributeValues(model),
     filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
+  // Most erasures are rehearsals, so that most addresses go on to name somebody.
+  if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   // Merges are rehearsals, because other requests expect the name that they were sent with.
   if (/\/(un)?merge$/.test(template))
     Object.assign(generators, {

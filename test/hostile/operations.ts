@@ -45,9 +45,9 @@ type DocumentedOperation = {
 
 /** Returns the documented operations, without the token endpoint. That endpoint uses OAuth's error format and has its own tests. */
 export function operationsOf(document: OpenApiDocument): Operation[] {
-  // Imports and exports transfer lines, and have their own tests.
+  // Imports, exports and dossiers transfer lines, and have their own tests.
   const paths = Object.entries(document.paths).filter(
-    ([template]) => !/^\/oauth\/token$|\/(import|export)$/.test(template),
+    ([template]) => !/^\/oauth\/token$|\/(import|export|dossier)$/.test(template),
   )
   return paths.flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, documented]) =>

@@ -81,6 +81,7 @@ const preferences = [
   'return=representation',
   'references=strict',
   'return="representation", references=strict',
+  'erased=recreate',
   'handling=strict',
   'other',
 ]

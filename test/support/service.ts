@@ -23,7 +23,7 @@ import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const allScopes =
-  'people:read people:write records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
+  'people:read people:write people:erase records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
 
 export type Reply = {
   status: number
@@ -37,6 +37,7 @@ export type Reply = {
     errorstack?: { reason: string; request_id: string } | null
     message?: string
     details?: { path: string; message: string }[]
+    reason?: string
     request_id?: string
   }
 }

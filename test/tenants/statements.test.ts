@@ -15,6 +15,10 @@ import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { applyErasures } from '../../src/rights/apply-erasures.ts'
+import * as dossierStatements from '../../src/rights/dossier-sql.ts'
+import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
+import { retentionFollower } from '../../src/rights/retention.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -126,17 +130,23 @@ const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 async function listStatementNames(): Promise<string[]> {
   const files = (await readdir(statementsDir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
   const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statementsDir, file)).href)))
-  const isStatement = (value: unknown): value is Statement =>
-    typeof value === 'object' && value !== null && 'name' in value && 'text' in value
-  // Some statements are grouped in objects, by direction or by identifier.
-  const all = modules.flatMap(module =>
-    Object.values(module).flatMap(value => (isStatement(value) ? value : Object.values(value as object))),
-  )
-  return all.filter(isStatement).map(({ name }) => name)
+  return modules.flatMap(module => statementsOf(module)).map(({ name }) => name)
 }
 
-/** Statements of exports, which use a connection of their own. */
-const exportStatements = ['prepare_copy', 'copy_all']
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'name' in value && 'text' in value
+
+/** The statements that a module exports. Some are grouped in objects, by direction or by identifier. */
+const statementsOf = (module: object): Statement[] =>
+  Object.values(module)
+    .flatMap(value => (isStatement(value) ? value : Object.values(value as object)))
+    .filter(isStatement)
+
+/** Statements of exports and dossiers, which use a connection of their own. */
+const exportStatements = [
+  ...['prepare_copy', 'copy_all', 'read_answers_after'],
+  ...statementsOf(dossierStatements).map(({ name }) => name),
+]
 
 /** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
 const globalStatements = [
@@ -154,6 +164,7 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -162,6 +173,7 @@ const globalStatements = [
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
+  'list_organizations_with_unfinished_erasures',
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
@@ -222,6 +234,10 @@ async function useEveryEndpoint(shop: Shop) {
   for (const exported of people)
     expect(exported).toEqual((await ok('GET', `/v1/people/internal/${exported.id}`)).body.data)
   expect(await exportAll(shop, '/v1/stacks/companies/export')).toHaveLength(1)
+  // A dossier has one, too. It must show each thing once, as the twin has the same.
+  const dossier = (await ok('GET', `/v1/people/internal/${ada.id}/dossier`)).body.data as object[]
+  expect(new Set(dossier.map(line => JSON.stringify(line))).size).toBe(dossier.length)
+  for (const by of ['email', 'mobile', 'name']) await findDuplicates(shop, by)
   await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
   await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
   for (const atomic of [true, false])
@@ -266,10 +282,39 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useRetention(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
+  await useErasures(shop)
   await followLog(shop)
+}
+
+/** Two people share a key. The twin has the same people. */
+async function findDuplicates({ send }: Shop, by: string) {
+  const { items } = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data
+  const shared = {
+    email: 'twice@example.com',
+    mobile_number: '+393331234567',
+    last_name: 'L',
+    date_of_birth: '1990-01-01',
+  }
+  for (const external_id of ['one', 'other'])
+    await expectSuccess(send('POST', '/v1/people/upsert', { external_id: `${external_id} of ${by}`, ...shared }))
+  const after = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data.items
+  expect(after.length).toBeGreaterThan(0)
+  expect(after.length).toBeGreaterThanOrEqual(items.length)
+}
+
+/** Erases an expired record and empties old changes of one organization. The follower of the twin is not watched. */
+async function useRetention({ id, send }: Shop) {
+  await expectSuccess(send('PATCH', '/v1/schema/stacks/visits', { retention_days: 1 }))
+  const nowMs = () => Date.now() + 2 * 86_400_000
+  const follower = retentionFollower({ logRetentionDays: 30, nowMs, pausePerWork: 0 })
+  const work: Follower['work'] = async task =>
+    task.organization_id === id ? follower.work(task) : { sequence: task.after, notBeforeMs: nowMs() + 86_400_000 }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  expect((await send('GET', '/v1/stacks/visits/v1')).status).toBe(404)
 }
 
 const { consents } = person
@@ -466,6 +511,28 @@ async function followLog({ id }: Shop) {
   await failed
   await following.stop()
   service.db.query = query
+}
+
+/** Erases people with all that they have, brings them back, and finds them again. The twin has the same people. */
+async function useErasures(shop: Shop) {
+  const { send, id, key } = shop
+  const ok = (method: string, path: string, body?: unknown, headers = {}) =>
+    expectSuccess(send(method, path, body, headers))
+  const context = { db: service.db, organization: { id, key }, originName: 'kith' }
+  const named = async (external_id: string) => (await ok('GET', `/v1/people/${external_id}`)).body.data.id as string
+  const reason = 'Request of the person'
+  await ok('POST', '/v1/people/bob/erase', { reason, records: 'linked', dry_run: true })
+  await ok('POST', `/v1/people/internal/${await named('bob')}/erase`, { reason, records: 'linked' })
+  for (const _ of [1, 2]) await ok('POST', '/v1/people/gone/erase', { reason })
+  const request = { person_id: await named('eve'), reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
+  // The log of this person is longer than one transaction takes.
+  await erasePerson({ ...context, maxChanges: 0 }, request)
+  await completeErasures(service.db, 'kith')
+  await ok('GET', '/v1/erasures')
+  await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })
+  expect((await send('POST', '/v1/people', { external_id: 'eve' })).body.reason).toBe('erased')
+  await ok('POST', '/v1/people', { external_id: 'eve' }, { Prefer: 'erased=recreate' })
+  await applyErasures(context, [])
 }
 
 /** Reads the change log in every form, and waits for changes of which none matches. */

@@ -8,6 +8,8 @@ export type Preferences = {
   representation: boolean
   /** `references=strict`: relationship targets that do not exist are refused instead of created. */
   references: 'create' | 'strict'
+  /** `erased=recreate`: an identifier of an erased person may be given to somebody again. */
+  erased: 'refuse' | 'recreate'
   /** `handling=strict`: a request that would get a warning is refused. */
   handling: 'lenient' | 'strict'
 }
@@ -17,6 +19,7 @@ const noPreferences: Preferences = Object.freeze({
   if_match: null,
   representation: false,
   references: 'create',
+  erased: 'refuse',
   handling: 'lenient',
 })
 
@@ -45,6 +48,7 @@ function parsePrefer(header: string | undefined): Omit<Preferences, 'if_match'> 
   return {
     representation: preferences.get('return') === 'representation',
     references: preferences.get('references') === 'strict' ? 'strict' : 'create',
+    erased: preferences.get('erased') === 'recreate' ? 'recreate' : 'refuse',
     handling: preferences.get('handling') === 'strict' ? 'strict' : 'lenient',
   }
 }

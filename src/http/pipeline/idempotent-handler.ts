@@ -65,11 +65,13 @@ function digest(parts: unknown[], source: Buffer | string = ''): Buffer {
 
 /** The preferences that change the result of this endpoint. */
 function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): unknown[] {
-  const { if_match, representation, references } = preferences
+  const { if_match, representation, references, erased } = preferences
   return [
     versioned ? if_match : null,
     prefers?.includes('return=representation') ? representation : null,
     prefers?.includes('references=strict') ? references : null,
+    // The digests of other requests stay as they were.
+    ...(prefers?.includes('erased=recreate') && erased === 'recreate' ? [erased] : []),
   ]
 }
 
@@ -84,18 +86,18 @@ async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResu
     if (!(error instanceof Fault)) throw error
     // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
-    const { code, status, message, details, headers = {} } = refusalOf(error, statuses)
+    const { code, status, message, details, reason, headers = {} } = refusalOf(error, statuses)
     if (status >= 500 || status === 429) throw error
-    return { status, headers, body: JSON.stringify({ word: code, message, details }) }
+    return { status, headers, body: JSON.stringify({ word: code, message, details, reason }) }
   }
 }
 
 // The responses that earlier versions stored have the error code under `word`.
-type StoredRefusal = { word: ErrorCode; message: string; details: Detail[] }
+type StoredRefusal = { word: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
 /** Restores a result. A refusal is built again, so that its body has the `request_id` of the current request. */
 function restoreResult({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
-  const { word: code, message, details } = JSON.parse(body) as StoredRefusal
-  throw new Fault({ code, message, details, status, headers })
+  const { word: code, message, details, reason } = JSON.parse(body) as StoredRefusal
+  throw new Fault({ code, message, details, status, headers, ...(reason && { reason }) })
 }

@@ -16,9 +16,9 @@ export async function* successInParts(parts: AsyncIterable<Buffer>): AsyncGenera
 }
 
 /** The error envelope. `errorstack` is null below 500; from 500 on it holds the message and the request id. */
-export function failure({ code, status, message, details, outcome }: Refusal, request_id: string): string {
+export function failure({ code, status, message, details, reason, outcome }: Refusal, request_id: string): string {
   const errorstack = status >= 500 ? { reason: message, request_id } : null
-  return JSON.stringify({ error: code, errorstack, message, details, request_id, outcome })
+  return JSON.stringify({ error: code, errorstack, message, details, reason, request_id, outcome })
 }
 
 /**

@@ -185,7 +185,7 @@ type RouteDescription = {
    */
   reveals?: { scope: Scope; identifiers: readonly string[] }
   /** The supported preferences of the `Prefer` header. */
-  prefers?: readonly ('return=representation' | 'references=strict' | 'handling=strict')[]
+  prefers?: readonly ('return=representation' | 'references=strict' | 'erased=recreate' | 'handling=strict')[]
   /**
    * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
    * If-Match are added.

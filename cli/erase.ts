@@ -1,0 +1,65 @@
+import { type Command, Option } from 'commander'
+import type { Erased } from '../client/index.ts'
+import { newCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+
+type Options = ConnectionOptions & {
+  reason: string
+  records: 'keep' | 'linked'
+  id?: true
+  dryRun?: true
+  json?: true
+}
+
+export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Erases a person: the profile, the answers, the links, and every value in the change log. It cannot be undone. Prints the ' +
+    'certificate, which kith verify verifies; keep it outside of the database.'
+  const command = newCommand('erase', description, [
+    'erase ada --reason "Request of 2026-01-01" --dry-run',
+    'erase ada --reason "Request of 2026-01-01" --records linked > ada.certificate',
+  ])
+    .argument('<person>', 'The external identifier, also the last one of a deleted person.')
+    .requiredOption('--reason <text>', 'Why. It stays, so it must not name the person.')
+    .addOption(
+      new Option('--records <which>', 'linked: also the records that are linked to this person and to nobody else.')
+        .choices(['keep', 'linked'])
+        .default('keep'),
+    )
+    .option('--id', 'The person is given by the internal identifier.')
+    .option('--dry-run', 'Erase nothing, and print what would be removed.')
+  return addConnectionOptions(command).action(async (person: string, options: Options) => {
+    const { client } = await connect(environment, options, { scope: 'people:erase' })
+    const body = { reason: options.reason, records: options.records, ...(options.dryRun && { dry_run: true }) }
+    const value = options.id ? await client.erasures.eraseById(person, body) : await client.erasures.erase(person, body)
+    printErased(options, value)
+  })
+}
+
+function printErased(options: Options, value: Erased) {
+  const { certificate, erasure, dry_run, completed } = value
+  const said = dry_run ? 'would be removed' : 'removed'
+  const messages = [
+    `${dry_run ? 'This would erase' : 'Erased'} the person ${erasure.person_id}${andOthers(erasure)}.`,
+    ...Object.entries(erasure.removed).map(([table, rows]) => `  ${String(rows).padStart(8)} ${table} ${said}`),
+    `  ${String(erasure.tombstones).padStart(8)} keyed hashes ${dry_run ? 'would stay' : 'stay'}, so that nobody comes back by mistake`,
+    'Not removed, because kith does not have them:',
+    ...erasure.not_removed.map(each => `  - ${each}`),
+    ...(dry_run || completed
+      ? []
+      : ['The log is long, and the rest of it is being erased. Ask again for the certificate.']),
+  ]
+  printResult(options, {
+    value,
+    lines: dry_run ? messages : certificate === null ? [] : [certificate],
+    messages: dry_run ? [] : messages,
+  })
+}
+
+function andOthers({ merged_ids, record_ids }: Erased['erasure']): string {
+  const others = [
+    ...(merged_ids.length > 0 ? [`${merged_ids.length} who had been merged into it`] : []),
+    ...(record_ids.length > 0 ? [`${record_ids.length} ${record_ids.length === 1 ? 'record' : 'records'}`] : []),
+  ]
+  return others.length > 0 ? `, with ${others.join(' and ')}` : ''
+}

@@ -1,0 +1,110 @@
+import { refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
+import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
+
+/** One statement reads at most this many entries of an index. */
+const entriesPerScan = 20_000
+/** A page ends with the scan after which it has taken this long. */
+const pageMs = 500
+const maxPeoplePerGroup = 100
+/** A page ends with the group that reaches this number of people. */
+const maxPeoplePerPage = 1_000
+
+/** How likely two people are one who share this alone. */
+const scores: Record<SharedKey, number> = { email: 0.95, mobile: 0.9, name: 0.7 }
+
+/** A position in the search: after this key, in the order of the index of `by`. */
+type Position = { by: SharedKey; after: string }
+
+/** Answers with a page of groups of people who share an email, a phone number, or name and date of birth. Throws a Fault: 400, 503. */
+export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<HandlerResult> {
+  const { by = sharedKeys, cursor, size = defaultSize } = call.body
+  const searched = sharedKeys.filter(key => by.includes(key))
+  const untilMs = performance.now() + pageMs
+  const items: DuplicateGroup[] = []
+  let people = 0
+  let position: Position | undefined =
+    cursor === undefined ? { by: searched[0]!, after: '' } : parseCursor(cursor, searched)
+  while (position && items.length < size && people < maxPeoplePerPage && performance.now() < untilMs) {
+    const range = await scanRange(call, position, size - items.length)
+    for (const group of await readRange(call, searched, position.by, range.keys)) {
+      items.push(group)
+      people += group.people.length
+    }
+    position = range.isEnd ? startAfter(position.by, searched) : { ...position, after: range.after }
+  }
+  const next_cursor = position ? printCursor(position) : null
+  return { status: 200, data: { items, has_more: next_cursor !== null, next_cursor } }
+}
+
+/** The start of the search by the next kind of key. Undefined after the last one. */
+function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | undefined {
+  const next = searched[searched.indexOf(by) + 1]
+  return next && { by: next, after: '' }
+}
+
+type Range = { keys: string[]; after: string; isEnd: boolean }
+type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[]; is_filling: boolean }
+
+/** Finds the next shared keys, up to `limit`. Throws a Fault of 503 while stored people have no keys yet. */
+async function scanRange(
+  { db, caller, signal }: Call<DuplicatesBody>,
+  { by, after }: Position,
+  limit: number,
+): Promise<Range> {
+  const values = [caller.organization.id, after, entriesPerScan, limit]
+  const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
+  const { scanned, keys, last, before_last, is_filling } = row!
+  if (is_filling)
+    refuse('operation_failed', 'kith is still indexing the people of an earlier release. Retry after 10 seconds.', {
+      status: 503,
+      headers: { 'Retry-After': '10' },
+    })
+  const isEnd = scanned < entriesPerScan
+  // Entries of the last key may follow the range. A key that fills the whole range is a group by itself.
+  const complete = isEnd || before_last === null ? keys : keys.filter(key => key !== last)
+  const isCut = complete.length === limit
+  const end = isEnd || before_last === null ? last : before_last
+  return { keys: complete, after: isCut ? complete.at(-1)! : (end ?? after), isEnd: isEnd && !isCut }
+}
+
+type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] }
+
+/** Reads the groups of these keys. Leaves out a group whose people all share a key that was searched before. */
+async function readRange(
+  { db, caller, signal }: Call<DuplicatesBody>,
+  searched: readonly SharedKey[],
+  by: SharedKey,
+  keys: string[],
+): Promise<DuplicateGroup[]> {
+  if (keys.length === 0) return []
+  const values = [caller.organization.id, keys, maxPeoplePerGroup]
+  const rows = await db.query<GroupRow>(readGroups[by], values, signal)
+  const earlier = searched.slice(0, searched.indexOf(by))
+  return rows
+    .filter(row => row.size > 1 && earlier.every(key => row[key] === null))
+    .map(row => {
+      const shared = sharedKeys.filter(key => row[key] !== null)
+      const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))
+      return { people: row.people, size: row.size, score: scoreOf(shared), why }
+    })
+}
+
+/** The probability that not all of the shared keys are shared by chance, with four decimals. */
+export const scoreOf = (shared: readonly SharedKey[]): number =>
+  Number((1 - shared.reduce((doubt, key) => doubt * (1 - scores[key]), 1)).toFixed(4))
+
+/** The cursor contains a key of people, so it travels in bodies only. */
+const printCursor = ({ by, after }: Position) => Buffer.from(JSON.stringify([by, after])).toString('base64url')
+
+function parseCursor(cursor: string, searched: readonly SharedKey[]): Position {
+  try {
+    const [by, after, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as [SharedKey, unknown]
+    const isKey = typeof after === 'string' && after.isWellFormed() && !after.includes('\0')
+    if (isKey && rest.length === 0 && searched.includes(by)) return { by, after }
+  } catch {}
+  return refuse('invalid_parameter', 'The request has invalid values. See details.', {
+    details: [{ path: '/cursor', message: 'must be the next_cursor of a page with the same `by`' }],
+  })
+}

@@ -1,0 +1,137 @@
+import { decodeProtectedHeader } from 'jose'
+import { CompactSign } from 'jose/jws/compact/sign'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { formatVerifierKey, parseVerifierKey } from './note.ts'
+import { FormatError } from './strict-text.ts'
+
+/** The format of certificates. A later format has another number. */
+export const certificateFormat = 'kith erasure certificate 1'
+
+/** What was erased, by table, and what was not. It names nobody but by internal identifiers. */
+export type ErasureFacts = {
+  id: number
+  at: string
+  person_id: string
+  /** The people who had been merged into the person. */
+  merged_ids: string[]
+  /** The records that were erased with the person. */
+  record_ids: { stack_key: string; record_id: string }[]
+  reason: string
+  records: 'keep' | 'linked'
+  /** The number of rows that were deleted or blanked, by table. */
+  removed: Record<string, number>
+  /** The number of keyed hashes that stay, so that the person does not come back by mistake. */
+  tombstones: number
+  not_removed: readonly string[]
+}
+
+/** What a certificate states. `verifier_key` is the note key of the ledger that signed it. */
+export type CertificateContent = {
+  format: typeof certificateFormat
+  organization: string
+  verifier_key: string
+  erasure: ErasureFacts
+}
+
+/** A certificate that proves nothing. `part` is what is wrong. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError'
+  readonly part: 'certificate' | 'signature' | 'verifier_key' | 'format' | 'key'
+  constructor(part: CertificateError['part'], message: string) {
+    super(message)
+    this.part = part
+  }
+}
+
+type Signer = { kid: string; privateKey: Parameters<typeof formatVerifierKey>[1] }
+
+/** Signs a certificate: a compact JWS by the key of the ledger. `origin` is the name of the ledger. */
+export async function signCertificate(
+  organization: string,
+  erasure: ErasureFacts,
+  { origin, signer }: { origin: string; signer: Signer },
+): Promise<string> {
+  const verifier_key = formatVerifierKey(origin, signer.privateKey)
+  const content: CertificateContent = { format: certificateFormat, organization, verifier_key, erasure }
+  return new CompactSign(Buffer.from(JSON.stringify(content)))
+    .setProtectedHeader({ alg: 'EdDSA', kid: signer.kid, typ: 'kith-erasure+jws' })
+    .sign(signer.privateKey)
+}
+
+/** Reads a certificate without a look at its signature: one that kith itself has stored. */
+export const readCertificate = (certificate: string): CertificateContent =>
+  JSON.parse(Buffer.from(certificate.split('.')[1]!, 'base64url').toString())
+
+const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Finds the certificate in a text: the certificate itself, or a response of the API that has it. */
+export function findCertificate(text: string): string | undefined {
+  const trimmed = text.trim()
+  if (compactForm.test(trimmed)) return trimmed
+  try {
+    const content = JSON.parse(trimmed)
+    const certificate = (content?.data ?? content)?.certificate
+    return typeof certificate === 'string' && compactForm.test(certificate) ? certificate : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Verifies a certificate without a server. `key` is the note key that must have signed; without it, the certificate's own is used.
+ * Throws a {@link CertificateError}.
+ */
+export async function verifyCertificate(
+  certificate: string,
+  { key }: { key?: string | undefined } = {},
+): Promise<CertificateContent> {
+  const content = parseContent(certificate)
+  const { publicKey } = checkKey(content.verifier_key, 'verifier_key')
+  if (key !== undefined) {
+    checkKey(key, 'key')
+    if (key !== content.verifier_key)
+      throw new CertificateError(
+        'verifier_key',
+        `The certificate is signed by the key ${content.verifier_key}, not by the key that you gave.`,
+      )
+  }
+  const wrong = () =>
+    new CertificateError(
+      'signature',
+      'The signature is wrong: it is not by the key of the certificate, or the certificate was changed.',
+    )
+  const signature = certificate.split('.')[2]!
+  if (Buffer.from(signature, 'base64url').toString('base64url') !== signature) throw wrong()
+  await compactVerify(certificate, publicKey, { algorithms: ['EdDSA'] }).catch(() => {
+    throw wrong()
+  })
+  if (content.format !== certificateFormat)
+    throw new CertificateError(
+      'format',
+      `This version of kith verifies certificates of the format "${certificateFormat}" only.`,
+    )
+  return content
+}
+
+function parseContent(certificate: string): CertificateContent {
+  const invalid = () =>
+    new CertificateError('certificate', 'This is no certificate of an erasure: a compact JWS is expected.')
+  if (!compactForm.test(certificate)) throw invalid()
+  try {
+    decodeProtectedHeader(certificate)
+    const content = readCertificate(certificate)
+    if (typeof content.verifier_key !== 'string' || typeof content.erasure !== 'object') throw invalid()
+    return content
+  } catch {
+    throw invalid()
+  }
+}
+
+function checkKey(text: string, part: 'verifier_key' | 'key') {
+  try {
+    return parseVerifierKey(text)
+  } catch (error) {
+    if (error instanceof FormatError) throw new CertificateError(part, error.message)
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+import { findErasedNamedSql } from '../consents/recorded-answers-sql.ts'
+import { refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type ErasureRow, erasePerson } from './erasure.ts'
+import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
+import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
+
+/** Erases the person of the path. Throws a Fault of 404. */
+export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
+  const { db, caller, request_id, body, signal } = call
+  const { reason, records = 'keep', dry_run = false } = body
+  const person_id = await findPerson(call)
+  const request = { person_id, reason, records, dry_run, actor: caller.subject, request_id }
+  const result = await erasePerson({ db, organization: caller.organization, originName, signal }, request)
+  return result ? { status: result.completed || dry_run ? 200 : 202, data: result } : throwNoPerson()
+}
+
+/** The person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
+async function findPerson({ db, caller, params, signal }: Call<EraseBody>): Promise<string> {
+  const { id } = caller.organization
+  const find = async (statement: typeof findByIdSql, identifier: string) =>
+    (await db.query<{ id: string | null }>(statement, [id, identifier], signal))[0]?.id ?? undefined
+  if (params.uuid !== undefined) return (await find(findByIdSql, params.uuid.toLowerCase())) ?? throwNoPerson()
+  const name = params.external_id!
+  return (await find(findNamedSql, name)) ?? (await find(findErasedNamedSql, name)) ?? throwNoPerson()
+}
+
+const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')
+
+const noId = 2_147_483_647
+const defaultLimit = 50
+
+/** Lists erasures, newest first. */
+export async function answerErasures({ db, caller, body, signal }: Call<ErasuresQuery>): Promise<HandlerResult> {
+  const { before = noId, limit = defaultLimit } = body
+  const rows = await db.query<ErasureRow>(listErasuresSql, [caller.organization.id, before, limit + 1], signal)
+  const items = rows
+    .slice(0, limit)
+    .map(({ id, at, entity_id, actor, reason, records, completed_at, certificate }) => ({
+      ...{ id, at, person_id: entity_id, actor, reason, records, completed_at, certificate },
+    }))
+  return { status: 200, data: { items, has_more: rows.length > limit } }
+}

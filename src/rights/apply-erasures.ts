@@ -1,0 +1,76 @@
+import type { ErasureTarget } from '../entities/erase-stage.ts'
+import { uuidOfRecord } from '../entities/identifiers.ts'
+import type { CertificateContent } from '../ledger/certificate.ts'
+import { cachedDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { type ErasureContext, type ErasureResult, erasePerson } from './erasure.ts'
+import { readEntombedSql, readReturnedSql } from './erasure-sql.ts'
+
+/** One statement hashes the identifiers of this many people. */
+const peoplePerRead = 10_000
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** A person to erase again, and why. */
+type Again = { person_id: string; reason: string; also: ErasureTarget[] }
+
+/**
+ * Erases again whoever is there although they were erased: after a restore from a backup that is older than the erasure, or an
+ * import from elsewhere. Finds them by the internal identifiers of certificates and of the stored erasures, and by the keyed
+ * hashes of their identifiers. Returns the new erasures.
+ */
+export async function applyErasures(
+  context: ErasureContext,
+  certificates: readonly CertificateContent[],
+): Promise<ErasureResult[]> {
+  const again = new Map<string, Again>()
+  for (const { erasure } of certificates) {
+    const { person_id, merged_ids, reason } = erasure
+    const also = [
+      ...merged_ids.map(id => ({ stack_id: peopleStackId, id })),
+      ...(await recordsOf(context, erasure.record_ids)),
+    ]
+    again.set(person_id, { person_id, reason, also })
+  }
+  const reason = 'The person was erased before and came back.'
+  for (const person_id of await findReturned(context))
+    if (!again.has(person_id)) again.set(person_id, { person_id, reason, also: [] })
+  const results: ErasureResult[] = []
+  for (const { person_id, reason, also } of again.values()) {
+    const request = {
+      person_id,
+      reason,
+      also,
+      records: 'keep' as const,
+      actor: 'kith erasures apply',
+      request_id: 'apply',
+    }
+    const before = Date.now()
+    const result = await erasePerson(context, request)
+    if (result && Date.parse(result.erasure.at) >= before) results.push(result)
+  }
+  return results
+}
+
+/** Finds the people who exist although they, or their identifiers, were erased. */
+async function findReturned({ db, organization }: ErasureContext): Promise<string[]> {
+  const stored = await db.query<ErasureTarget>(readReturnedSql, [organization.id])
+  const ids = new Set(stored.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id))
+  for (let after = firstId; ; ) {
+    const values = [organization.id, after, peoplePerRead]
+    const [read] = await db.query<{ last: string | null; ids: string[] }>(readEntombedSql, values)
+    for (const id of read!.ids) ids.add(id)
+    if (read!.last === null) return [...ids]
+    after = read!.last
+  }
+}
+
+async function recordsOf(
+  { db, organization }: ErasureContext,
+  records: CertificateContent['erasure']['record_ids'],
+): Promise<ErasureTarget[]> {
+  if (records.length === 0) return []
+  const { stacks } = await cachedDefinitions(db, organization.id)
+  return records.flatMap(({ stack_key, record_id }) => {
+    const stack = stacks.find(({ key }) => key === stack_key)
+    return stack ? [{ stack_id: stack.id, id: uuidOfRecord(record_id) }] : []
+  })
+}

@@ -1,0 +1,322 @@
+import { parseChanges } from '../changes/change-json.ts'
+import { readHistorySql } from '../changes/sql.ts'
+import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
+import { readAnswersAfterSql } from '../consents/recorded-answers-sql.ts'
+import type { Snapshot } from '../db/snapshot.ts'
+import { printEntity } from '../entities/entity-json.ts'
+import { recordIdOf } from '../entities/identifiers.ts'
+import { unlimitedRowBytes } from '../entities/pagination.ts'
+import { readByIdentifier, readPortionSql } from '../entities/read-sql.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import {
+  readAboutSql,
+  readAliasesSql,
+  readDeliveriesSql,
+  readErasuresSql,
+  readLinks,
+  readMergesSql,
+  readOwnSql,
+  readPastLinksSql,
+  readTextsSql,
+} from './dossier-sql.ts'
+
+/** The person of a dossier, with everybody who was merged into it, and the snapshot that it is read from. */
+export type DossierSource = {
+  snapshot: Snapshot
+  definitions: Definitions
+  id: string
+  merged_ids: string[]
+  made_by: string
+  request_id: string
+}
+
+/** The lines of one type, each as the JSON of its other members. */
+type Section = { type: string; print(source: DossierSource): AsyncGenerator<string> }
+
+/** One statement reads at most this many rows, texts of up to 64 KiB, or bytes of records and changes. */
+const rowsPerRead = 500
+const textsPerRead = 10
+const bytesPerRead = 512 * 1024
+
+const nil = '00000000-0000-0000-0000-000000000000'
+/** Higher than every version. */
+const noVersion = 2_147_483_647
+
+/** The sections of a dossier in their order. Each reads as it is sent, so that a dossier of any size needs little memory. */
+export const dossierSections: readonly Section[] = [
+  { type: 'about', print: printAbout },
+  { type: 'profile', print: printProfile },
+  { type: 'attribute', print: printAttributes },
+  { type: 'match_keys', print: printMatchKeys },
+  { type: 'alias', print: printAliases },
+  { type: 'consent', print: printConsents },
+  { type: 'consent_answer', print: printAnswers },
+  { type: 'text', print: printTexts },
+  { type: 'link', print: printLinks },
+  { type: 'record', print: printRecords },
+  { type: 'merge', print: printMerges },
+  { type: 'delivery', print: printDeliveries },
+  { type: 'erasure', print: printErasures },
+  { type: 'change', print: printChanges },
+]
+
+const peopleOf = ({ id, merged_ids }: DossierSource) => [id, ...merged_ids]
+
+async function* printAbout(source: DossierSource) {
+  const { snapshot, definitions, id, merged_ids, made_by, request_id } = source
+  type About = Record<'organization' | 'at' | 'log_id', string> & { head: number } & Record<
+      'display_name' | 'contact_email' | 'privacy_url' | 'operation' | 'external_id',
+      string | null
+    >
+  const [facts] = await snapshot.query<About>(readAboutSql, [definitions.organization_id, id])
+  const { organization: key, display_name, contact_email, privacy_url, at, head, log_id } = facts!
+  const person = await readPerson(source)
+  const state = person?.state ?? (facts!.operation === 'erase' ? 'erased' : 'deleted')
+  const external_id = person ? person.external_id : facts!.external_id
+  yield JSON.stringify({
+    person: { id, external_id, state, merged_ids },
+    organization: { key, display_name, contact_email, privacy_url },
+    ...{ at, head, log_id, made_by, request_id },
+  })
+}
+
+type Consent = { consent_type_id: number; channel: string }
+type Person = Record<string, unknown> & { external_id: string | null; state: string; consents: Consent[] }
+
+/** Reads the person as a read shows it. Undefined for one who was deleted or erased. */
+async function readPerson({ snapshot, definitions, id }: DossierSource): Promise<Person | undefined> {
+  const values = [definitions.organization_id, peopleStackId, [id], unlimitedRowBytes]
+  const [found] = await snapshot.query<{ row: string }>(readByIdentifier.id, values)
+  return found && JSON.parse(printEntity(found.row, definitions, peopleStackId))
+}
+
+async function* printProfile(source: DossierSource) {
+  const person = await readPerson(source)
+  if (!person) return
+  const { consents: _, attribute_values: __, ...fields } = person
+  yield JSON.stringify(fields)
+}
+
+type Own = { attributes: Record<string, unknown> } & Record<'email_key' | 'mobile_key' | 'name_key', string | null>
+
+async function readOwn({ snapshot, definitions, id }: DossierSource): Promise<Own | undefined> {
+  const [own] = await snapshot.query<Own>(readOwnSql, [definitions.organization_id, id])
+  return own
+}
+
+async function* printAttributes(source: DossierSource) {
+  const own = await readOwn(source)
+  const declared = source.definitions.declared.get(peopleStackId)
+  for (const [key, value] of Object.entries(own?.attributes ?? {})) {
+    const { name = key, description = null } = declared?.get(key) ?? {}
+    yield JSON.stringify({ key, name, description, is_declared: declared?.has(key) ?? false, value })
+  }
+}
+
+async function* printMatchKeys(source: DossierSource) {
+  const own = await readOwn(source)
+  if (!own) return
+  const { email_key: email, mobile_key: mobile, name_key: name } = own
+  if (email !== null || mobile !== null || name !== null) yield JSON.stringify({ email, mobile, name })
+}
+
+/** Reads rows in parts of `limit`, each after the last row of the one before. */
+async function* readInParts<Row>(limit: number, readAfter: (last: Row | undefined) => Promise<Row[]>) {
+  let last: Row | undefined
+  do {
+    const rows = await readAfter(last)
+    yield* rows
+    last = rows.length < limit ? undefined : rows.at(-1)
+  } while (last !== undefined)
+}
+
+async function* printAliases(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Alias = { external_id: string }
+  const aliases = readInParts<Alias>(rowsPerRead, last =>
+    snapshot.query(readAliasesSql, [
+      definitions.organization_id,
+      peopleOf(source),
+      last?.external_id ?? '',
+      rowsPerRead,
+    ]),
+  )
+  for await (const alias of aliases) yield JSON.stringify(alias)
+}
+
+async function* printMerges(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Merge = { merge_id: number }
+  const merges = readInParts<Merge>(textsPerRead, last =>
+    snapshot.query(readMergesSql, [definitions.organization_id, peopleOf(source), last?.merge_id ?? 0, textsPerRead]),
+  )
+  for await (const merge of merges) yield JSON.stringify(merge)
+}
+
+/** The name of a consent type, which may be archived. */
+const consentType = ({ consent_types }: Definitions, id: number) => consent_types.find(type => type.id === id)
+const consentTypeName = (definitions: Definitions, id: number) => consentType(definitions, id)?.name ?? String(id)
+
+async function* printConsents(source: DossierSource) {
+  const person = await readPerson(source)
+  for (const consent of person?.consents ?? []) {
+    const { key: consent_type_key, name: consent_type_name } = consentType(source.definitions, consent.consent_type_id)!
+    yield JSON.stringify({ ...consent, consent_type_key, consent_type_name })
+  }
+}
+
+async function* printAnswers(source: DossierSource) {
+  const { snapshot, definitions } = source
+  for (const person_id of peopleOf(source)) {
+    const answers = readInParts<AnswerRow>(rowsPerRead, last =>
+      snapshot.query(readAnswersAfterSql, [
+        definitions.organization_id,
+        person_id,
+        last?.version ?? 0,
+        last?.consent_type_id ?? 0,
+        last?.channel ?? '',
+        rowsPerRead,
+      ]),
+    )
+    for await (const answer of answers) {
+      const { consent_type_id, channel, sequence } = answer
+      const consent_type_name = consentTypeName(definitions, consent_type_id)
+      const receipt = `/v1/people/internal/${person_id}/consents/${consent_type_id}/${channel}/receipt?sequence=${sequence}`
+      yield JSON.stringify({ person_id, consent_type_name, ...recordedAnswer(answer), receipt })
+    }
+  }
+}
+
+async function* printTexts(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Text = { consent_type_id: number; version: number }
+  const texts = readInParts<Text>(textsPerRead, last =>
+    snapshot.query(readTextsSql, [
+      definitions.organization_id,
+      peopleOf(source),
+      last?.consent_type_id ?? 0,
+      last?.version ?? 0,
+      textsPerRead,
+    ]),
+  )
+  for await (const text of texts)
+    yield JSON.stringify({ ...text, consent_type_name: consentTypeName(definitions, text.consent_type_id) })
+}
+
+type Direction = 'out' | 'in'
+type LinkRow = { attribute_id: number; stack_id: number; id: string; external_id: string | null; is_first: boolean }
+
+const directions: Direction[] = ['out', 'in']
+
+const readLinksOf = ({ snapshot, definitions, id }: DossierSource, direction: Direction) =>
+  readInParts<LinkRow>(rowsPerRead, last =>
+    snapshot.query(readLinks[direction], [
+      definitions.organization_id,
+      id,
+      last?.attribute_id ?? 0,
+      last?.id ?? nil,
+      rowsPerRead,
+    ]),
+  )
+
+/** The internal identifier as reads show it, and the stack of a record. */
+function entityOf({ stacks }: Definitions, { stack_id, id }: { stack_id: number; id: string }) {
+  if (stack_id === peopleStackId) return { stack_key: null, id }
+  return { stack_key: stacks.find(stack => stack.id === stack_id)?.key ?? null, id: recordIdOf(id) }
+}
+
+async function* printLinks(source: DossierSource) {
+  const { definitions } = source
+  for (const direction of directions)
+    for await (const link of readLinksOf(source, direction)) {
+      const { key: attribute_key = null, name: attribute_name = null } =
+        definitions.attributeById.get(link.attribute_id) ?? {}
+      const { external_id } = link
+      const attribute = { attribute_key, attribute_name }
+      yield JSON.stringify({ direction, is_standing: true, ...attribute, ...entityOf(definitions, link), external_id })
+    }
+  yield* printPastLinks(source)
+}
+
+async function* printPastLinks(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type PastLink = { id: string; stack_id: number; external_id: string | null }
+  for (const person of peopleOf(source)) {
+    const links = readInParts<PastLink>(rowsPerRead, last =>
+      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead]),
+    )
+    const unknown = { attribute_key: null, attribute_name: null }
+    for await (const link of links) {
+      const { external_id } = link
+      yield JSON.stringify({
+        ...{ direction: 'in', is_standing: false },
+        ...unknown,
+        ...entityOf(definitions, link),
+        external_id,
+      })
+    }
+  }
+}
+
+/** The records that are linked with the person, each once. */
+async function* printRecords(source: DossierSource) {
+  for (const direction of directions) {
+    const idsByStack = new Map<number, string[]>()
+    for await (const { stack_id, id, is_first } of readLinksOf(source, direction)) {
+      if (stack_id === peopleStackId || !is_first) continue
+      const ids = idsByStack.get(stack_id) ?? []
+      idsByStack.set(stack_id, ids)
+      if (ids.push(id) < rowsPerRead) continue
+      idsByStack.delete(stack_id)
+      yield* printRecordsOf(source, stack_id, ids)
+    }
+    for (const [stack_id, ids] of idsByStack) yield* printRecordsOf(source, stack_id, ids)
+  }
+}
+
+async function* printRecordsOf({ snapshot, definitions }: DossierSource, stack_id: number, ids: string[]) {
+  for (let done = 0; done < ids.length; ) {
+    const values = [definitions.organization_id, stack_id, ids.slice(done), bytesPerRead]
+    const portion = await snapshot.query<{ row: string | null }>(readPortionSql, values)
+    for (const { row } of portion) if (row !== null) yield printEntity(row, definitions, stack_id)
+    done += portion.length
+  }
+}
+
+async function* printDeliveries(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Delivery = { person_version: number; webhook_id: number | null; url: string | null }
+  for (const person of peopleOf(source))
+    for (let version: number | undefined = 0; version !== undefined; ) {
+      const values = [definitions.organization_id, person, version, rowsPerRead]
+      const rows: Delivery[] = await snapshot.query<Delivery>(readDeliveriesSql, values)
+      for (const { person_version: _, url, ...delivery } of rows)
+        if (delivery.webhook_id !== null) yield JSON.stringify({ ...delivery, receiver: originOf(url) })
+      const versions: Set<number> = new Set(rows.map(row => row.person_version))
+      version = versions.size < rowsPerRead ? undefined : rows.at(-1)!.person_version
+    }
+}
+
+/** The rest of a webhook's URL may be a secret. */
+const originOf = (url: string | null) => (url === null ? null : (URL.parse(url)?.origin ?? null))
+
+async function* printErasures(source: DossierSource) {
+  const { snapshot, definitions } = source
+  const values = [definitions.organization_id, peopleOf(source)]
+  for (const erasure of await snapshot.query(readErasuresSql, values)) yield JSON.stringify(erasure)
+}
+
+async function* printChanges(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Page = { matched: number; count: number; lines: string | null }
+  for (const person of peopleOf(source))
+    for (let before = noVersion, hasMore = true; hasMore; ) {
+      const values: unknown[] = [definitions.organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
+      const [page]: Page[] = await snapshot.query<Page>(readHistorySql, values)
+      const { matched, count, lines } = page!
+      const changes = parseChanges(lines)
+      for (const { json } of changes) yield json
+      hasMore = matched === rowsPerRead || count < matched
+      if (hasMore) before = JSON.parse(changes.at(-1)!.json).version
+    }
+}

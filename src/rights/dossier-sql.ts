@@ -1,0 +1,180 @@
+import { statement } from '../db/db.ts'
+
+/** The person that a merge led the internal identifier $2 to. */
+const survivor = `(
+     select m.person_id from merges m
+     where m.organization_id = $1 and m.merged_id = $2::uuid and m.unmerged_sequence is null
+   )`
+
+/** The person who was deleted last with the external identifier $2. The outer condition cannot choose the index of the inner scan. */
+const lastDeleted = `(
+     select d.entity_id from (
+       select c.entity_id, c.sequence, c.operation from changes c
+       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) d where d.operation = 'delete' and not exists (
+       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
+     ) order by d.sequence desc limit 1
+   )`
+
+/** A person by an expression, with everybody who was merged into it. */
+const personBy = (id: string) =>
+  `select p.id, array(
+     select m.merged_id from merges m
+     where m.organization_id = $1 and m.person_id = p.id and m.unmerged_sequence is null order by m.id
+   ) as merged_ids
+   from (select ${id} as id) p where p.id is not null`
+
+/**
+ * $2: internal or external identifier. Returns the person whose dossier it is: also one who was deleted, and for an identifier of
+ * somebody who was merged the survivor.
+ */
+export const findSubject = {
+  id: statement(
+    'find_dossier_subject_by_id',
+    personBy(`coalesce(${survivor}, (
+       select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2::uuid and c.stack_id = 0 limit 1
+     ))`),
+  ),
+  external_id: statement(
+    'find_dossier_subject',
+    personBy(`coalesce((
+       select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
+     ), (
+       select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
+     ), ${lastDeleted})`),
+  ),
+}
+
+/** $2: person. Returns who holds the data, the number of the newest change, and the last operation on the person. */
+export const readAboutSql = statement(
+  'read_dossier_about',
+  `select o.key as organization, s.display_name, s.contact_email, s.privacy_url, now() as at, h.sequence as head, h.log_id,
+     h.schema_version, last.operation, last.external_id
+   from organizations o join change_heads h on h.organization_id = $1
+     left join organization_settings s on s.organization_id = $1
+     left join lateral (
+       select c.operation, c.before->>'external_id' as external_id from changes c
+       where c.organization_id = $1 and c.entity_id = $2 order by c.version desc limit 1
+     ) last on true
+   where o.id = $1`,
+)
+
+/** $2: person. Returns what the row holds besides what a read shows. */
+export const readOwnSql = statement(
+  'read_dossier_own',
+  `select e.attributes, e.email_key, e.mobile_key, e.name_key from entities e
+   where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
+)
+
+/** $2: people, $3: consent type and $4: version to begin after, $5: limit. The texts that answers of the people name. */
+export const readTextsSql = statement(
+  'read_dossier_texts',
+  `select t.consent_type_id, t.version, t.language, t.text, t.url, encode(t.sha256, 'hex') as sha256, t.created_at
+   from consent_texts t
+   where t.organization_id = $1 and (t.consent_type_id, t.version) > ($3, $4) and exists (
+     select from consent_history a
+     where a.organization_id = $1 and a.person_id = any($2::uuid[]) and a.consent_type_id = t.consent_type_id
+       and (a.evidence->>'text_version')::integer = t.version
+   )
+   order by t.consent_type_id, t.version limit $5`,
+)
+
+/** Whether no earlier link leads to the same entity: each linked record is shown once. */
+const isFirstOut = `not exists (
+     select from links f
+     where f.organization_id = $1 and f.target_id = l.target_id and f.source_id = $2 and f.attribute_id < l.attribute_id
+   )`
+const isFirstIn = `not exists (
+     select from links f
+     where f.organization_id = $1 and f.source_id = l.source_id and f.target_id = $2 and f.attribute_id < l.attribute_id
+   ) and not exists (
+     select from links f where f.organization_id = $1 and f.target_id = l.source_id and f.source_id = $2
+   )`
+
+/**
+ * $2: person, $3: attribute and $4: entity to begin after, $5: limit. The links from the person, or to it. `is_first` is false if an
+ * earlier link of the dossier names the same entity.
+ */
+export const readLinks = {
+  out: statement(
+    'read_dossier_links_out',
+    `select l.attribute_id, l.target_stack_id as stack_id, l.target_id as id, t.external_id, ${isFirstOut} as is_first
+     from links l join entities t on t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id
+     where l.organization_id = $1 and l.source_id = $2 and (l.attribute_id, l.target_id) > ($3, $4)
+     order by l.attribute_id, l.target_id limit $5`,
+  ),
+  in: statement(
+    'read_dossier_links_in',
+    `select l.attribute_id, a.owner_stack_id as stack_id, l.source_id as id, s.external_id, ${isFirstIn} as is_first
+     from links l join attributes a on a.organization_id = $1 and a.id = l.attribute_id
+       join entities s on s.organization_id = $1 and s.stack_id = a.owner_stack_id and s.id = l.source_id
+     where l.organization_id = $1 and l.target_id = $2 and (l.attribute_id, l.source_id) > ($3, $4)
+     order by l.attribute_id, l.source_id limit $5`,
+  ),
+}
+
+/** $2: person, $3: source to begin after, $4: limit. The entities that linked to the person once and do so no longer. */
+export const readPastLinksSql = statement(
+  'read_dossier_past_links',
+  `select p.source_id as id, c.stack_id, e.external_id, e.id is not null as is_present
+   from past_links p
+     cross join lateral (
+       select c.stack_id from changes c where c.organization_id = $1 and c.entity_id = p.source_id order by c.version desc limit 1
+     ) c
+     left join lateral (
+       select e.id, e.external_id from entities e
+       where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = p.source_id offset 0
+     ) e on true
+   where p.organization_id = $1 and p.target_id = $2 and p.source_id > $3
+   order by p.source_id limit $4`,
+)
+
+/**
+ * $2: person, $3: version to begin after, $4: limit of versions. The deliveries of the person's changes to webhooks, oldest first.
+ * A version without a delivery has a row with null.
+ */
+export const readDeliveriesSql = statement(
+  'read_dossier_deliveries',
+  `select c.version as person_version, d.*
+   from (
+     select c.version, c.sequence from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 order by c.version limit $4
+   ) c left join lateral (
+     select d.webhook_id, w.url, w.description, w.payload, d.sequence, d.type as event, d.status, d.attempts, d.created_at,
+       d.last_attempt_at, d.response_status, d.response, d.error
+     from webhooks w join webhook_deliveries d on d.organization_id = $1 and d.webhook_id = w.id and d.sequence = c.sequence
+     where w.organization_id = $1
+   ) d on true
+   order by c.version, d.webhook_id`,
+)
+
+/** $2: people, $3: name to begin after, $4: limit. */
+export const readAliasesSql = statement(
+  'read_dossier_aliases',
+  `select a.external_id, a.created_at, a.merge_id from aliases a
+   where a.organization_id = $1 and a.person_id = any($2::uuid[]) and a.external_id > $3
+   order by a.external_id limit $4`,
+)
+
+/** $2: people, $3: merge to begin after, $4: limit. */
+export const readMergesSql = statement(
+  'read_dossier_merges',
+  `select m.id as merge_id, m.merged_id, m.into_id, m.at, m.sequence, m.unmerged_sequence, m.undo from merges m
+   where m.organization_id = $1 and m.id > $3
+     and (m.merged_id = any($2::uuid[]) or m.into_id = any($2) or m.person_id = any($2))
+   order by m.id limit $4`,
+)
+
+/** $2: people. */
+export const readErasuresSql = statement(
+  'read_dossier_erasures',
+  `select e.id as erasure_id, e.entity_id as id, e.at, e.actor, e.reason, e.records, e.completed_at from erasures e
+   where e.organization_id = $1 and e.entity_id = any($2::uuid[]) order by e.id`,
+)
+
+/** Lets the transaction wait for a client that reads slowly. The stream ends for one that reads nothing for too long. */
+export const waitForClientSql = statement(
+  'wait_for_client',
+  `select set_config('idle_in_transaction_session_timeout', '0', true)`,
+)

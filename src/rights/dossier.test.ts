@@ -1,0 +1,238 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
+import {
+  findCanaries,
+  type PlantedPerson,
+  plantCanaries,
+  readTables,
+  tableDecisions,
+} from '../../test/support/person-canaries.ts'
+import { allScopes, type Organization, useService } from '../../test/support/service.ts'
+
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read any member of a line
+type Line = Record<string, any> & { type: string }
+
+async function readDossier({ send }: Organization, address: string): Promise<Line[]> {
+  const reply = await send('GET', `/v1/people/${address}/dossier`)
+  expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/x-ndjson'])
+  return reply.body.data
+}
+
+const linesOf = (lines: Line[], type: string) => lines.filter(line => line.type === type)
+
+/** Where a dossier shows what a table holds about a person. */
+const sections: Record<string, { type: string } | { why: string }> = {
+  aliases: { type: 'alias' },
+  changes: { type: 'change' },
+  consent_history: { type: 'consent_answer' },
+  entities: { type: 'profile' },
+  erasures: { type: 'erasure' },
+  idempotency_keys: { why: 'copies of responses, with the values of the row and of the log, for 24 hours' },
+  ledger_entries: { why: 'hashes and salts of the answers, which the receipt of each answer shows' },
+  links: { type: 'link' },
+  merges: { type: 'merge' },
+  past_links: { type: 'link' },
+  terms: { why: 'copies of indexed attributes' },
+  tombstones: { why: 'hashes of identifiers, made by an erasure' },
+  webhook_deliveries: { type: 'delivery' },
+}
+
+describe('the dossier of a person with canaries', () => {
+  let organization: Organization
+  let person: PlantedPerson
+  let lines: Line[]
+  beforeAll(async () => {
+    organization = await service.organization()
+    person = await plantCanaries(service, organization)
+    lines = await readDossier(organization, `internal/${person.id}`)
+  })
+
+  it('has a section for every table that can hold data of a person', async () => {
+    const holding = (await readTables(service)).filter(table => tableDecisions[table]?.holds ?? true)
+    expect(holding.filter(table => sections[table] === undefined)).toEqual([])
+    console.log(
+      `dossier: ${Object.keys(person.canaries).length} canaries, ${holding.length} tables: ${holding.join(' ')}`,
+    )
+  })
+
+  it('shows every canary that any table holds', async () => {
+    const text = JSON.stringify(lines).toLowerCase()
+    const sightings = await findCanaries(service, person.canaries)
+    expect(new Set(sightings.map(({ place }) => place)).size).toBe(Object.keys(person.canaries).length)
+    const missing = sightings.filter(({ place }) => !text.includes(person.canaries[place]!.toLowerCase()))
+    expect(missing).toEqual([])
+  })
+
+  it('shows every row of the person in every table with a section', async () => {
+    const ids = [person.id, person.merged_id]
+    const counted: [string, string, string][] = [
+      ['alias', 'aliases', 'person_id = any($2)'],
+      ['consent_answer', 'consent_history', 'person_id = any($2)'],
+      ['change', 'changes', 'entity_id = any($2)'],
+      ['merge', 'merges', 'person_id = any($2)'],
+      ['delivery', 'webhook_deliveries', 'entity = any($2::text[])'],
+    ]
+    for (const [type, table, condition] of counted) {
+      const [row] = await service.sql<{ count: number }>(
+        `select count(*)::integer as count from ${table} where organization_id = $1 and ${condition}`,
+        [organization.id, ids],
+      )
+      expect([type, linesOf(lines, type).length]).toEqual([type, row!.count])
+      expect(row!.count).toBeGreaterThan(0)
+    }
+  })
+
+  it('names the person, the organization and the moment first, and counts its lines at the end', async () => {
+    const { head, log_id } = (await organization.send('GET', '/v1/changes')).body.data
+    expect(lines[0]).toMatchObject({
+      type: 'about',
+      person: { id: person.id, external_id: person.external_id, state: 'active', merged_ids: [person.merged_id] },
+      organization: { key: organization.key, display_name: null },
+      ...{ head, log_id, made_by: 'tests' },
+    })
+    const counts = Object.fromEntries(
+      Object.entries(Object.groupBy(lines.slice(0, -1), ({ type }) => type)).map(([type, group]) => [
+        type,
+        group!.length,
+      ]),
+    )
+    expect(lines.at(-1)).toEqual({ type: 'end', lines: counts })
+  })
+
+  it('shows the profile as a read does, and each attribute, consent and link apart', async () => {
+    const read = (await organization.send('GET', `/v1/people/internal/${person.id}`)).body.data
+    const { consents, attribute_values, ...profile } = read
+    expect(linesOf(lines, 'profile')).toEqual([{ type: 'profile', ...profile }])
+    const values = Object.fromEntries(linesOf(lines, 'attribute').map(({ key, value }) => [key, value]))
+    expect({ referrer: 'bob', friends: [], employer: 'acme', ...values }).toEqual({ friends: [], ...attribute_values })
+    expect(
+      linesOf(lines, 'consent').map(({ type, consent_type_key, consent_type_name, ...consent }) => consent),
+    ).toEqual(consents)
+    const links = linesOf(lines, 'link').map(
+      ({ direction, is_standing, attribute_key, stack_key, external_id }) =>
+        `${direction} ${is_standing} ${attribute_key} ${stack_key} ${external_id}`,
+    )
+    expect(links).toContain('out true employer companies acme')
+    expect(links).toContain('in true friends null grace')
+    expect(links.filter(link => link.startsWith('in true buyer orders'))).toHaveLength(1)
+  })
+
+  it('shows the linked records of both directions as reads do', async () => {
+    const shown = new Map(linesOf(lines, 'record').map(({ type, ...record }) => [record.record_id, record]))
+    expect([...shown.keys()].sort()).toEqual([person.order_id, person.company_id].sort())
+    for (const [stack, id] of [
+      ['orders', person.order_id],
+      ['companies', person.company_id],
+    ])
+      expect(shown.get(id)).toEqual((await organization.send('GET', `/v1/stacks/${stack}/internal/${id}`)).body.data)
+  })
+
+  it('shows each answer with its evidence, the text that it names, and a path to its receipt', async () => {
+    const history = (await organization.send('GET', `/v1/people/internal/${person.id}/consents/history`)).body.data
+      .items
+    const answers = linesOf(lines, 'consent_answer')
+    const own = answers.filter(({ person_id }) => person_id === person.id)
+    expect(own.map(({ type, person_id, consent_type_name, receipt, ...answer }) => answer)).toEqual(
+      expect.arrayContaining(history),
+    )
+    expect(own).toHaveLength(history.length)
+    expect(answers.filter(({ person_id }) => person_id === person.merged_id)).toHaveLength(1)
+    expect(linesOf(lines, 'text')).toMatchObject([{ consent_type_id: 1, version: 1, text: 'Yes, write to me.' }])
+    expect((await organization.send('GET', own[0]!.receipt)).body.data.entry.person_id).toBe(person.id)
+  })
+
+  it('is that of the survivor for every identifier that leads there', async () => {
+    const names = (
+      await service.sql<{ external_id: string }>('select external_id from aliases where organization_id = $1', [
+        organization.id,
+      ])
+    ).map(row => row.external_id)
+    expect(names.length).toBeGreaterThan(1)
+    for (const address of [person.external_id, ...names]
+      .map(encodeURIComponent)
+      .concat(`internal/${person.merged_id}`)) {
+      const [about, ...rest] = await readDossier(organization, address)
+      expect(about!.person).toEqual(lines[0]!.person)
+      expect(rest).toEqual(lines.slice(1))
+    }
+  })
+})
+
+describe('a dossier', () => {
+  it('remains after the deletion, by internal identifier and by the last name', async () => {
+    const organization = await service.organization()
+    const { send } = organization
+    const { id } = (await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', email_consent: true }))
+      .body.data
+    await send('DELETE', '/v1/people/ada')
+    const byId = await readDossier(organization, `internal/${id}`)
+    expect(byId[0]!.person).toEqual({ id, external_id: 'ada', state: 'deleted', merged_ids: [] })
+    expect(Object.keys(byId.at(-1)!.lines)).toEqual(['about', 'consent_answer', 'change'])
+    expect((await readDossier(organization, 'ada')).slice(1)).toEqual(byId.slice(1))
+    // A new person takes the name over.
+    const other = (await send('POST', '/v1/people', { external_id: 'ada' })).body.data
+    expect((await readDossier(organization, 'ada'))[0]!.person.id).toBe(other.id)
+  })
+
+  it('lists any number of links and changes, and each linked record once', async () => {
+    const organization = await service.organization()
+    const { send } = organization
+    await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+    for (const key of ['buyer', 'payer'])
+      await send('POST', '/v1/schema/attributes', { owner: 'orders', key, type: 'person' })
+    await send('POST', '/v1/schema/attributes', {
+      owner: 'people',
+      key: 'bought',
+      type: 'stack',
+      target_stack: 'orders',
+      cardinality: 'many',
+    })
+    const orders = Array.from({ length: 1_001 }, (_, n) => ({
+      external_id: `o${n}`,
+      attribute_values: { buyer: 'ada', ...(n % 2 && { payer: 'ada' }) },
+    }))
+    await importLines(organization, '/v1/stacks/orders/import', linesFrom(orders))
+    const bought = Array.from({ length: 600 }, (_, n) => `o${n}`)
+    await send('PATCH', '/v1/people/ada', { attribute_values: { bought } })
+    const operations = Array.from({ length: 999 }, (_, n) => ({
+      op: 'patch',
+      external_id: 'ada',
+      body: { first_name: `Ada ${n}` },
+    }))
+    await send('POST', '/v1/people/batch', { operations })
+    const { lines } = (await readDossier(organization, 'ada')).at(-1)!
+    expect(lines).toMatchObject({ link: 1_001 + 500 + 600, record: 1_001, change: 1_001 })
+    const dossier = await readDossier(organization, 'ada')
+    expect(new Set(linesOf(dossier, 'record').map(({ record_id }) => record_id)).size).toBe(1_001)
+    expect(new Set(linesOf(dossier, 'change').map(({ version }) => version)).size).toBe(1_001)
+  })
+
+  it('needs the scopes of everything that it shows', async () => {
+    const organization = await service.organization()
+    await organization.send('POST', '/v1/people', { external_id: 'ada' })
+    const needed = ['people:read', 'consents:read', 'changes:read', 'records:read']
+    const readWith = async (scope: string) =>
+      (await service.sender(await service.tokenFor(organization.key, scope))('GET', '/v1/people/ada/dossier')).status
+    for (const missing of needed)
+      expect([
+        missing,
+        await readWith(
+          allScopes
+            .split(' ')
+            .filter(scope => scope !== missing)
+            .join(' '),
+        ),
+      ]).toEqual([missing, 403])
+    expect(await readWith(needed.join(' '))).toBe(200)
+  })
+
+  it('is 404 for a person who never existed, and for one of another organization', async () => {
+    const [ours, theirs] = [await service.organization(), await service.organization()]
+    const { id } = (await theirs.send('POST', '/v1/people', { external_id: 'ada' })).body.data
+    for (const address of ['ada', `internal/${id}`, 'internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'])
+      expect((await ours.send('GET', `/v1/people/${address}/dossier`)).status).toBe(404)
+    expect((await ours.send('GET', '/v1/people/internal/x/dossier')).status).toBe(400)
+  })
+})

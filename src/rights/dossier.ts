@@ -1,0 +1,67 @@
+import { addressOf, throwNoPerson } from '../consents/history.ts'
+import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { requireScope, type Scope } from '../scopes.ts'
+import type { Signal } from '../signal.ts'
+import { definitionsOf } from '../transfer/export.ts'
+import { acquireSnapshotPermits } from '../transfer/snapshot-permits.ts'
+import { type DossierSource, dossierSections } from './dossier-sections.ts'
+import { findSubject, waitForClientSql } from './dossier-sql.ts'
+
+const otherScopes = ['consents:read', 'changes:read', 'records:read'] as const satisfies Scope[]
+/** Lines are sent in parts of about this size. */
+const partCharacters = 64 * 1024
+
+/** Streams everything that is held about one person, from one snapshot. Throws a Fault: 403 without a scope, 404, 503. */
+export async function answerDossier(call: Call): Promise<HandlerResult> {
+  const { db, caller, signal, request_id } = call
+  for (const scope of otherScopes) requireScope(caller, scope)
+  const release = acquireSnapshotPermits(db, caller.organization.id)
+  const snapshot = await openSnapshot(db).catch(error => {
+    release()
+    throw error
+  })
+  const close = () => snapshot.close().finally(release)
+  try {
+    const { organization } = caller
+    const subject = await findDossierSubject(snapshot, organization.id, call.params)
+    const definitions = await definitionsOf(db, snapshot, organization.id, signal)
+    const source = { snapshot, definitions, ...subject, made_by: caller.subject, request_id }
+    return { status: 200, stream: partsFrom(source, close, signal) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function findDossierSubject(snapshot: Snapshot, organization_id: number, params: Call['params']) {
+  await snapshot.query(waitForClientSql, [])
+  const { by, identifier } = addressOf(params)
+  type Subject = { id: string; merged_ids: string[] }
+  const [subject] = await snapshot.query<Subject>(findSubject[by], [organization_id, identifier])
+  return subject ?? throwNoPerson()
+}
+
+/** Prints the lines in parts, and ends with the number of lines of each type. */
+async function* partsFrom(source: DossierSource, close: () => Promise<void>, signal: Signal): AsyncGenerator<Buffer> {
+  const cut = () => void source.snapshot.close()
+  signal.addEventListener('abort', cut, { once: true })
+  try {
+    // A signal that aborted earlier does not call the listener again.
+    signal.throwIfAborted()
+    const lines: Record<string, number> = {}
+    let part = ''
+    for (const { type, print } of dossierSections)
+      for await (const fields of print(source)) {
+        lines[type] = (lines[type] ?? 0) + 1
+        part += `{"type":"${type}",${fields.slice(1)}\n`
+        if (part.length < partCharacters) continue
+        yield Buffer.from(part)
+        part = ''
+      }
+    yield Buffer.from(`${part}${JSON.stringify({ type: 'end', lines })}\n`)
+  } finally {
+    signal.removeEventListener('abort', cut)
+    await close()
+  }
+}

@@ -1,0 +1,40 @@
+import type { Config } from '../config.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { answerErasure, answerErasures } from './answer-erasure.ts'
+import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
+
+/** The route table of erasures. */
+export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
+  const endpointAt = (address: string, params: Route['params'], suffix: string, by: string): Route => ({
+    method: 'POST',
+    path: `/v1/people/${address}/erase`,
+    params: params!,
+    scope: 'people:erase',
+    tag: 'People',
+    operationId: `erasePerson${suffix}`,
+    summary: `Erase a person${by}`,
+    description:
+      'Takes everything that kith holds about the person, and about everybody who was merged into it: also the values in the change ' +
+      'log and in the log of others. It cannot be undone. A deleted person can be erased too. Asked again, the response is the same. ' +
+      'See docs/rights.md.',
+    body: eraseBody,
+    answer: erased,
+    successes: { 200: 'Erased.', 202: 'Erased for every reader. The log is long, and the rest of it is being erased.' },
+    handle: call => answerErasure(ledgerOrigin, call as Call<EraseBody>),
+  })
+  return [
+    endpointAt('{external_id}', { external_id: 'external_id' }, '', ''),
+    endpointAt('internal/{uuid}', { uuid: 'uuid' }, 'ById', ' by internal identifier'),
+    route<ErasuresQuery>({
+      method: 'GET',
+      path: '/v1/erasures',
+      scope: 'people:erase',
+      tag: 'People',
+      operationId: 'listErasures',
+      summary: 'List erasures with their certificates, newest first',
+      query: erasuresQuery,
+      answer: erasurePage,
+      handle: answerErasures,
+    }),
+  ]
+}

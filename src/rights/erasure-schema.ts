@@ -1,0 +1,132 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../organizations/definition-schema.ts'
+
+/** Body of the erasure of a person. */
+export const eraseBody = Type.Object(
+  {
+    reason: Type.String({
+      minLength: 1,
+      maxLength: 2_000,
+      description: 'Why the person is erased. It stays, so it must not name the person.',
+    }),
+    records: Type.Optional(
+      Type.Enum(['keep', 'linked'], {
+        description:
+          '`linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`.',
+      }),
+    ),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Erase nothing, and return what an erasure would remove.' })),
+  },
+  { additionalProperties: false, title: 'EraseBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
+)
+export type EraseBody = Static<typeof eraseBody>
+
+const erasure = Type.Object({
+  id: nullable(Type.Integer({ minimum: 1, description: 'Null in a dry run.' })),
+  at: Type.String({ format: 'date-time' }),
+  person_id: Type.String({ format: 'uuid', description: 'The internal identifier, which stays.' }),
+  merged_ids: Type.Array(Type.String({ format: 'uuid' }), {
+    description: 'The people who were merged into the person.',
+  }),
+  record_ids: Type.Array(Type.Object({ stack_key: Type.String(), record_id: Type.String() }), {
+    description: 'The records that were erased with the person.',
+  }),
+  reason: Type.String(),
+  records: Type.Enum(['keep', 'linked']),
+  removed: Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
+    description: 'The number of rows that were deleted or whose values were taken, by table.',
+  }),
+  tombstones: Type.Integer({
+    minimum: 0,
+    description:
+      'The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake.',
+  }),
+  not_removed: Type.Array(Type.String(), { description: 'What is not in the tables of kith.' }),
+})
+
+const exampleErasure = {
+  id: 1,
+  at: '2026-01-01T12:00:00.000Z',
+  person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+  merged_ids: [],
+  record_ids: [],
+  reason: 'Request of 2026-01-01',
+  records: 'keep',
+  removed: { changes: 3, consent_history: 1, entities: 1, ledger_entries: 1 },
+  tombstones: 2,
+  not_removed: ['backups'],
+}
+
+const certificate = Type.String({
+  description:
+    'The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server.',
+})
+
+/** The answer of an erasure. */
+export const erased = Type.Object(
+  { certificate: nullable(certificate), completed: Type.Boolean(), dry_run: Type.Boolean(), erasure },
+  {
+    title: 'Erased',
+    examples: [
+      { certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln', completed: true, dry_run: false, erasure: exampleErasure },
+    ],
+  },
+)
+export type Erased = Static<typeof erased>
+
+/** The query of the list of erasures. */
+export const erasuresQuery = Type.Object(
+  {
+    before: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only erasures before this id.' }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  },
+  { additionalProperties: false },
+)
+export type ErasuresQuery = Static<typeof erasuresQuery>
+
+/** An erasure as the list shows it. */
+export const listedErasure = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1 }),
+    at: Type.String({ format: 'date-time' }),
+    person_id: Type.String({ format: 'uuid' }),
+    actor: Type.String({ description: 'The subject of the token that erased.' }),
+    reason: Type.String(),
+    records: Type.Enum(['keep', 'linked']),
+    completed_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'Null while the log of a person with very many changes is being erased.',
+      }),
+    ),
+    certificate: nullable(certificate),
+  },
+  { title: 'Erasure' },
+)
+
+/** A page of erasures, newest first. */
+export const erasurePage = Type.Object(
+  { items: Type.Array(listedErasure), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
+  {
+    title: 'ErasurePage',
+    examples: [
+      {
+        items: [
+          {
+            id: 1,
+            at: '2026-01-01T12:00:00.000Z',
+            person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+            actor: 'privacy desk',
+            reason: 'Request of 2026-01-01',
+            records: 'keep',
+            completed_at: '2026-01-01T12:00:00.000Z',
+            certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
+          },
+        ],
+        has_more: false,
+      },
+    ],
+  },
+)

@@ -1,0 +1,167 @@
+import { statement } from '../db/db.ts'
+
+const mergedInto = (id: string) =>
+  `select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null`
+
+/** $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted with it. */
+export const findNamedSql = statement(
+  'find_named_to_erase',
+  `select coalesce((
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
+   ), (
+     select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
+   ), (
+     select d.entity_id from (
+       select c.entity_id, c.sequence, c.operation from changes c
+       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) d
+     where d.operation = 'delete' and not exists (
+       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
+     )
+     order by d.sequence desc limit 1
+   )) as id`,
+)
+
+/** $2: internal identifier. That of the person itself, or of the one it was merged into; null if there never was one. */
+export const findByIdSql = statement(
+  'find_to_erase',
+  `select coalesce((${mergedInto('$2')}), (
+     select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = 0 limit 1
+   )) as id`,
+)
+
+/** $2: person. The people who were merged into it. */
+export const readMergedSql = statement(
+  'read_merged',
+  `select m.merged_id as id from merges m
+   where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null order by m.merged_id`,
+)
+
+/**
+ * $2: people. Returns the records that link to one of them or that one of them links to, without those that a link joins to
+ * somebody else.
+ */
+export const readLinkedRecordsSql = statement(
+  'read_linked_records',
+  `with linked as materialized (
+     select a.owner_stack_id as stack_id, l.source_id as id
+     from links l join attributes a on a.organization_id = $1 and a.id = l.attribute_id
+     where l.organization_id = $1 and l.target_id = any($2::uuid[]) and a.owner_stack_id <> 0
+     union
+     select l.target_stack_id, l.target_id from links l
+     where l.organization_id = $1 and l.source_id = any($2::uuid[]) and l.target_stack_id <> 0
+   )
+   select x.stack_id, x.id from linked x
+   where exists (
+     select from entities e where e.organization_id = $1 and e.stack_id = x.stack_id and e.id = x.id
+   ) and not exists (
+     select from links o join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = o.target_id
+     where o.organization_id = $1 and o.source_id = x.id and o.target_stack_id = 0 and o.target_id <> all($2::uuid[])
+   ) and not exists (
+     select from links o join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = o.source_id
+     where o.organization_id = $1 and o.target_id = x.id and o.source_id <> all($2::uuid[])
+   )
+   order by x.id`,
+)
+
+const columns = `x.id, x.stack_id, x.entity_id, x.at, x.actor, x.reason, x.records, x.completed_at, x.removed, x.certificate`
+
+/** $2: entity. Its newest erasure. */
+export const readErasureOfSql = statement(
+  'read_erasure_of',
+  `select ${columns} from erasures x where x.organization_id = $1 and x.entity_id = $2 order by x.id desc limit 1`,
+)
+
+/** $2: id. */
+export const readErasureSql = statement(
+  'read_erasure',
+  `select ${columns} from erasures x where x.organization_id = $1 and x.id = $2`,
+)
+
+/** $2: before this id, $3: limit. Newest first. The rows of merged people and of records belong to one with a certificate. */
+export const listErasuresSql = statement(
+  'list_erasures',
+  `select ${columns} from erasures x
+   where x.organization_id = $1 and x.id < $2 and (x.certificate is not null or x.removed ? 'pending')
+   order by x.id desc limit $3`,
+)
+
+/** The next id. The head is locked. */
+export const nextErasureIdSql = statement(
+  'next_erasure_id',
+  'select coalesce(max(x.id), 0) + 1 as id from erasures x where x.organization_id = $1',
+)
+
+/**
+ * $2: [{id, stack_id, entity_id, removed, certificate}], $3: the time, $4: actor, $5: request id, $6: reason, $7: records, $8: whether it
+ * is complete.
+ */
+export const insertErasuresSql = statement(
+  'insert_erasures',
+  `insert into erasures (organization_id, id, stack_id, entity_id, at, actor, request_id, reason, records, completed_at, removed, certificate)
+   select $1, v.id, v.stack_id, v.entity_id, $3::timestamptz, $4, $5, $6, $7, case when $8::boolean then $3::timestamptz end, v.removed, v.certificate
+   from jsonb_to_recordset($2::text::jsonb) as v(id integer, stack_id integer, entity_id uuid, removed jsonb, certificate text)`,
+)
+
+/** Every write that was decided before this one is decided again, and every process learns that there are tombstones. */
+export const renewDefinitionsSql = statement(
+  'renew_definitions',
+  'update change_heads set schema_version = schema_version + 1 where organization_id = $1',
+)
+
+/** The organizations with an erasure that is not complete. */
+export const listUnfinishedOrganizationsSql = statement(
+  'list_organizations_with_unfinished_erasures',
+  'select distinct organization_id from erasures where completed_at is null',
+)
+
+/** $2: the id of an erasure, or null for any. Locks an erasure that is not complete and that no other process works on. */
+export const claimErasureSql = statement(
+  'claim_erasure',
+  `select ${columns} from erasures x
+   where x.organization_id = $1 and x.completed_at is null and x.removed ? 'pending' and ($2::integer is null or x.id = $2)
+   order by x.id limit 1 for update skip locked`,
+)
+
+/** $2: id, $3: removed. */
+export const storeProgressSql = statement(
+  'store_erasure_progress',
+  'update erasures set removed = $3::text::jsonb where organization_id = $1 and id = $2',
+)
+
+/** $2: id, $3: the time, $4: removed, $5: certificate, $6: the entities. */
+export const completeErasureSql = statement(
+  'complete_erasure',
+  `update erasures set completed_at = $3, removed = case when id = $2 then $4::text::jsonb else removed end,
+     certificate = case when id = $2 then $5 else certificate end
+   where organization_id = $1 and entity_id = any($6::uuid[]) and completed_at is null`,
+)
+
+/** The entities that exist although they were erased: a backup or an import from elsewhere brought them back. */
+export const readReturnedSql = statement(
+  'read_returned',
+  `select distinct e.stack_id, e.id from erasures x
+     join entities e on e.organization_id = $1 and e.stack_id = x.stack_id and e.id = x.entity_id
+   where x.organization_id = $1 order by e.id`,
+)
+
+const hashOf = (kind: string, value: string) =>
+  `sha256(k.secret || sha256(k.secret || convert_to('${kind}:' || ${value}, 'UTF8')))`
+
+/** $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. */
+export const readEntombedSql = statement(
+  'read_entombed',
+  `with looked as materialized (
+     select e.id, e.external_id, e.email_key, e.mobile_key from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.id > $2 order by e.id limit $3
+   )
+   select (select l.id from looked l order by l.id desc limit 1) as last, array(
+     select l.id from looked l cross join tombstone_keys k
+     where k.organization_id = $1 and exists (
+       select from tombstones t where t.organization_id = $1 and t.hash in (
+         ${hashOf('external_id', 'l.external_id')}, ${hashOf('email', 'l.email_key')}, ${hashOf('mobile', 'l.mobile_key')}
+       )
+     )
+   ) as ids`,
+)

@@ -1,0 +1,464 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { readFeed } from '../../test/support/changes.ts'
+import { follow } from '../../test/support/followers.ts'
+import { sealLedgers } from '../../test/support/ledger.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { findCanaries, plantCanaries, readTables, tableDecisions } from '../../test/support/person-canaries.ts'
+import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
+import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { makeShop } from '../../test/support/writes.ts'
+import { auditLedger } from '../ledger/audit.ts'
+import { verifyCertificate } from '../ledger/certificate.ts'
+import { ledgerFollower } from '../ledger/seal.ts'
+import { webhookFollower } from '../webhooks/deliver.ts'
+import { completeErasures, erasePerson } from './erasure.ts'
+
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+let shop: Organization
+beforeAll(async () => {
+  shop = await makeShop(service)
+})
+
+const reason = 'Request of the person'
+const erase = ({ send }: Organization, path: string, body: object = {}) =>
+  send('POST', `/v1/people/${path}/erase`, { reason, ...body })
+const recreate = { Prefer: 'erased=recreate' }
+const ofStatus = (reply: Reply) => [reply.status, reply.body.reason, reply.body.details?.map(({ path }) => path)]
+const erasedAt = (path: string, status = 409) => [status, 'erased', [path]]
+
+async function ok(replying: Promise<Reply>): Promise<Reply> {
+  const reply = await replying
+  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
+  return reply
+}
+
+let people = 0
+/** A new person with a name, an email and a phone number of its own. */
+async function createPerson({ send } = shop, body: object = {}) {
+  people += 1
+  const external_id = `person-${people}`
+  const email = `Person.${people}@example.com`
+  const mobile = { mobile_prefix: '+39', mobile_number: `333${String(people).padStart(7, '0')}` }
+  const { id } = (await ok(send('POST', '/v1/people', { external_id, email, ...mobile, ...body }))).body.data
+  return { id: id as string, external_id, email, ...mobile }
+}
+
+/** An organization with one erased person. */
+async function eraseOne() {
+  const organization = await makeShop(service)
+  const person = await createPerson(organization)
+  await ok(erase(organization, person.external_id))
+  return { organization, person, send: organization.send }
+}
+
+describe('the tables of the catalog', () => {
+  it('each have a decision whether they hold what belongs to a person', async () => {
+    expect(await readTables(service)).toEqual(Object.keys(tableDecisions).sort())
+  })
+
+  it('hold canaries only where the decisions say so, and none of an erased person', async () => {
+    const organization = await service.organization()
+    const person = await plantCanaries(service, organization)
+    const planted = await findCanaries(service, person.canaries)
+    expect(planted.filter(({ column }) => !tableDecisions[column.split('.')[0]!]!.holds)).toEqual([])
+    const places = new Set(planted.map(({ place }) => place))
+    expect(Object.keys(person.canaries).filter(place => !places.has(place))).toEqual([])
+    const { body } = await ok(erase(organization, `internal/${person.id}`, { records: 'linked' }))
+    expect(await findCanaries(service, person.canaries)).toEqual([])
+    expect(body.data.erasure).toMatchObject({
+      person_id: person.id,
+      merged_ids: [person.merged_id],
+      record_ids: expect.arrayContaining([{ stack_key: 'orders', record_id: person.order_id }]),
+    })
+    // The company is joined to nobody else either.
+    expect(body.data.erasure.record_ids.map(({ record_id }: { record_id: string }) => record_id)).toContain(
+      person.company_id,
+    )
+    const { findings } = await auditLedger(service.db, organization.id, { since: undefined })
+    expect(findings).toEqual([])
+    // The neighbors stay, without the person.
+    const grace = (await ok(organization.send('GET', '/v1/people/grace'))).body.data
+    expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
+    const log = (await ok(organization.send('GET', '/v1/people/grace/history'))).body.data.items
+    expect(log.map((change: { after: object }) => change.after)).toEqual([
+      { attribute_values: { friends: ['bob'], city: 'Rome' } },
+      { attribute_values: { friends: [] } },
+      expect.objectContaining({ attribute_values: { referrer: null, friends: ['bob'] } }),
+    ])
+  })
+})
+
+describe('the certificate', () => {
+  it('states what was removed, by table, is signed, and is the same when asked again, under each identifier', async () => {
+    const { id, external_id } = await createPerson()
+    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
+    const first = await ok(erase(shop, external_id))
+    const { certificate, erasure, completed, dry_run } = first.body.data
+    expect([first.status, completed, dry_run]).toEqual([200, true, false])
+    expect(erasure).toMatchObject({
+      person_id: id,
+      reason,
+      records: 'keep',
+      removed: { entities: 1, changes: 2 },
+      tombstones: 3,
+    })
+    const content = await verifyCertificate(certificate)
+    expect([content.organization, content.erasure]).toEqual([shop.key, erasure])
+    const keys = (await ok(shop.send('GET', '/v1/ledger/keys'))).body.data.keys
+    expect(keys.map(({ key }: { key: string }) => key)).toContain(content.verifier_key)
+    for (const path of [external_id, `internal/${id}`, `internal/${id.toUpperCase()}`])
+      expect((await ok(erase(shop, path, { reason: 'Again' }))).body.data).toEqual(first.body.data)
+    const [header, payload, signature] = certificate.split('.')
+    const changed = Buffer.from(JSON.stringify({ ...content, organization: 'other' })).toString('base64url')
+    await expect(verifyCertificate([header, changed, signature].join('.'))).rejects.toMatchObject({ part: 'signature' })
+    await expect(verifyCertificate(`${header}.${payload}`)).rejects.toMatchObject({ part: 'certificate' })
+  })
+
+  it('is listed, newest first, in pages, for its organization only', async () => {
+    const organization = await makeShop(service)
+    const ids: string[] = []
+    for (let index = 0; index < 3; index += 1) {
+      const { id, external_id } = await createPerson(organization)
+      ids.unshift(id)
+      await ok(erase(organization, external_id))
+    }
+    const page = (await ok(organization.send('GET', '/v1/erasures?limit=2'))).body.data
+    expect([page.items.map(({ person_id }: { person_id: string }) => person_id), page.has_more]).toEqual([
+      ids.slice(0, 2),
+      true,
+    ])
+    const rest = (await ok(organization.send('GET', `/v1/erasures?before=${page.items[1].id}`))).body.data
+    expect([rest.items.map(({ person_id }: { person_id: string }) => person_id), rest.has_more]).toEqual([
+      ids.slice(2),
+      false,
+    ])
+    const other = await service.organization()
+    expect((await ok(other.send('GET', '/v1/erasures'))).body.data).toEqual({ items: [], has_more: false })
+  })
+
+  it('is not given for a dry run, which erases nothing and says what an erasure would remove', async () => {
+    const { external_id } = await createPerson()
+    const before = (await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data
+    const { body } = await ok(erase(shop, external_id, { dry_run: true }))
+    expect(body.data).toMatchObject({
+      certificate: null,
+      dry_run: true,
+      erasure: { id: null, removed: { entities: 1 } },
+    })
+    expect((await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data).toEqual(before)
+  })
+})
+
+describe('an erasure', () => {
+  it('needs the scope people:erase, a reason, and somebody', async () => {
+    const { external_id } = await createPerson()
+    const token = await service.tokenFor(shop.key, 'people:read people:write')
+    expect((await service.sender(token)('POST', `/v1/people/${external_id}/erase`, { reason })).status).toBe(403)
+    const refused = await shop.send('POST', `/v1/people/${external_id}/erase`, {})
+    expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/reason'])
+    expect((await erase(shop, 'nobody')).status).toBe(404)
+    expect((await erase(shop, 'internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f')).status).toBe(404)
+    expect((await shop.send('GET', `/v1/people/${external_id}`)).status).toBe(200)
+  })
+
+  it('of a person of another organization with the same identifiers is 404, and touches nothing', async () => {
+    const [one, other] = [await makeShop(service), await makeShop(service)]
+    const body = { external_id: 'ada', email: 'ada@example.com' }
+    const { id } = (await ok(one.send('POST', '/v1/people', body))).body.data
+    await ok(other.send('POST', '/v1/people', body))
+    expect((await erase(other, `internal/${id}`)).status).toBe(404)
+    await ok(erase(one, 'ada'))
+    expect((await other.send('GET', '/v1/people/ada')).status).toBe(200)
+    await ok(other.send('PATCH', '/v1/people/ada', { email: 'ada@example.org' }))
+    expect((await one.send('GET', '/v1/people/ada')).status).toBe(404)
+  })
+
+  it('takes a deleted person, under the last external identifier and the internal one', async () => {
+    for (const by of ['name', 'id']) {
+      const { id, external_id } = await createPerson()
+      await ok(shop.send('DELETE', `/v1/people/${external_id}`))
+      const { erasure } = (await ok(erase(shop, by === 'name' ? external_id : `internal/${id}`))).body.data
+      expect(erasure).toMatchObject({ person_id: id, removed: { changes: 2 } })
+      expect((await shop.send('POST', `/v1/people/internal/${id}/restore`)).status).toBe(404)
+    }
+  })
+
+  it('takes a placeholder', async () => {
+    await ok(shop.send('POST', '/v1/people', { attribute_values: { referrer: 'only linked' } }))
+    await ok(erase(shop, 'only%20linked'))
+    expect((await shop.send('GET', '/v1/people/only%20linked')).status).toBe(404)
+  })
+
+  it('is happening once for concurrent requests, which get the same certificate', async () => {
+    const { external_id } = await createPerson()
+    const replies = await Promise.all(Array.from({ length: 8 }, () => ok(erase(shop, external_id))))
+    expect(new Set(replies.map(({ body }) => body.data.certificate)).size).toBe(1)
+  })
+
+  it('of two people who link to each other at the same time takes both', async () => {
+    const [one, other] = [await createPerson(), await createPerson()]
+    await ok(shop.send('PATCH', `/v1/people/${one.external_id}`, { attribute_values: { referrer: other.external_id } }))
+    await ok(shop.send('PATCH', `/v1/people/${other.external_id}`, { attribute_values: { referrer: one.external_id } }))
+    await Promise.all([ok(erase(shop, one.external_id)), ok(erase(shop, other.external_id))])
+    expect(await findCanaries(service, { one: one.external_id, other: other.external_id })).toEqual([])
+  })
+
+  it('leaves nothing of the person next to writes to the person and to those who link to it', async () => {
+    const person = await createPerson()
+    const { external_id } = person
+    const quote = { attribute_values: { friends: [external_id] } }
+    let isOver = false
+    const writing = Array.from({ length: 4 }, async (_, index) => {
+      while (!isOver) {
+        await shop.send('PATCH', `/v1/people/${external_id}`, { last_name: `${external_id} ${Math.random()}` })
+        await shop.send(
+          'POST',
+          '/v1/people/upsert',
+          { external_id: `linker-${index}`, ...quote },
+          { 'Idempotency-Key': `${Math.random()}` },
+        )
+        await shop.send('PATCH', `/v1/people/linker-${index}`, { attribute_values: { friends: [] } })
+      }
+    })
+    await ok(shop.send('POST', '/v1/people/upsert', { external_id: 'linker-0', ...quote }))
+    await ok(erase(shop, external_id))
+    isOver = true
+    await Promise.all(writing)
+    expect(await findCanaries(service, { name: external_id, email: person.email })).toEqual([])
+  })
+
+  it('with `records: linked` keeps the records that somebody else is joined to', async () => {
+    const { id, external_id } = await createPerson()
+    const { external_id: other } = await createPerson()
+    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { attribute_values: { employer: 'shared' } }))
+    await ok(shop.send('PATCH', `/v1/people/${other}`, { attribute_values: { employer: 'shared' } }))
+    const { erasure } = (await ok(erase(shop, `internal/${id}`, { records: 'linked' }))).body.data
+    expect(erasure.record_ids).toEqual([])
+    expect((await shop.send('GET', '/v1/stacks/companies/shared')).status).toBe(200)
+  })
+
+  it('behaves as complete for every reader while a long log is being erased in several transactions', async () => {
+    const organization = await makeShop(service)
+    const person = await createPerson(organization, { email_consent: true })
+    for (let index = 0; index < 5; index += 1)
+      await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { first_name: `secret ${index}` }))
+    const context = { db: service.db, organization, originName: service.config.ledgerOrigin, maxChanges: 3 }
+    const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
+    // The first transaction commits, and the process ends.
+    const stopping = { ...service.db, transaction: failAfter(1) }
+    await expect(erasePerson({ ...context, db: stopping }, request)).rejects.toThrow('the process ends')
+    const history = (await ok(organization.send('GET', `/v1/people/internal/${person.id}/history`))).body.data.items
+    expect(history.map(({ before, after }: { before: object; after: object }) => [before, after])).toEqual(
+      Array.from({ length: 7 }, () => [null, {}]),
+    )
+    const feed = JSON.stringify((await ok(organization.send('GET', '/v1/changes?limit=1000'))).body.data.items)
+    expect(feed).not.toContain('secret')
+    expect(feed).not.toContain(person.external_id)
+    for (const path of ['', '?version=2', '/contactable'])
+      expect((await organization.send('GET', `/v1/people/internal/${person.id}${path}`)).status).not.toBe(200)
+    const listed = (await ok(organization.send('GET', '/v1/erasures'))).body.data.items
+    expect(listed).toMatchObject([{ person_id: person.id, completed_at: null, certificate: null }])
+    await completeErasures(service.db, service.config.ledgerOrigin)
+    const { completed, erasure } = (await ok(erase(organization, `internal/${person.id}`))).body.data
+    expect([completed, erasure.removed.changes]).toEqual([true, 6])
+    expect(await findCanaries(service, { name: person.external_id, values: 'secret ' })).toEqual([])
+  })
+
+  /** Transactions of the service's database, of which the first ones commit. */
+  function failAfter(count: number): typeof service.db.transaction {
+    let begun = 0
+    return (work, options) => {
+      begun += 1
+      if (begun > count) throw new Error('the process ends')
+      return service.db.transaction(work, options)
+    }
+  }
+})
+
+describe('after an erasure', () => {
+  it('reads find nobody, histories show that there was somebody, and decisions say `erased`', async () => {
+    const person = await createPerson(shop, { email_consent: true })
+    await sealLedgers(service)
+    await ok(erase(shop, person.external_id))
+    const base = `/v1/people/internal/${person.id}`
+    for (const path of ['', '?version=1', `?at=${new Date().toISOString()}`, '/consents/1/email/receipt'])
+      expect([path, (await shop.send('GET', `${base}${path}`)).status]).toEqual([path, 404])
+    const { items } = (await ok(shop.send('GET', `${base}/history`))).body.data
+    expect(items).toMatchObject([
+      { operation: 'erase', before: null, after: {}, external_id: null },
+      { operation: 'create', before: null, after: {}, external_id: null },
+    ])
+    expect((await ok(shop.send('GET', `${base}/consents/history`))).body.data).toEqual({ items: [], has_more: false })
+    const asked = { consent_type_id: 1, channel: 'email' }
+    const erased = { allowed: false, reasons: [{ rule: 'erased', sequence: items[0].sequence, at: items[0].at }] }
+    for (const address of [`internal/${person.id}`, person.external_id])
+      expect((await ok(shop.send('POST', `/v1/people/${address}/contactable`, asked))).body.data).toMatchObject(erased)
+    const many = await ok(
+      shop.send('POST', '/v1/people/contactable', { external_ids: [person.external_id, 'nobody'], ...asked }),
+    )
+    expect(many.body.data.items).toMatchObject([erased, { reasons: [{ rule: 'not_found' }] }])
+    const at = new Date().toISOString()
+    expect((await ok(shop.send('POST', `${base}/contactable`, { ...asked, at }))).body.data).toMatchObject(erased)
+    expect((await shop.send('POST', `${base}/contactable`, { ...asked, at: items[1].at })).status).toBe(404)
+  })
+
+  it('the feed and the event stream tell the internal identifier only, also of earlier changes', async () => {
+    const organization = await makeShop(service)
+    const person = await createPerson(organization, { first_name: 'Secret' })
+    // A stream that follows the log holds its newest changes in memory.
+    const waiting = organization.send('GET', '/v1/changes?after=3&wait=5')
+    await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { last_name: 'Secret' }))
+    await waiting
+    await ok(erase(organization, person.external_id))
+    const changes = (await readFeed(organization, 'limit=1000')).items
+    expect(changes.filter(({ id }) => id === person.id)).toMatchObject([
+      { operation: 'create', external_id: null, after: {} },
+      { operation: 'update', external_id: null, before: null, after: {} },
+      { operation: 'erase', external_id: null, before: null, after: {} },
+    ])
+    expect(JSON.stringify(changes)).not.toMatch(/secret|person-/i)
+  })
+
+  it('webhooks tell `person.erased`, and deliveries that wait are dropped', async () => {
+    const organization = await makeShop(service)
+    const receiver = await startReceiver()
+    const sender = createLoopbackSender()
+    try {
+      await ok(organization.send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
+      const person = await createPerson(organization)
+      receiver.answer = response => response.writeHead(503).end('later')
+      await follow(service.db, [webhookFollower({ sender })])
+      await ok(erase(organization, person.external_id))
+      receiver.received.length = 0
+      receiver.answer = response => response.writeHead(204).end()
+      const nowMs = () => Date.now() + 3_600_000
+      await follow(service.db, [webhookFollower({ sender, nowMs })], { nowMs })
+      expect(receiver.received.map(({ event }) => [event.type, event.data.id, event.data.external_id])).toEqual([
+        ['person.erased', person.id, null],
+      ])
+    } finally {
+      await sender.close()
+      await receiver.close()
+      await service.sql('delete from followers')
+    }
+  })
+
+  it('the ledger verifies, also if the answers were being sealed meanwhile', async () => {
+    const organization = await makeShop(service)
+    const person = await createPerson(organization, { email_consent: true })
+    await createPerson(organization, { email_consent: true })
+    const origin = service.config.ledgerOrigin
+    // The sealer has read the answers, and the erasure commits before it stores them.
+    let isErased = false
+    const racing = {
+      ...service.db,
+      transaction: (async (work, options) => {
+        if (!isErased) {
+          isErased = true
+          await ok(erase(organization, person.external_id))
+        }
+        return service.db.transaction(work, options)
+      }) as typeof service.db.transaction,
+    }
+    await follow(racing, [ledgerFollower({ originName: origin })], { nowMs: () => Date.now() + 3_600_000 })
+    expect(isErased).toBe(true)
+    const entries = await service.sql<{ salt: Buffer | null }>(
+      'select salt from ledger_entries where organization_id = $1 order by index',
+      [organization.id],
+    )
+    expect(entries.map(({ salt }) => salt === null)).toEqual([true, false])
+    expect((await auditLedger(service.db, organization.id, { since: undefined })).findings).toEqual([])
+  })
+})
+
+describe('a person who was erased', () => {
+  it('is not created again by a create, an upsert or an import, unless with erased=recreate', async () => {
+    const { organization, person, send } = await eraseOne()
+    const { external_id } = person
+    const create = (headers?: Record<string, string>) => send('POST', '/v1/people', { external_id }, headers)
+    const upsert = (headers?: Record<string, string>) => send('POST', '/v1/people/upsert', { external_id }, headers)
+    for (const attempt of [create, upsert]) {
+      expect(ofStatus(await attempt())).toEqual(erasedAt('/external_id'))
+      expect((await attempt(recreate)).status).toBe(201)
+      // Somebody has the identifier again, until the next erasure.
+      expect((await send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' })).status).toBe(200)
+      await ok(erase(organization, external_id))
+    }
+    const lines = linesFrom([{ external_id }, { external_id: 'other' }])
+    const refused = await importLines(organization, '/v1/people/import', lines)
+    expect(refused).toMatchObject({
+      refused: [{ line: 1, error: 'duplicate_entry', reason: 'erased' }],
+      counts: { created: 1, failed: 1 },
+    })
+    const imported = await importLines(organization, '/v1/people/import?erased=recreate', linesFrom([{ external_id }]))
+    expect(imported.counts).toMatchObject({ created: 1 })
+  })
+
+  it('is not created again by a batch', async () => {
+    const { person, send } = await eraseOne()
+    const batch = (more: object, headers?: Record<string, string>) =>
+      send(
+        'POST',
+        '/v1/people/batch',
+        { operations: [{ op: 'create', body: { external_id: person.external_id } }], ...more },
+        headers,
+      )
+    expect((await ok(batch({}))).body.data.items).toMatchObject([
+      { status: 409, reason: 'erased', details: [{ path: '/operations/0/body/external_id' }] },
+    ])
+    expect(ofStatus(await batch({ atomic: true }))).toEqual(erasedAt('/operations/0/body/external_id'))
+    expect((await ok(batch({}, recreate))).body.data.items).toMatchObject([{ status: 201 }])
+  })
+
+  it('is not linked to, neither by a placeholder nor by an import in the same set', async () => {
+    const { organization, person, send } = await eraseOne()
+    const body = { attribute_values: { friends: ['bob', person.external_id] } }
+    await ok(send('POST', '/v1/people', { external_id: 'eve' }))
+    expect(ofStatus(await send('POST', '/v1/people', body))).toEqual(erasedAt('/attribute_values/friends/1'))
+    expect(ofStatus(await send('PATCH', '/v1/people/eve', body))).toEqual(erasedAt('/attribute_values/friends/1', 400))
+    const lines = linesFrom([{ external_id: 'linking', ...body }, { external_id: person.external_id }])
+    expect((await importLines(organization, '/v1/people/import', lines)).counts).toMatchObject({
+      created: 0,
+      failed: 2,
+    })
+    expect((await send('PATCH', '/v1/people/eve', body, recreate)).status).toBe(200)
+  })
+
+  it('does not come back by a rename, or by the email or the phone number of somebody else', async () => {
+    const { person, send } = await eraseOne()
+    await ok(send('POST', '/v1/people', { external_id: 'eve' }))
+    const { external_id, email, mobile_prefix, mobile_number } = person
+    const attempts: [object, string][] = [
+      [{ external_id }, '/external_id'],
+      [{ email: email.toLowerCase() }, '/email'],
+      [{ mobile_prefix: '0039', mobile_number }, '/mobile_number'],
+      [{ mobile_number: `${mobile_prefix} ${mobile_number}` }, '/mobile_number'],
+    ]
+    for (const [body, path] of attempts) {
+      expect(ofStatus(await send('PATCH', '/v1/people/eve', body))).toEqual(erasedAt(path, 400))
+      expect(ofStatus(await send('POST', '/v1/people', { ...body }))).toEqual(erasedAt(path))
+    }
+    const everything = { external_id, email, mobile_prefix, mobile_number }
+    expect((await send('PATCH', '/v1/people/eve', everything, recreate)).status).toBe(200)
+  })
+
+  it('does not come back by the restore of somebody with the same email', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const person = await createPerson(organization)
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: 'twin', email: person.email }))).body.data
+    await ok(send('DELETE', '/v1/people/twin'))
+    await ok(erase(organization, person.external_id))
+    expect(ofStatus(await send('POST', `/v1/people/internal/${id}/restore`))).toEqual(erasedAt('/email'))
+    expect((await send('POST', `/v1/people/internal/${id}/restore`, undefined, recreate)).status).toBe(200)
+  })
+
+  it('keeps the responses of idempotent requests from telling, and the request from being repeated', async () => {
+    const { organization, send } = await eraseOne()
+    const key = { 'Idempotency-Key': 'once' }
+    const body = { external_id: 'again', first_name: 'Secret' }
+    await ok(send('POST', '/v1/people', body, key))
+    await ok(erase(organization, 'again'))
+    expect(ofStatus(await send('POST', '/v1/people', body, key))).toEqual(erasedAt('/external_id'))
+  })
+})

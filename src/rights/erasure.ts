@@ -1,0 +1,322 @@
+import { announceCommit } from '../changes/commit-events.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { erasableText } from '../entities/erasable-values.ts'
+import { countChangesOfSql, readEndOfSetSql } from '../entities/erase-sql.ts'
+import {
+  blankLog,
+  type ErasureTarget,
+  eraseEntities,
+  lockForErasure,
+  type RemovedRows,
+} from '../entities/erase-stage.ts'
+import { recordIdOf } from '../entities/identifiers.ts'
+import { LostRace } from '../entities/read-stage.ts'
+import { insertTombstonesSql } from '../entities/tombstone-sql.ts'
+import { decideAgain } from '../entities/write-sets.ts'
+import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/certificate.ts'
+import { readLedgerSigner } from '../ledger/keys.ts'
+import { readOrigin } from '../ledger/ledger.ts'
+import { cachedDefinitions, type Definitions, peopleStackId, reloadDefinitions } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
+import {
+  claimErasureSql,
+  completeErasureSql,
+  insertErasuresSql,
+  listUnfinishedOrganizationsSql,
+  nextErasureIdSql,
+  readErasureOfSql,
+  readErasureSql,
+  readLinkedRecordsSql,
+  readMergedSql,
+  renewDefinitionsSql,
+  storeProgressSql,
+} from './erasure-sql.ts'
+
+/** What kith does not erase. Every certificate says so. */
+export const notRemoved = [
+  'the write-ahead log and dead row versions of PostgreSQL, until it reuses their space, and its statistics, until the next ANALYZE',
+  'backups, dumps, archives and replicas of the database',
+  'what webhooks have delivered, what exports, feeds and reads have returned, and what their receivers hold',
+  'the log files of kith and of proxies, which have paths of requests',
+  'the plain values of other entities, such as a name in a note',
+]
+
+/** A log of more changes is erased in several transactions. */
+const maxChangesAtOnce = 100_000
+const changesPerSet = 20_000
+
+export type ErasureRequest = {
+  person_id: string
+  reason: string
+  records: 'keep' | 'linked'
+  /** Further entities to erase, whether they are linked or not. */
+  also?: readonly ErasureTarget[]
+  dry_run?: boolean
+  actor: string
+  request_id: string
+}
+
+/** The organization, and what begins the origin of its ledger. */
+export type ErasureContext = {
+  db: Database
+  organization: { id: number; key: string }
+  originName: string
+  signal?: Signal | undefined
+  /** The length of a log that is erased in several transactions. Tests set it. */
+  maxChanges?: number
+}
+
+/** `certificate` is null in a dry run, and while the log is still being erased. */
+export type ErasureResult = {
+  certificate: string | null
+  completed: boolean
+  dry_run: boolean
+  erasure: ErasureFacts | (Omit<ErasureFacts, 'id'> & { id: null })
+}
+
+/** The row of an erasure. `removed.pending` is the state of one that is not complete. */
+export type ErasureRow = {
+  id: number
+  stack_id: number
+  entity_id: string
+  at: string
+  actor: string
+  reason: string
+  records: 'keep' | 'linked'
+  completed_at: string | null
+  removed: RemovedRows | { pending: Pending }
+  certificate: string | null
+}
+
+/** What an unfinished erasure still has to do, and the facts for its certificate. */
+type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number }
+
+/** Carries the facts of a dry run out of its transaction, and rolls it back. */
+class DryRun extends Error {
+  readonly facts: ErasureFacts
+  constructor(facts: ErasureFacts) {
+    super('dry run')
+    this.facts = facts
+  }
+}
+
+/**
+ * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
+ * undefined if there is nothing of the person. The log of more than 100,000 changes is erased in several transactions; if the signal
+ * ends them, {@link completeErasures} or the next request goes on.
+ */
+export async function erasePerson(
+  context: ErasureContext,
+  request: ErasureRequest,
+): Promise<ErasureResult | undefined> {
+  const { db, organization, signal } = context
+  const signing = await prepareSigning(context)
+  const cached = await cachedDefinitions(db, organization.id, signal)
+  let erased: ErasureFacts | undefined
+  try {
+    erased = await decideAgain(db, cached, signal, definitions =>
+      db.transaction(tx => eraseInTransaction(tx, definitions, context, request, signing), { signal }),
+    )
+  } catch (error) {
+    if (!(error instanceof DryRun)) throw error
+    return { certificate: null, completed: false, dry_run: true, erasure: { ...error.facts, id: null } }
+  }
+  if (erased) {
+    announceCommit(db, organization.id)
+    // The other processes learn of it from the version.
+    await reloadDefinitions(db, organization.id, signal)
+  }
+  const [row] = erased
+    ? await db.query<ErasureRow>(readErasureSql, [organization.id, erased.id], signal)
+    : await db.query<ErasureRow>(readErasureOfSql, [organization.id, request.person_id], signal)
+  if (!row) return undefined
+  return row.completed_at === null ? continueErasure(context, row) : resultOf(row)
+}
+
+/** The answer about an erasure. */
+function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
+  if (certificate !== null)
+    return { certificate, completed: true, dry_run: false, erasure: readCertificate(certificate).erasure }
+  return {
+    certificate: null,
+    completed: false,
+    dry_run: false,
+    erasure: (removed as { pending: Pending }).pending.facts,
+  }
+}
+
+type Signing = (facts: ErasureFacts) => Promise<string>
+
+async function prepareSigning({ db, organization, originName, signal }: ErasureContext): Promise<Signing> {
+  const signer = await readLedgerSigner(db, signal)
+  const origin = await readOrigin(db, organization.id, originName, signal)
+  return facts => signCertificate(organization.key, facts, { origin, signer })
+}
+
+/** Returns undefined if the person was erased before or never existed. */
+async function eraseInTransaction(
+  tx: Transaction,
+  definitions: Definitions,
+  { maxChanges = maxChangesAtOnce }: ErasureContext,
+  { person_id, reason, records, also = [], dry_run = false, actor, request_id }: ErasureRequest,
+  sign: Signing,
+): Promise<ErasureFacts | undefined> {
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const merged = await readMerged(tx, organization_id, person_id)
+  const people = [person_id, ...merged]
+  const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
+  const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
+  await lockForErasure(tx, definitions, targets)
+  await throwIfChanged(tx, organization_id, { person_id, records, merged, linked })
+  const ids = targets.map(({ id }) => id)
+  const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
+  const keepsLog = log!.count > maxChanges
+  const { entities, identifiers, removed } = await eraseEntities(tx, definitions, targets, {
+    ...{ actor, request_id, at, keepsLog },
+  })
+  // A backup may have those who were merged later, without the person.
+  const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
+  if (!principal) return undefined
+  const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
+  const id = next!.id
+  const { names, emails, mobiles } = identifiers
+  const values = [
+    ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
+    ...[...emails].map(email => erasableText('email', email)),
+    ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
+  ]
+  const [tombstones] = await tx.query<{ count: number }>(insertTombstonesSql, [organization_id, values, id])
+  const isOther = ({ stack_id, id }: ErasureTarget) => stack_id === peopleStackId && id !== principal.id
+  const facts: ErasureFacts = {
+    id,
+    at,
+    person_id: principal.stack_id === peopleStackId ? principal.id : person_id,
+    merged_ids: entities.filter(isOther).map(({ id }) => id),
+    record_ids: entities
+      .filter(({ stack_id }) => stack_id !== peopleStackId)
+      .map(entity => ({ stack_key: stackKeyOf(definitions, entity.stack_id), record_id: recordIdOf(entity.id) })),
+    reason,
+    records,
+    removed: sorted(removed),
+    tombstones: tombstones!.count,
+    not_removed: notRemoved,
+  }
+  if (dry_run) throw new DryRun(facts)
+  const pending: Pending = { facts, entities: entities.map(entity => entity.id), next: 0, after: 0 }
+  // The person's row is the erasure. The others only tell that they were erased with it.
+  const others = entities.filter(entity => entity.id !== principal.id)
+  const rows = [
+    {
+      ...{ id, stack_id: principal.stack_id, entity_id: principal.id },
+      ...(keepsLog
+        ? { removed: { pending }, certificate: null }
+        : { removed: facts.removed, certificate: await sign(facts) }),
+    },
+    ...others.map((entity, index) => ({
+      ...{ id: id + index + 1, stack_id: entity.stack_id, entity_id: entity.id, removed: {}, certificate: null },
+    })),
+  ]
+  const values2 = [JSON.stringify(rows), at, actor, request_id, reason, records, !keepsLog]
+  await tx.query(insertErasuresSql, [organization_id, ...values2])
+  await tx.query(renewDefinitionsSql, [organization_id])
+  return facts
+}
+
+const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
+
+const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.entries(removed).sort())
+
+function distinct(targets: ErasureTarget[]): ErasureTarget[] {
+  return [...new Map(targets.map(target => [target.id, target])).values()]
+}
+
+async function readMerged(tx: Transaction, organization_id: number, person_id: string): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
+  return rows.map(({ id }) => id)
+}
+
+const readLinked = (tx: Transaction, organization_id: number, people: string[]) =>
+  tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people])
+
+type Found = { person_id: string; records: ErasureRequest['records']; merged: string[]; linked: ErasureTarget[] }
+
+/** A link or a merge that came before the locks changes what is erased. Throws LostRace. */
+async function throwIfChanged(tx: Transaction, organization_id: number, { person_id, records, merged, linked }: Found) {
+  const mergedNow = await readMerged(tx, organization_id, person_id)
+  const linkedNow = records === 'linked' ? await readLinked(tx, organization_id, [person_id, ...mergedNow]) : []
+  const isSame = (before: string[], now: string[]) =>
+    before.length === now.length && before.every((id, at) => id === now[at])
+  const idsOf = (targets: ErasureTarget[]) => targets.map(({ id }) => id)
+  if (!isSame(merged, mergedNow) || !isSame(idsOf(linked), idsOf(linkedNow)))
+    throw new LostRace('a link or a merge changed what is erased')
+}
+
+/** Goes on with an unfinished erasure until it is complete or the signal aborts. */
+async function continueErasure(context: ErasureContext, row: ErasureRow): Promise<ErasureResult> {
+  const { db, organization, signal } = context
+  const sign = await prepareSigning(context)
+  for (;;) {
+    const isOver = await eraseSet(db, organization.id, row.id, sign, signal)
+    const [current] = await db.query<ErasureRow>(readErasureSql, [organization.id, row.id], signal)
+    // Another process may hold the erasure; it goes on by itself.
+    if (isOver || current!.completed_at !== null) return resultOf(current!)
+  }
+}
+
+/** Erases one set of an unfinished log. Returns whether nothing is left to do for this process. */
+function eraseSet(
+  db: Database,
+  organization_id: number,
+  erasure: number | null,
+  sign: Signing,
+  signal: Signal | undefined,
+): Promise<boolean> {
+  return db.transaction(
+    async tx => {
+      const [row] = await tx.query<ErasureRow>(claimErasureSql, [organization_id, erasure])
+      if (!row) return true
+      const { pending } = row.removed as { pending: Pending }
+      const { facts, entities, next, after } = pending
+      const id = entities[next]
+      if (id === undefined) {
+        const certificate = await sign(facts)
+        const values = [row.id, new Date().toISOString(), JSON.stringify(facts.removed), certificate, entities]
+        await tx.query(completeErasureSql, [organization_id, ...values])
+        return true
+      }
+      const [end] = await tx.query<{ version: number | null }>(readEndOfSetSql, [
+        organization_id,
+        id,
+        after,
+        changesPerSet,
+      ])
+      const until = end!.version
+      const removed = { ...facts.removed }
+      if (until !== null) await blankLog(tx, organization_id, [{ id, after, until }], removed)
+      const progress: Pending = {
+        ...pending,
+        facts: { ...facts, removed: sorted(removed) },
+        ...(until === null ? { next: next + 1, after: 0 } : { after: until }),
+      }
+      await tx.query(storeProgressSql, [organization_id, row.id, JSON.stringify({ pending: progress })])
+      return false
+    },
+    { signal },
+  )
+}
+
+/** Goes on with the erasures that a process or a deadline left unfinished, of all organizations. */
+export async function completeErasures(
+  db: Database,
+  originName: string,
+  { signal }: { signal?: Signal } = {},
+): Promise<void> {
+  const organizations = await db.query<{ organization_id: number }>(listUnfinishedOrganizationsSql, [])
+  for (const { organization_id } of organizations) {
+    const origin = await readOrigin(db, organization_id, originName)
+    const organization = { id: organization_id, key: origin.split('/').at(-2)! }
+    const sign = await prepareSigning({ db, organization, originName })
+    while (!signal?.aborted && !(await eraseSet(db, organization_id, null, sign, undefined)));
+  }
+}

@@ -1,0 +1,33 @@
+import { statement } from '../db/db.ts'
+
+/** $2: stack, $3: the first id that was made after the retention, $4: created before this time, $5: limit. In order of id. */
+export const findExpiredSql = statement(
+  'find_expired_records',
+  `select e.id from entities e
+   where e.organization_id = $1 and e.stack_id = $2 and e.id < $3 and e.created_at < $4
+   order by e.id limit $5`,
+)
+
+/**
+ * $2: after this number, $3: before this time, $4: limit. Removes the values of the next changes of people and records, up to the first
+ * that is not older. A change keeps the name that it released, with which the versions of the next entity of that name continue.
+ * Returns the last number that was read, how many changes were read and how many had values.
+ */
+export const emptyChangesSql = statement(
+  'empty_changes',
+  `with read as materialized (
+     select c.sequence, c.at < $3 as is_old from changes c
+     where c.organization_id = $1 and c.sequence > $2 order by c.sequence limit $4
+   ), range as materialized (
+     select count(*)::integer as count, coalesce(max(r.sequence), $2) as last from read r
+     where r.sequence < coalesce((select min(y.sequence) from read y where not y.is_old), 9223372036854775807)
+   ), emptied as (
+     update changes c set after = '{}', link_targets = null, before = case
+       when c.before->>'external_id' is not null then jsonb_build_object('external_id', c.before->'external_id') end
+     from range r
+     where c.organization_id = $1 and c.sequence > $2 and c.sequence <= r.last and c.subject = 'entity'
+       and (coalesce(c.after, '{}') <> '{}' or coalesce(c.before - 'external_id', '{}') <> '{}' or c.link_targets is not null)
+     returning 1
+   )
+   select r.count, r.last, (select count(*)::integer from emptied) as emptied from range r`,
+)

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { announceCommit } from '../changes/commit-events.ts'
+import { eraseEntities } from '../entities/erase-stage.ts'
+import { uuidOfRecord } from '../entities/identifiers.ts'
+import { decideAgain } from '../entities/write-sets.ts'
+import type { Follower, Progress, Task } from '../followers/follower.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
+import { emptyChangesSql, findExpiredSql } from './retention-sql.ts'
+
+const recordsPerSet = 1_000
+const changesPerSet = 1_000
+/** A retention counts days, so an hour more or less does not matter. */
+const intervalMs = 3_600_000
+const dayMs = 86_400_000
+/** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
+const pausePerWork = 4
+/** A set waits for a locked row for at most this long, because other writers wait for its rows. */
+const lockTimeoutMs = 1_000
+
+export type RetentionOptions = {
+  /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
+  logRetentionDays?: number | undefined
+  nowMs?: () => number
+  pausePerWork?: number
+}
+
+/**
+ * Erases the records of event stacks that are older than the retention of their stack, and removes the values of changes that are older
+ * than that of the log. It works by the clock and in small sets. Its position is the last change whose values it has removed, and stays
+ * below the head, so that the follower also wakes up in an organization where nothing changes.
+ */
+export function retentionFollower(options: RetentionOptions): Follower {
+  return {
+    name: 'retention',
+    isForEveryOrganization: true,
+    isScheduled: true,
+    maxConcurrent: 1,
+    work: task => workThrough(task, options),
+  }
+}
+
+async function workThrough(task: Task, options: RetentionOptions): Promise<Progress> {
+  const { nowMs = Date.now } = options
+  await eraseExpiredRecords(task, options)
+  const sequence = await emptyOldChanges(task, options)
+  return { sequence, notBeforeMs: nowMs() + intervalMs }
+}
+
+/** Runs sets until one of them is the last, with a pause after each. */
+async function runSets({ signal }: Task, options: RetentionOptions, runSet: () => Promise<'last' | 'more'>) {
+  const factor = options.pausePerWork ?? pausePerWork
+  while (!signal.aborted) {
+    const startedMs = performance.now()
+    if ((await runSet()) === 'last') return
+    await pause((performance.now() - startedMs) * factor)
+  }
+}
+
+async function eraseExpiredRecords(task: Task, options: RetentionOptions): Promise<void> {
+  const { db, organization_id } = task
+  const { stacks } = await currentDefinitions(db, organization_id)
+  for (const { id, retention_days } of stacks)
+    if (retention_days !== null) await runSets(task, options, () => eraseSet(task, options, id))
+}
+
+/** Erases the oldest expired records of a stack in one transaction. The retention may have changed since the last set. */
+async function eraseSet(
+  task: Task,
+  { nowMs = Date.now }: RetentionOptions,
+  stack_id: number,
+): Promise<'last' | 'more'> {
+  const { db, organization_id } = task
+  const definitions = await currentDefinitions(db, organization_id)
+  const retention_days = definitions.stacks.find(({ id }) => id === stack_id)?.retention_days ?? null
+  if (retention_days === null) return 'last'
+  const beforeMs = nowMs() - retention_days * dayMs
+  const values = [organization_id, stack_id, firstIdAt(beforeMs), new Date(beforeMs).toISOString(), recordsPerSet]
+  const expired = await db.query<{ id: string }>(findExpiredSql, values)
+  if (expired.length === 0) return 'last'
+  const targets = expired.map(({ id }) => ({ stack_id, id }))
+  // Stored responses go within a day, which is the shortest retention.
+  const written = { actor: 'retention', request_id: randomUUID(), searchesResponses: false }
+  const { entities } = await decideAgain(db, definitions, undefined, current =>
+    db.transaction(tx => eraseEntities(tx, current, targets, { ...written, at: new Date().toISOString() }), {
+      lockTimeoutMs,
+    }),
+  )
+  announceCommit(db, organization_id)
+  db.observer?.retentionEnded('records', entities.length)
+  return expired.length < recordsPerSet ? 'last' : 'more'
+}
+
+/** A record's id begins with the second of its creation. A minute more allows for a clock that was ahead. */
+function firstIdAt(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000) + 60)
+  return uuidOfRecord(seconds.toString(16).padStart(8, '0').padEnd(24, '0'))
+}
+
+type EmptiedSet = { count: number; last: number; emptied: number }
+
+/** Removes the values of old changes, each set together with the position. Returns the position. */
+async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<number> {
+  const { db, organization_id, after, head } = task
+  const { logRetentionDays, nowMs = Date.now } = options
+  if (logRetentionDays === undefined) return after
+  const before = new Date(nowMs() - logRetentionDays * dayMs).toISOString()
+  let sequence = after
+  await runSets(task, options, async () => {
+    const set = await db.transaction(
+      async tx => {
+        const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
+        await task.advance(tx, Math.min(row!.last, head - 1))
+        return row!
+      },
+      { lockTimeoutMs },
+    )
+    sequence = Math.min(set.last, head - 1)
+    db.observer?.retentionEnded('changes', set.emptied)
+    return set.count < changesPerSet ? 'last' : 'more'
+  })
+  return sequence
+}

@@ -1,0 +1,318 @@
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { follow } from './followers.ts'
+import { sealLedgers } from './ledger.ts'
+import { createLoopbackSender, startReceiver } from './receiver.ts'
+import type { Organization, Reply, Service } from './service.ts'
+
+/** Whether a table can hold what belongs to a person, and why. */
+export type TableDecision = { holds: boolean; why: string }
+
+/** A decision about every table of the database. A new table without a decision fails the tests of the dossier and of the erasure. */
+export const tableDecisions: Readonly<Record<string, TableDecision>> = {
+  aliases: { holds: true, why: 'the further external identifiers of the person' },
+  attributes: { holds: false, why: 'definitions' },
+  change_heads: { holds: false, why: 'counters of an organization' },
+  changes: {
+    holds: true,
+    why: 'the values before and after each change, also identifiers that other entities linked to',
+  },
+  clients: { holds: false, why: 'programs that call the API' },
+  consent_history: { holds: true, why: 'the answers of the person with their evidence' },
+  consent_texts: { holds: false, why: 'the texts that everybody reads' },
+  consent_types: { holds: false, why: 'definitions' },
+  entities: { holds: true, why: 'the person, and records that have the person in their values' },
+  erasures: { holds: true, why: 'the internal identifier, which stays after an erasure' },
+  fills: { holds: false, why: 'the position of a background fill, an internal identifier' },
+  followers: { holds: false, why: 'positions in the change log' },
+  idempotency_keys: { holds: true, why: 'the responses of the last 24 hours' },
+  ledger_entries: { holds: true, why: 'the salt, with which a known answer can be compared with its hash' },
+  ledger_keys: { holds: false, why: 'keys' },
+  ledger_tiles: { holds: false, why: 'hashes of salted answers' },
+  ledgers: { holds: false, why: 'hashes of salted answers' },
+  link_keys: { holds: false, why: 'keys' },
+  links: { holds: true, why: 'the relationships of the person' },
+  merges: { holds: true, why: 'what a merge moved, so that it can be undone' },
+  migrations: { holds: false, why: 'the migrations that ran' },
+  organization_settings: { holds: false, why: 'how pages look' },
+  organizations: { holds: false, why: 'tenants' },
+  past_links: { holds: true, why: 'which entities once linked to the person' },
+  rate_limits: { holds: false, why: 'counters under hashes of token subjects' },
+  signing_keys: { holds: false, why: 'keys' },
+  stacks: { holds: false, why: 'definitions' },
+  sweeps: { holds: false, why: 'positions in the change log' },
+  terms: { holds: true, why: 'the indexed values of the person' },
+  tombstone_keys: { holds: false, why: 'keys' },
+  tombstones: { holds: true, why: 'keyed hashes of identifiers, made by an erasure' },
+  webhook_deliveries: { holds: true, why: 'the responses of receivers, which may repeat what they were sent' },
+  webhooks: { holds: false, why: 'receivers' },
+}
+
+/** Reads the names of all tables. */
+export async function readTables({ sql }: Pick<Service, 'sql'>): Promise<string[]> {
+  const rows = await sql<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'
+     order by table_name`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** A person with a canary in every place that can hold data of a person. */
+export type PlantedPerson = {
+  id: string
+  external_id: string
+  /** The person who was merged into this one. */
+  merged_id: string
+  /** The order that only this person is linked to, and the company that others are linked to. Both are `record_id`s. */
+  order_id: string
+  company_id: string
+  /** The texts to look for, by the place where each was planted. No text contains another one. */
+  canaries: Record<string, string>
+}
+
+let planted = 0
+
+/** Letters that JSON and URLs escape, around the texts that may be in an external identifier. */
+const awkward = { before: `"é\\ `, after: ` %2F'` }
+
+/**
+ * Plants canaries about one new person in every place that can hold any. Needs a service with KITH_WEBHOOK_ALLOW, and an
+ * organization of its own without stacks and attributes.
+ */
+export async function plantCanaries(service: Service, organization: Organization): Promise<PlantedPerson> {
+  const run = `${process.pid}x${++planted}`
+  const canaries: Record<string, string> = {}
+  const canary = (place: string) => {
+    canaries[place] = `canary${Object.keys(canaries).length}q${run}z`
+    return canaries[place]
+  }
+  const name = (place: string) => `${awkward.before}${canary(place)}${awkward.after}`
+  const ok = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
+    expectSuccess(organization.send(method, path, body, headers))
+  const at = (external_id: string, stack = 'people') =>
+    `/v1/${stack === 'people' ? stack : `stacks/${stack}`}/${encodeURIComponent(external_id)}`
+  const receiver = await startReceiver()
+  const sender = createLoopbackSender()
+  const deliver = (hours: number) => {
+    const nowMs = () => Date.now() + hours * 3_600_000
+    return follow(service.db, [webhookFollower({ sender, nowMs })], { nowMs })
+  }
+  try {
+    await declare(ok)
+    await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'] })
+    await ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
+    await ok('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { page: 'a company' } })
+
+    // The person, under two names and two emails.
+    const firstName = name('the first external identifier')
+    const external_id = name('the external identifier')
+    const first = {
+      external_id: firstName,
+      first_name: canary('an earlier first name'),
+      email: `${canary('an earlier email').toUpperCase()}@Example.com`,
+      attribute_values: {
+        city: canary('an earlier indexed value'),
+        nested: { deep: [canary('an earlier nested value')] },
+      },
+      consents: [
+        {
+          consent_type_id: 1,
+          channel: 'email',
+          state: true,
+          collected_at: '2021-01-01T00:00:00Z',
+          method: 'web_form',
+          source: canary('the source of an answer'),
+          ip: '198.51.100.77',
+          user_agent: canary('the user agent of an answer'),
+          text_version: 1,
+          reference: canary('the reference of an answer'),
+        },
+        { consent_type_id: 1, channel: 'sms', state: false },
+      ],
+    }
+    canaries['the address of an answer'] = '198.51.100.77'
+    const created = (await ok('POST', '/v1/people', first, { 'Idempotency-Key': `${run} create` })).body.data
+    const { id } = created
+    // Entities that link to the person under the first name: one goes on, one stops, one is deleted.
+    await ok('POST', '/v1/people', {
+      external_id: 'grace',
+      attribute_values: { referrer: firstName, friends: ['bob', firstName] },
+    })
+    await ok('POST', '/v1/people', { external_id: 'once', attribute_values: { friends: [firstName, 'bob'] } })
+    await ok('POST', '/v1/people', { external_id: 'gone', attribute_values: { referrer: firstName } })
+    await ok('POST', '/v1/stacks/companies', { external_id: 'founded', attribute_values: { founder: firstName } })
+    await ok('PATCH', '/v1/people/once', { attribute_values: { friends: ['bob'] } })
+    await ok('PATCH', at('founded', 'companies'), { attribute_values: { founder: 'bob' } })
+    await ok('DELETE', '/v1/people/gone')
+
+    const born = '1871-03-17'
+    canaries['the date of birth'] = born
+    const mobile_number = `3${String(Math.floor(Math.random() * 1e9)).padStart(9, '0')}`
+    canaries['the mobile number'] = mobile_number
+    const patch = {
+      external_id,
+      first_name: canary('the first name'),
+      last_name: canary('the last name'),
+      email: `${canary('the email')}@example.com`,
+      mobile_prefix: '+39',
+      mobile_number,
+      date_of_birth: born,
+      attribute_values: {
+        city: canary('an indexed value'),
+        tags: [canary('an indexed element')],
+        nested: { [canary('a key')]: canary('a nested value') },
+        referrer: 'bob',
+        friends: ['grace'],
+        employer: 'acme',
+      },
+    }
+    await ok('PATCH', `/v1/people/internal/${id}`, patch, {
+      'Idempotency-Key': `${run} patch`,
+      Prefer: 'return=representation',
+    })
+    await ok('PATCH', at(external_id), { attribute_values: { friends: [] } })
+    // Links under the second name.
+    const order = {
+      external_id: `order ${run}`,
+      attribute_values: { buyer: external_id, note: canary('a linked record') },
+    }
+    const bought = (await ok('POST', '/v1/stacks/orders', order)).body.data
+    await ok(
+      'PATCH',
+      '/v1/people/grace',
+      { attribute_values: { friends: [external_id] } },
+      {
+        'Idempotency-Key': `${run} quote`,
+        Prefer: 'return=representation',
+      },
+    )
+    await ok('PATCH', '/v1/people/grace', { attribute_values: { friends: ['bob', external_id], city: 'Rome' } })
+    await ok(
+      'POST',
+      '/v1/people/batch',
+      {
+        operations: [
+          { op: 'upsert', external_id: 'batched', body: { attribute_values: { referrer: external_id } } },
+          { op: 'patch', external_id, body: { language: 'it' } },
+        ],
+      },
+      { 'Idempotency-Key': `${run} batch` },
+    )
+
+    // A merged person, and the aliases. The merged person has a log of its own.
+    const mergedName = name('the identifier of the merged person')
+    const merged = {
+      external_id: mergedName,
+      first_name: canary('the name of the merged person'),
+      email: `${canary('the email of the merged person')}@example.com`,
+      consents: [
+        { consent_type_id: 1, channel: 'email', state: false, reference: canary('an answer of the merged person') },
+      ],
+    }
+    const merged_id = (await ok('POST', '/v1/people', merged)).body.data.id
+    await ok('POST', '/v1/people', { external_id: 'pointing', attribute_values: { referrer: mergedName } })
+    await merge(service, organization, { id, merged_id, mergedName, undone: canary('what a merge moved') })
+    await service.sql(
+      `insert into aliases (organization_id, external_id, person_id, created_at) values ($1, $2, $3, now())`,
+      [organization.id, name('an alias'), id],
+    )
+
+    // One delivery of the person was answered, one failed, and one waits.
+    const response = canary('the response of a receiver')
+    const answer: typeof receiver.answer = (reply, { event }) => {
+      const isAbout = event.data.id === id
+      reply.writeHead(isAbout && event.data.after?.language === 'en' ? 500 : 200).end(isAbout ? response : '')
+    }
+    receiver.answer = answer
+    await deliver(0)
+    await ok('PATCH', at(external_id), { language: 'en' })
+    await ok('PATCH', at(external_id), { language: 'de' })
+    await deliver(1)
+    await service.sql(
+      `update webhook_deliveries set error = $2 where organization_id = $1 and entity = $3 and status = 'waiting' and response is not null`,
+      [organization.id, canary('the error of a delivery'), id],
+    )
+    await sealLedgers(service)
+    const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
+    return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
+  } finally {
+    await sender.close()
+    await receiver.close()
+  }
+}
+
+/** Declares what canaries need: stacks, indexed attributes, and relationships in every direction. */
+async function declare(ok: (method: string, path: string, body?: unknown) => Promise<Reply>) {
+  for (const [key, kind] of [
+    ['companies', 'item'],
+    ['orders', 'event'],
+  ])
+    await ok('POST', '/v1/schema/stacks', { key, kind })
+  for (const body of [
+    { owner: 'people', key: 'city', type: 'text', indexed: true },
+    { owner: 'people', key: 'tags', type: 'text', cardinality: 'many', indexed: true },
+    { owner: 'people', key: 'referrer', type: 'person' },
+    { owner: 'people', key: 'friends', type: 'person', cardinality: 'many' },
+    { owner: 'people', key: 'employer', type: 'stack', target_stack: 'companies' },
+    { owner: 'companies', key: 'founder', type: 'person' },
+    { owner: 'orders', key: 'buyer', type: 'person' },
+  ])
+    await ok('POST', '/v1/schema/attributes', body)
+  await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, write to me.' })
+}
+
+type Merge = { id: string; merged_id: string; mergedName: string; undone: string }
+
+/** Stores the rows that a merge leaves: the log of the merged person, the alias, and what undoes the merge. */
+async function merge(
+  { sql }: Service,
+  { id: organization_id, send }: Organization,
+  { id, merged_id, mergedName, undone }: Merge,
+) {
+  await expectSuccess(send('DELETE', `/v1/people/internal/${merged_id}`))
+  const [last] = await sql<{ sequence: number }>(
+    `update changes set operation = 'merge', after = jsonb_build_object('merged_into', $3::text)
+     where organization_id = $1 and entity_id = $2 and operation = 'delete' returning sequence`,
+    [organization_id, merged_id, id],
+  )
+  await sql(
+    `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+     values ($1, 1, $2, $3, $3, $4, now(), jsonb_build_object('fields', $5::text))`,
+    [organization_id, merged_id, id, last!.sequence, undone],
+  )
+  await sql(
+    'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 1, now())',
+    [organization_id, mergedName, id],
+  )
+}
+
+async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
+  const reply = await replying
+  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
+  return reply
+}
+
+/** Where a canary was found: the column as `table.column`, and the place where the canary was planted. */
+export type Sighting = { column: string; place: string }
+
+/** Looks for canaries in every column of every table, as text, in any case, and as the bytes of a `bytea`. */
+export async function findCanaries(
+  { sql }: Pick<Service, 'sql'>,
+  canaries: PlantedPerson['canaries'],
+): Promise<Sighting[]> {
+  const texts = Object.entries(canaries).map(([place, text]) => ({
+    place,
+    forms: [text.toLowerCase(), Buffer.from(text).toString('hex')],
+  }))
+  const sightings = new Map<string, Sighting>()
+  for (const table of await readTables({ sql })) {
+    const rows = await sql<{ row: Record<string, unknown> }>(`select to_jsonb(t) as row from "${table}" t`)
+    for (const { row } of rows)
+      for (const [column, value] of Object.entries(row)) {
+        const stored = JSON.stringify(value)?.toLowerCase() ?? ''
+        for (const { place, forms } of texts)
+          if (forms.some(form => stored.includes(form)))
+            sightings.set(`${table}.${column} ${place}`, { column: `${table}.${column}`, place })
+      }
+  }
+  return [...sightings.values()]
+}
