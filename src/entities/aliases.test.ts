@@ -20,6 +20,8 @@ import { statement } from '../db/db.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
 import { parseLink } from '../links/token.ts'
 
+import { backfillIndexes } from './index-backfill.ts'
+
 const service = useService()
 let shop: Shop
 let send: Send
@@ -359,30 +361,34 @@ describe('a further identifier of a person', () => {
     )
   })
 
-  it('finds the person in a filter, and those who link to the person', async () => {
-    await ok('POST', '/v1/people', {
-      external_id: 'bob',
-      attribute_values: { referrer: 'ada', friends: ['ada', 'eve'] },
-    })
-    await ok('POST', '/v1/people', { external_id: 'ida', attribute_values: { referrer: 'eve' } })
-    const find = async (filter: object) =>
-      (await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })).items.map(
-        ({ external_id }: { external_id: string }) => external_id,
-      )
-    await eachName(async name => {
-      expect(await find({ external_id: name })).toEqual(['ada'])
-      expect(await find({ external_id: { $in: [name, 'bob', 'missing'] } })).toEqual(['ada', 'bob'])
-      expect(await find({ external_id: { $neq: name } })).toEqual(['bob', 'eve', 'ida'])
-      expect(await find({ external_id: { $starts_with: name } })).toEqual([])
-      expect(await find({ external_id: { $eq: name, $in: ['ada'] } })).toEqual(['ada'])
-      for (const key of ['referrer', 'friends']) {
-        expect(await find({ [`attribute_values.${key}`]: name })).toEqual(['bob'])
-        expect(await find({ [`attribute_values.${key}`]: { $in: [name] } })).toEqual(['bob'])
-        expect(await find({ [`attribute_values.${key}`]: { $some: { external_id: name } } })).toEqual(['bob'])
-      }
-      expect(await find({ 'attribute_values.referrer': { $nin: [name] } })).toEqual(['ada', 'eve', 'ida'])
-    })
-  })
+  it.each(['without', 'with'])(
+    'finds the person in a filter, and those who link to the person, %s indexes',
+    async indexes => {
+      if (indexes === 'with') await backfillIndexes(service.db)
+      await ok('POST', '/v1/people', {
+        external_id: 'bob',
+        attribute_values: { referrer: 'ada', friends: ['ada', 'eve'] },
+      })
+      await ok('POST', '/v1/people', { external_id: 'ida', attribute_values: { referrer: 'eve' } })
+      const find = async (filter: object) =>
+        (await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })).items.map(
+          ({ external_id }: { external_id: string }) => external_id,
+        )
+      await eachName(async name => {
+        expect(await find({ external_id: name })).toEqual(['ada'])
+        expect(await find({ external_id: { $in: [name, 'bob', 'missing'] } })).toEqual(['ada', 'bob'])
+        expect(await find({ external_id: { $neq: name } })).toEqual(['bob', 'eve', 'ida'])
+        expect(await find({ external_id: { $starts_with: name } })).toEqual([])
+        expect(await find({ external_id: { $eq: name, $in: ['ada'] } })).toEqual(['ada'])
+        for (const key of ['referrer', 'friends']) {
+          expect(await find({ [`attribute_values.${key}`]: name })).toEqual(['bob'])
+          expect(await find({ [`attribute_values.${key}`]: { $in: [name] } })).toEqual(['bob'])
+          expect(await find({ [`attribute_values.${key}`]: { $some: { external_id: name } } })).toEqual(['bob'])
+        }
+        expect(await find({ 'attribute_values.referrer': { $nin: [name] } })).toEqual(['ada', 'eve', 'ida'])
+      })
+    },
+  )
 
   it('shows the past of the person who had it until the merge, and then that of the other', async () => {
     const at = (address: string, time: string) => send('GET', `/v1/people/${address}?at=${time}`)
