@@ -64,7 +64,6 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
-export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,
