@@ -562,7 +562,7 @@ async function changeDefinitions(send: Shop['send']) {
 }
 
 it('limits every statement to its organization when another has identical rows and identifiers', {
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
   await useEveryEndpoint(shop).finally(watch.release)
