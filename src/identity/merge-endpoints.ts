@@ -47,6 +47,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
       prefers: ['erased=recreate'],
       refusals: { 409: 'duplicate_entry' },
+      prefers: ['erased=recreate'],
       handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
     },
   ])
