@@ -5,12 +5,12 @@ import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { checkAddresses, readSameAs } from './alias-stage.ts'
-import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
+import { type SetSize, type Turn, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
-import { matchItems } from './match-stage.ts'
+import { checkMatches, matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -55,7 +55,7 @@ export async function writeEntities(
   options: WriteOptions,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let release: (() => void) | undefined
+  let turn: Turn | undefined
   try {
     await runInSets(writes, outcomes, {
       limits: options.limits,
@@ -66,13 +66,13 @@ export async function writeEntities(
       prepare:
         options.writeOrder &&
         (async (items, read) => {
-          release = await options.writeOrder!.acquire(items, read)
+          turn = await options.writeOrder!.acquire(items, read)
         }),
       begin: async (items, isSplit, current) => {
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
-        const setOutcomes = await runSet(db, definitions, set, options)
+        const setOutcomes = await runSet(db, definitions, set, { ...options, turn })
         countInserted(db, organization_id, set, setOutcomes)
         return setOutcomes
       },
@@ -82,7 +82,7 @@ export async function writeEntities(
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
     for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
-    release?.()
+    turn?.end()
   }
   return outcomes
 }
@@ -160,16 +160,16 @@ async function runSet(
   db: Database,
   definitions: Definitions,
   set: Item[],
-  options: WriteOptions,
+  options: WriteOptions & { turn?: Turn | undefined },
 ): Promise<SetOutcomes> {
-  const { limits, signal, halves = true } = options
+  const { limits, signal, halves = true, turn } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
   const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
-      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
+      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit', turn)
       return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
     })
     if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
@@ -238,10 +238,11 @@ export async function runStages(
   items: Item[],
   limits: DecisionLimits,
   ending: 'commit' | 'continue',
+  turn?: Turn | undefined,
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items, turn) : undefined
   const own = matched?.items ?? items
   const locking = lockRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
@@ -258,7 +259,7 @@ export async function runStages(
   const decided = await decideUnlessErased(tx, definitions, erased =>
     decideSet(set, read, { definitions, limits, at, erased }),
   )
-  const storing = storeSet(tx, decided)
+  const storing = [...storeSet(tx, decided), ...checkMatches(tx, decided)]
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await representing

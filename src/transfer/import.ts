@@ -132,11 +132,10 @@ async function* answerLines(
 
 /**
  * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
- * with strict references, because a link may refer to the previous set, and one with `match`, because two lines may name one person by
- * different keys.
+ * with strict references, because a link may refer to the previous set.
  */
 const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || body.match || preferences.references === 'strict' ? 1 : maxConcurrentSets
+  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
