@@ -51,7 +51,6 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
-export type { RightsEndpoints } from './src/rights.ts'
 export type {
   LookupKey,
   Match,
@@ -63,6 +62,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,
