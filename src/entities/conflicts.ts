@@ -148,12 +148,13 @@ const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
 
 /**
  * The names that an array of writes writes or mentions, the ids of the people whom it may recognize once they are known, and promises
- * for that moment and for its end.
+ * for its start, for that moment and for its end.
  */
 type PendingArray = {
   written: Set<string>
   mentioned: Set<string>
   people: ReadonlySet<string>
+  started: Promise<void>
   known: Promise<void>
   ended: Promise<void>
 }
@@ -161,10 +162,10 @@ type PendingArray = {
 /** The place of an array in the order. */
 export type Turn = {
   /**
-   * Announces the people whom the array may recognize, and waits for the earlier arrays that may recognize the same ones. Returns
-   * whether it waited, so that its people have to be read again.
+   * Announces the people whom the array may recognize. Returns the ends of the earlier arrays that may recognize the same ones. The
+   * array must wait for them without a connection, which they may need, and then recognize its people again.
    */
-  follow(ids: readonly string[]): Promise<boolean>
+  follow(ids: readonly string[]): Promise<readonly Promise<void>[]>
   /** Called when the writes end, even after an error. */
   end(): void
 }
@@ -210,16 +211,20 @@ export class WriteOrder {
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
     const { promise: known, resolve: announce } = Promise.withResolvers<void>()
-    const own: PendingArray = { written, mentioned, people: new Set(), known, ended }
-    const before = this.#pending.filter(other => mustFollow(own, other))
+    const { promise: started, resolve: start } = Promise.withResolvers<void>()
+    const own: PendingArray = { written, mentioned, people: new Set(), started, known, ended }
+    const before = this.#pending.filter(other => mustFollow(own, other)).map(other => other.ended)
+    // An array that recognizes people waits for what the earlier ones find, so these are the first to ask for a connection.
+    if (items.some(({ match }) => match)) before.push(...this.#pending.map(other => other.started))
     this.#pending.push(own)
     onRegistered()
-    await Promise.all(before.map(other => other.ended))
+    await Promise.all(before)
+    start()
     return {
       follow: async ids => {
         own.people = new Set(ids)
         announce()
-        return this.#followPeople(own)
+        return this.#endsOfRelated(own)
       },
       end: () => {
         const index = this.#pending.indexOf(own)
@@ -229,16 +234,12 @@ export class WriteOrder {
     }
   }
 
-  async #followPeople(own: PendingArray): Promise<boolean> {
+  async #endsOfRelated(own: PendingArray): Promise<Promise<void>[]> {
     const earlier = this.#pending.slice(0, this.#pending.indexOf(own))
-    let hasWaited = false
-    for (const other of earlier) {
-      await Promise.race([other.known, other.ended])
-      if (!this.#pending.includes(other) || other.people.isDisjointFrom(own.people)) continue
-      await other.ended
-      hasWaited = true
-    }
-    return hasWaited
+    await Promise.all(earlier.map(other => Promise.race([other.known, other.ended])))
+    return earlier
+      .filter(other => this.#pending.includes(other) && !other.people.isDisjointFrom(own.people))
+      .map(other => other.ended)
   }
 }
 

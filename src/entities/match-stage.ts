@@ -29,7 +29,8 @@ export type MatchedItems = {
  * Match stage: finds the people whom writes with `match` recognize. The emails and phones of a small set are locked, so of two
  * writes with a new email, the second one finds the person whom the first one creates. {@link checkMatches} finds what the locks
  * do not cover. Issues no statement for items without `match`. Items that may concern the same person as an earlier one are left
- * out, and belong to a later set. `turn` is the place of the set among the concurrent ones of an import.
+ * out, and belong to a later set. `turn` is the place of the set among the concurrent ones of an import. Throws
+ * {@link EarlierFirst} if others of them come first.
  */
 export async function matchItems(
   tx: Transaction,
@@ -44,9 +45,9 @@ export async function matchItems(
   const locking = lockMatchKeys(tx, definitions.organization_id, rest)
   const finding = findMatches(tx, definitions.organization_id, rest)
   await awaitPipelined([locking, finding])
-  let { matches, isFilling } = await finding
-  while (turn && (await turn.follow([...matches.values()].flat().map(({ id }) => id))))
-    ({ matches, isFilling } = await findMatches(tx, definitions.organization_id, rest))
+  const { matches, isFilling } = await finding
+  const earlier = (await turn?.follow([...matches.values()].flat().map(({ id }) => id))) ?? []
+  if (earlier.length > 0) throw new EarlierFirst(earlier)
   const resolved: Item[] = []
   const recognized: Recognized[] = []
   for (const item of takeUnrelated(rest, matches)) {
@@ -60,6 +61,15 @@ export async function matchItems(
     }
   }
   return { items: resolved, refused, check: rows => checkRecognized(definitions, recognized, rows) }
+}
+
+/** Earlier sets of the import may concern the same people. The set is decided again after their ends. */
+export class EarlierFirst extends Error {
+  readonly ends: readonly Promise<void>[]
+  constructor(ends: readonly Promise<void>[]) {
+    super('an earlier set of the import may concern the same people')
+    this.ends = ends
+  }
 }
 
 /** An item with the person whom it recognizes, if there is one. */

@@ -10,7 +10,7 @@ import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
-import { checkMatches, matchItems } from './match-stage.ts'
+import { checkMatches, EarlierFirst, matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -170,7 +170,7 @@ async function runSet(
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
       const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit', turn)
-      return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
+      return afterEarlier(() => db.transaction(work, { signal, lockTimeoutMs, readsFirst }))
     })
     if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
     return outcomes
@@ -184,6 +184,17 @@ async function runSet(
     const second = await runSet(db, definitions, set.slice(middle), options)
     return new Map([...first, ...second])
   }
+}
+
+/** Runs `work`, and again after the earlier sets that it has to follow. Meanwhile it holds no connection. */
+async function afterEarlier<T>(work: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof EarlierFirst)) throw error
+      await Promise.all(error.ends)
+    }
 }
 
 /**

@@ -364,6 +364,30 @@ describe('an import with match', () => {
     expect(found.toSorted((a, b) => byName(a) - byName(b))).toEqual(expected)
   }, 60_000)
 
+  it('keeps the order of sets that name the same people by different keys, which share no value', async () => {
+    const shop = await service.organization()
+    const count = 448
+    const keysOf = (n: number) => [
+      { external_id: `p${n}` },
+      { email: `p${n}@example.com` },
+      { mobile_number: `+39333${1_000_000 + n}` },
+    ]
+    const numbers = Array.from({ length: count }, (_, n) => n)
+    await importLines(shop, path, linesFrom(numbers.map(n => Object.assign({}, ...keysOf(n)))))
+    const lines = [0, 1, 2, 0, 2, 1].flatMap((kind, round) =>
+      numbers.map(n => ({ ...keysOf(n)[kind], last_name: `round ${round}` })),
+    )
+    const { counts } = await importLines(shop, path, linesFrom(lines))
+    expect(counts).toMatchObject({ received: 6 * count, updated: 6 * count })
+    const changes = await service.sql<{ names: string[] }>(
+      `select array_agg(after->>'last_name' order by sequence) as names from changes
+       where organization_id = $1 and operation = 'update' group by entity_id`,
+      [shop.id],
+    )
+    const inOrder = Array.from({ length: 6 }, (_, round) => `round ${round}`)
+    expect(changes).toEqual(numbers.map(() => ({ names: inOrder })))
+  }, 60_000)
+
   it('makes one person of each email when two imports bring the same people at once, beside upserts', async () => {
     const shop = await service.organization()
     const people = Array.from({ length: 600 }, (_, n) => ({ email: `p${n}@example.com` }))
