@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Client } from '../client/index.ts'
+import type { Client, MatchKind } from '../client/index.ts'
 import { newCommand, parsePair, parseWholeNumber, printResult, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
@@ -34,6 +34,7 @@ type ImportOptions = ConnectionOptions &
     set: Map<string, string>
     encoding?: string
     createOnly?: true
+    match?: MatchKind[]
     strictReferences?: true
     dryRun?: true
     skipLines: number
@@ -51,6 +52,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       'import orders orders.csv --map "Order number=external_id" --dry-run',
       'import people people.csv --url https://kith.example.org --token-file token --date-order dmy',
       'import people - --format ndjson < people.ndjson',
+      'import people newsletter.csv --match external_id,email --dry-run',
       'import people profiles.csv --profile klaviyo --exported-at 2026-01-31T09:00:00Z --dry-run',
     ],
   )
@@ -61,6 +63,11 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
       new Option('--format <format>', 'The format. Default: as the file name says.').choices(['ndjson', 'csv']),
     )
     .option('--encoding <name>', 'The encoding of the file, such as windows-1252. Default: UTF-8.', parseEncoding)
+    .option(
+      '--match <keys>',
+      'People: recognize a person by these, in this order: external_id, email, mobile, separated by commas.',
+      parseMatch,
+    )
     .option('--create-only', 'Refuse a line that would change an existing entity.')
     .option(
       '--subject <name>',
@@ -131,6 +138,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
     throw new UsageError('Use either --offset or --time-zone.')
   if (options.profile !== undefined && (owner !== 'people' || format !== 'csv'))
     throw new UsageError('--profile applies only to CSV of people.')
+  if (options.match && owner !== 'people') throw new UsageError('--match applies only to people.')
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
@@ -199,7 +207,6 @@ async function transfer(job: Job): Promise<Outcome> {
   const interrupt = handleInterrupt(() =>
     progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
   )
-  const entities = owner === 'people' ? client.people : client.stack(owner)
   const importOptions = {
     dryRun: options.dryRun ?? false,
     createOnly: options.createOnly ?? false,
@@ -210,7 +217,10 @@ async function transfer(job: Job): Promise<Outcome> {
     const items = itemsOf(job, progressLine.print)
     await sendAll({
       items: skipping(items, options.skipLines),
-      open: (lines, signal) => entities.import(lines, { ...importOptions, signal }),
+      open: (lines, signal) =>
+        owner === 'people'
+          ? client.people.import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal })
+          : client.stack(owner).import(lines, { ...importOptions, signal }),
       interrupt,
       state,
       done: items => {
@@ -327,6 +337,15 @@ function parseValue(text: string, values: Map<string, string>): Map<string, stri
   const [name = '', value = ''] = text.split(/=(.*)/s, 2)
   if (name.trim() === '' || value === '') throw new InvalidArgumentError('Give name=value.')
   return new Map([...values, [name.trim(), value]])
+}
+
+const matchKinds: readonly string[] = ['external_id', 'email', 'mobile'] satisfies MatchKind[]
+
+function parseMatch(text: string): MatchKind[] {
+  const kinds = text.split(',').map(kind => kind.trim())
+  if (kinds.every(kind => matchKinds.includes(kind)) && new Set(kinds).size === kinds.length)
+    return kinds as MatchKind[]
+  throw new InvalidArgumentError('Give external_id, email and mobile, each once at most, such as external_id,email.')
 }
 
 function parseEncoding(text: string): string {

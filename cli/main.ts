@@ -18,6 +18,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,
   erasures: async () => (await import('./erasures.ts')).erasuresCommand,
+  merge: async () => (await import('./merge.ts')).mergeCommand,
+  unmerge: async () => (await import('./merge.ts')).unmergeCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,

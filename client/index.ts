@@ -52,6 +52,17 @@ export type {
   WriteValues,
 } from './src/organization.ts'
 export type { RightsEndpoints } from './src/rights.ts'
+export type {
+  LookupKey,
+  Match,
+  MatchKind,
+  Merged,
+  MergeFrom,
+  MergeOptions,
+  People,
+  PeopleOperation,
+  Unmerged,
+} from './src/people.ts'
 export {
   type ChangeIds,
   verifyWebhook,

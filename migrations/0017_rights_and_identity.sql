@@ -41,6 +41,9 @@ create table merges (
   primary key (organization_id, id)
 );
 create unique index merges_merged on merges (organization_id, merged_id) where unmerged_sequence is null;
+-- Past states follow merges that were undone, too.
+create index merges_of on merges (organization_id, merged_id, sequence);
+create index merges_into on merges (organization_id, into_id);
 create index merges_person on merges (organization_id, person_id) where unmerged_sequence is null;
 
 -- Which entities ever linked to another one and do so no longer. Their log entries quote its external identifier.

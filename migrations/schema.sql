@@ -305,7 +305,9 @@ create table merges (
   constraint merges_pkey PRIMARY KEY (organization_id, id),
   constraint merges_id_check CHECK ((id > 0))
 );
+CREATE INDEX merges_into ON public.merges USING btree (organization_id, into_id);
 CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id, merged_id) WHERE (unmerged_sequence IS NULL);
+CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
 
 create table organization_settings (

@@ -24,6 +24,7 @@ import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
 import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
+import { fillKeys } from './identity/key-fill.ts'
 import { collectWhenIdle } from './idle-memory.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { ensureLedgerKey } from './ledger/keys.ts'
@@ -258,13 +259,14 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
+ * compute the keys of people of an earlier release, delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
  */
 function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
     repeat(signal => completeErasures(db, ledgerOrigin, { signal }), erasureIntervalMs, report('complete erasures')),
+    repeat(signal => fillKeys(db, { signal }), backfillIntervalMs, report('fill keys')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
     repeat(collectWhenIdle(), collectIntervalMs, report('collect')),

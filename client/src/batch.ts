@@ -31,8 +31,8 @@ export type BatchItem =
 export type BatchResult = { items: BatchItem[]; failed: number }
 
 /** The body of the request, in which versions are entity tags. */
-export function batchBody(operations: readonly { if_match?: number | '*' }[], atomic: boolean | undefined): unknown {
-  return { operations: operations.map(withTag), atomic }
+export function batchBody(operations: readonly { if_match?: number | '*' }[], options: object): unknown {
+  return { operations: operations.map(withTag), ...options }
 }
 
 function withTag<T extends { if_match?: number | '*' }>(operation: T): unknown {

@@ -7,6 +7,7 @@ import { IdentityEndpoints } from './identity.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { RightsEndpoints } from './rights.ts'
+import { People } from './people.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -21,7 +22,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
-  readonly people: Entities<S, 'people'>
+  readonly people: People<S>
   readonly consents: ConsentEndpoints
   readonly schema: SchemaEndpoints
   readonly changes: ChangeEndpoints<S>
@@ -32,7 +33,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
-    this.people = new Entities<S, 'people'>(this.#transport, 'people')
+    this.people = new People<S>(this.#transport, 'people')
     this.consents = new ConsentEndpoints(this.#transport.send)
     this.schema = new SchemaEndpoints(this.#transport.send)
     this.changes = new ChangeEndpoints<S>(this.#transport)

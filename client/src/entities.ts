@@ -174,8 +174,9 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(items[0]?.status, items[1]?.error, failed) // 200 not_found 1
    * ```
    */
-  batch(operations: readonly Operation<S, O>[], { atomic, ...options }: BatchOptions = {}): Promise<BatchResult> {
-    return this.#write('POST', '/batch', batchBody(operations, atomic), options, false)
+  batch(operations: readonly Operation<S, O>[], options: BatchOptions = {}): Promise<BatchResult> {
+    const { atomic, match, ...rest } = options as BatchOptions & { match?: readonly string[] }
+    return this.#write('POST', '/batch', batchBody(operations, { atomic, match }), rest, false)
   }
 
   /**
@@ -194,9 +195,14 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    { dryRun, createOnly, ...options }: ImportOptions = {},
+    importOptions: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
-    const query = queryOf({ dry_run: dryRun ? 'true' : undefined, create_only: createOnly ? 'true' : undefined })
+    const { dryRun, createOnly, match, ...options } = importOptions as ImportOptions & { match?: readonly string[] }
+    const query = queryOf({
+      dry_run: dryRun ? 'true' : undefined,
+      create_only: createOnly ? 'true' : undefined,
+      match: match?.join(','),
+    })
     const path = `${this.path}/import${query}`
     const request = { method: 'POST', path, options, lines, format: ndjson } as const
     return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request)) }

@@ -156,6 +156,8 @@ export type RecordedAnswer = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+  merged_person_id?: string
 }
 
 /** A page of the consent history of a person, newest first. */
@@ -246,6 +248,8 @@ export type ContactReason =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+      merged_person_id?: string
     }
   | {
       /** The person has not answered. */
@@ -316,6 +320,18 @@ export type PersonBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
+/** Body of POST /v1/people/lookup: one of email, phone number and external identifier. */
+export type LookupBody = {
+  /** Compared in lower case. Dots and plus signs count. */
+  email?: string
+  /** Not needed if `mobile_number` begins with + or 00. */
+  mobile_prefix?: string
+  /** Compared as the international number (E.164). */
+  mobile_number?: string
+  /** An external identifier, or an alias of a person. */
+  external_id?: string
+}
+
 /** A record of a stack as reads return it. */
 export type StackRecord = {
   /** The internal identifier: 24 hexadecimal digits. */
@@ -344,6 +360,123 @@ export type RecordBody = {
   external_id?: string | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
+}
+
+/** The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge. */
+export type MergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** The identifiers of the person who is merged, or returns. */
+  merged: {
+    id: string
+    external_id: string | null
+  }
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: {
+      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
+      path: string
+      before: unknown
+      after: unknown
+    }[]
+    links: {
+      /** The links to the merged person, which lead to the survivor now. */
+      moved_in: number
+      /** The links of the merged person that the survivor has now. */
+      moved_out: number
+      /** The links between the two people, and those of the merged person that the survivor does not take. */
+      dropped: number
+    }
+    /** The standing answers of the survivor that change. */
+    consents: {
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      before: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+      after: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+    }[]
+    /** The external identifiers that lead to the survivor now. */
+    aliases: string[]
+  }
+  person: Person
+}
+
+/** The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge. */
+export type UnmergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** The identifiers of the person who is merged, or returns. */
+  merged: {
+    id: string
+    external_id: string | null
+  }
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: {
+      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
+      path: string
+      before: unknown
+      after: unknown
+    }[]
+    links: {
+      /** The links of others that lead to the returned person again. */
+      moved_in: number
+      /** The links of the returned person. */
+      moved_out: number
+      /** The links of the returned person to entities that do not exist any more. */
+      dropped: number
+    }
+    /** The standing answers of the survivor that change. */
+    consents: {
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      before: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+      after: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+    }[]
+    /** The external identifiers that lead to the returned person again. */
+    aliases: string[]
+  }
+  person: Person
+  unmerged: Person
+}
+
+/** Body of a merge and of an unmerge. */
+export type MergeBody = {
+  /** The external identifier of the other person. */
+  from?: string
+  /** Instead of `from`: the internal identifier of the other person. */
+  from_id?: string
+  /** Return what would change, and change nothing. The default is false. */
+  dry_run?: boolean
 }
 
 /** The links of a person: POST /v1/people/{external_id}/consent-links. */
@@ -581,6 +714,8 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+      merged_person_id?: string
       /** The path of the signed receipt of this answer. */
       receipt: string
     }

@@ -47,7 +47,7 @@ async function findId(
   const internal = params[kind.identifier.name]
   if (internal !== undefined) return kind.identifier.toUuid(internal)
   const values = [caller.organization.id, stack_id, params.external_id]
-  const [entity] = await db.query<{ id: string }>(findEntitySql, values, signal)
+  const [entity] = await db.query<{ id: string | null }>(findEntitySql, values, signal)
   return entity?.id ?? throwNotFound(kind)
 }
 

@@ -4,7 +4,7 @@ import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Change, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection } from './selection.ts'
-import { readChangesOfSql, readChangesSql, readHeadSql, readSequenceAtSql } from './sql.ts'
+import { findFirstBearerSql, readChangesOfSql, readChangesSql, readHeadSql, readSequenceAtSql } from './sql.ts'
 
 /** The newest number of an organization's log, and the name of its numbering. */
 export type Head = { head: number; log_id: string }
@@ -107,3 +107,13 @@ export async function readSequenceAt(
 }
 
 const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')
+
+/** The person whose log begins the past of an alias, before any merge. Undefined if the name is no alias. */
+export async function findFirstBearer(
+  reader: Pick<Transaction, 'query'>,
+  organization_id: number,
+  alias: string,
+): Promise<string | undefined> {
+  const [first] = await reader.query<{ id: string }>(findFirstBearerSql, [organization_id, alias])
+  return first?.id
+}

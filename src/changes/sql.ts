@@ -5,14 +5,14 @@ import { statement } from '../db/db.ts'
 // neither parsed nor copied on their way.
 
 /**
- * The external identifier that the entity of a change c has now, or the last one of a deleted entity. An index look-up for
+ * The external identifier that the entity of a change c has now, or the last one of a deleted or merged entity. An index look-up for
  * each change takes less time than a join, and the planner cannot replace it by reading all entities.
  */
 const externalId = `case when c.entity_id is not null then coalesce((
      select e.external_id from entities e
      where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = c.entity_id
    ), (
-     select case when d.operation = 'delete' then d.before->>'external_id' end from changes d
+     select case when d.operation in ('delete', 'merge') then d.before->>'external_id' end from changes d
      where d.organization_id = $1 and d.entity_id = c.entity_id order by d.version desc limit 1
    )) end`
 const stackKey = `case when c.stack_id > 0 then (
@@ -121,10 +121,35 @@ export const readHistorySql = statement(
    )}) page`,
 )
 
-/** $2: stack, $3: external identifier. */
+/** $2: stack, $3: external identifier, or alias of a person. Returns one row, with null if nobody has it. */
 export const findEntitySql = statement(
   'find_entity',
-  'select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3',
+  `select coalesce((
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = $3
+   ), (
+     select s.person_id from aliases s where $2 = 0 and s.organization_id = $1 and s.external_id = $3
+   )) as id`,
+)
+
+/**
+ * $2: an alias. Returns the person whose log begins the past of the alias: the one that had the name before a merge, or that the
+ * alias came with, or else the one that it leads to.
+ */
+export const findFirstBearerSql = statement(
+  'find_first_bearer',
+  `select coalesce((
+     select m.merged_id from (
+       select c.entity_id, c.sequence, c.operation from changes c
+       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
+         and c.before->>'external_id' is not null offset 0
+     ) c join merges m on m.organization_id = $1 and m.merged_id = c.entity_id and m.unmerged_sequence is null
+     where c.operation = 'merge' and m.person_id = s.person_id
+     order by c.sequence desc limit 1
+   ), (
+     select m.merged_id from merges m
+     where m.organization_id = $1 and m.id = s.merge_id and m.unmerged_sequence is null and m.person_id = s.person_id
+   ), s.person_id) as id
+   from aliases s where s.organization_id = $1 and s.external_id = $2`,
 )
 
 /** $2: keys. */

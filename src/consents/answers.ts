@@ -5,9 +5,10 @@ import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
 
 /**
  * An answer that stands. `answered_at` is when it was collected: RFC 3339, UTC, milliseconds, so that texts compare like
- * times. A grant that waits for its confirmation has the state false and is `pending`.
+ * times. A grant that waits for its confirmation has the state false and is `pending`. `person_id` is set if a person who was
+ * merged gave it: the consent history has the answer under that identifier.
  */
-export type StandingAnswer = { state: boolean; answered_at: string; pending?: true } & Pick<
+export type StandingAnswer = { state: boolean; answered_at: string; pending?: true; person_id?: string } & Pick<
   Evidence,
   'method' | 'text_version'
 >
@@ -16,7 +17,7 @@ export type StandingAnswer = { state: boolean; answered_at: string; pending?: tr
 export type Answers = Record<string, StandingAnswer>
 
 /** A purpose on a channel. A person has one standing answer to it at most. */
-type Question = { consent_type_id: number; channel: Channel }
+export type Question = { consent_type_id: number; channel: Channel }
 
 /** An answer of a request: grants or refuses one purpose on one channel. */
 export type ConsentAssignment = Question & { state: boolean; collected_at?: string } & Evidence
@@ -147,7 +148,7 @@ const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
  * times a refusal wins, then a confirmed grant. The fields that filters see decide the rest, so that the order of arrival never
  * does.
  */
-function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
+export function rankOf({ state, pending, answered_at, text_version = 0, method }: StandingAnswer): string {
   const strength = pending ? 0 : state ? 1 : 2
   return `${answered_at} ${strength} ${String(text_version).padStart(10, '0')} ${method ?? ''}`
 }
@@ -219,7 +220,9 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
 }
 
 /** An answer of a body that the history may have already. Without `collected_at` its time does not matter. */
-export type PossibleRepeat = Question & Pick<ConsentAssignment, 'state' | 'collected_at'> & { evidence?: Evidence }
+export type PossibleRepeat = Question &
+  Pick<ConsentAssignment, 'state' | 'collected_at'> &
+  Pick<StandingAnswer, 'person_id'> & { evidence?: Evidence }
 
 /**
  * The entries with evidence that an earlier import may have written: those that would be superseded or equal to the
@@ -236,7 +239,17 @@ export function possibleRepeats(body: ConsentBody, current: Answers): PossibleRe
       ? collected_at <= standing.answered_at
       : state === (standing.state || standing.pending === true)
     if (!isPossible) return []
-    return [{ consent_type_id, channel, state, ...(collected_at && { collected_at }), ...(evidence && { evidence }) }]
+    const { person_id } = standing
+    return [
+      {
+        consent_type_id,
+        channel,
+        state,
+        ...(person_id && { person_id }),
+        ...(collected_at && { collected_at }),
+        ...(evidence && { evidence }),
+      },
+    ]
   })
 }
 
@@ -265,10 +278,18 @@ export type LoggedAnswer = Question & {
 
 /** Lists the current answers in order of type and channel. */
 export function currentAnswers(current: Answers): LoggedAnswer[] {
-  return Object.entries(current)
-    .map(([key, { state, pending }]) => {
+  return questionsOf(Object.keys(current)).map(question => {
+    const { state, pending } = current[answerKey(question.consent_type_id, question.channel)]!
+    return { ...question, state, ...(pending && { pending }) }
+  })
+}
+
+/** The questions of keys of {@link Answers}, in order of type and channel. */
+export function questionsOf(keys: Iterable<string>): Question[] {
+  return [...keys]
+    .map(key => {
       const [consent_type_id, channel] = key.split(':') as [string, Channel]
-      return { consent_type_id: Number(consent_type_id), channel, state, ...(pending && { pending }) }
+      return { consent_type_id: Number(consent_type_id), channel }
     })
     .sort((a, b) => a.consent_type_id - b.consent_type_id || channels.indexOf(a.channel) - channels.indexOf(b.channel))
 }

@@ -1,5 +1,5 @@
 import { pastTimeOf } from '../attributes/instant.ts'
-import { readSequenceAt } from '../changes/read-changes.ts'
+import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
@@ -79,7 +79,8 @@ const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : re
 
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = {
-  operation: 'create' | 'update' | 'restore' | 'delete' | 'erase' | null
+  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | 'erase' | null
+  merged_into: string | null
   gone_sequence: number
   gone_at: string
   is_blanked: boolean
@@ -99,13 +100,21 @@ async function decideAt(
     query: (statement, values) => db.query(statement, values, signal),
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
+  const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
+    const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
+    const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
+    return row!
+  }
   const { by, identifier } = addressOf(params)
-  const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
-  const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
-  const { operation, gone_sequence, gone_at, is_blanked, address } = row!
+  let row = await readFacts(by, identifier)
+  const first =
+    row.operation === null && by === 'external_id' && (await findFirstBearer(reader, organization_id, identifier))
+  if (first) row = await readFacts('id', first)
+  while (row.merged_into !== null) row = await readFacts('id', row.merged_into)
+  const { operation, gone_sequence, gone_at, is_blanked, address } = row
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
-  if (operation === null || (operation !== 'erase' && is_blanked)) throwNoPerson()
+  if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
@@ -114,7 +123,7 @@ async function decideAt(
   if (!purpose.channels.some(configured => configured.channel === channel))
     throwWrong('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
-  return { ...decideContact({ person, purpose, answer: answerOf(row!) }), sequence }
+  return { ...decideContact({ person, purpose, answer: answerOf(row) }), sequence }
 }
 
 function throwWrong(path: string, message: string): never {

@@ -3,6 +3,8 @@ import type { Evidence } from './evidence.ts'
 
 /** A row of the consent history, with the number of its change and the hash of its text. */
 export type AnswerRow = {
+  /** The person who was merged and gave the answer. Null for the person's own. */
+  merged_person_id?: string | null
   sequence: number
   version: number
   at: string
@@ -20,7 +22,9 @@ export type AnswerRow = {
 }
 
 /** An answer as reads show it. A member that was not given is null. */
-export type RecordedAnswer = Omit<AnswerRow, 'evidence'> & { [Name in keyof Evidence]-?: Evidence[Name] | null }
+export type RecordedAnswer = Omit<AnswerRow, 'evidence' | 'merged_person_id'> & {
+  [Name in keyof Evidence]-?: Evidence[Name] | null
+} & { merged_person_id?: string }
 
 /** The answer of a row, which may have other columns. */
 export function recordedAnswer(row: AnswerRow): RecordedAnswer {
@@ -45,5 +49,6 @@ export function recordedAnswer(row: AnswerRow): RecordedAnswer {
     reference: reference ?? null,
     actor: row.actor,
     request_id: row.request_id,
+    ...(row.merged_person_id && { merged_person_id: row.merged_person_id }),
   }
 }

@@ -92,6 +92,14 @@ export const recordedAnswer = Type.Object(
     reference: nullable(Type.String({ description: 'The identifier of the answer in another system.' })),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
+    merged_person_id: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description:
+          'The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the ' +
+          'number of its change, and in a history `version` is the one that the merge gave to this person.',
+      }),
+    ),
   },
   { title: 'RecordedAnswer' },
 )

@@ -1,14 +1,15 @@
 import { type Static, Type } from 'typebox'
 import { pastTimeOf } from '../attributes/instant.ts'
-import { readSequenceAt } from '../changes/read-changes.ts'
+import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import type { Database } from '../db/db.ts'
 import { entityTag } from '../entity-tag.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, EnvelopeResult } from '../http/pipeline/route.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
+import { readBearersWithAliasesSql } from './alias-sql.ts'
 import { printEntity } from './entity-json.ts'
 import {
   type PastChange,
@@ -41,11 +42,11 @@ export const asOfQuery = Type.Object({
 })
 export type AsOfQuery = Static<typeof asOfQuery>
 
-type Moment = { change: PastChange; at: string; sequence: number }
+type Moment = { entity: { stack_id: number; id: string }; change: PastChange; at: string; sequence: number }
 
 /**
- * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today.
- * Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
+ * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today. Before a merge, the
+ * identifiers of the merged person lead to that person, and after it to the other one. Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
  * a wrong moment, and of 403 without the scope.
  */
 export async function readAsOf(
@@ -58,12 +59,9 @@ export async function readAsOf(
   requireScope(call.caller, 'changes:read')
   const organization_id = caller.organization.id
   const reader = readerOf(db, signal)
-  const id = await idOf(reader, organization_id, stack_id, address)
-  if (id === undefined) return undefined
-  const entity = { stack_id, id }
-  const moment = await findMoment(reader, organization_id, entity, time)
+  const moment = await findMoment(reader, organization_id, stack_id, address, time)
   if (!moment) return undefined
-  const { change, at, sequence } = moment
+  const { entity, change, at, sequence } = moment
   const definitions = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const state = await readPastState(reader, definitions, entity, change.version)
@@ -97,6 +95,35 @@ function momentOf({ at, version }: AsOfQuery): Time {
   return { at: pastTimeOf(at) }
 }
 
+/** Finds the change that the state follows from. Returns undefined if the entity did not exist then. */
+async function findMoment(
+  reader: Reader,
+  organization_id: number,
+  stack_id: number,
+  address: Address,
+  time: Time,
+): Promise<Moment | undefined> {
+  if ('version' in time) {
+    const id = await idOf(reader, organization_id, stack_id, address)
+    if (id === undefined) return undefined
+    const entity = { stack_id, id }
+    const change = await readPastChange(reader, organization_id, entity, time)
+    if (change?.version !== time.version || endsEntity(change)) return undefined
+    return { entity, change, at: change.at, sequence: change.sequence }
+  }
+  const sequence = await readSequenceAt(reader, organization_id, time.at)
+  let id = await firstIdOf(reader, organization_id, stack_id, address)
+  while (id !== undefined) {
+    const entity = { stack_id, id }
+    const change = await readPastChange(reader, organization_id, entity, { sequence })
+    if (!change) return undefined
+    if (!endsEntity(change)) return { entity, change, at: time.at, sequence }
+    id = change.merged_into ?? undefined
+  }
+  return undefined
+}
+
+/** The entity that has the external identifier today, or that it leads to as an alias. */
 async function idOf(
   reader: Reader,
   organization_id: number,
@@ -105,29 +132,27 @@ async function idOf(
 ): Promise<string | undefined> {
   if ('id' in address) return address.id
   const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
-  const [bearer] = await reader.query<{ id: string }>(readBearersSql, [organization_id, names])
+  const [bearer] = await reader.query<{ id: string }>(readBearersWithAliasesSql, [organization_id, names])
   return bearer?.id
 }
 
-/** Finds the change that the state follows from. Returns undefined if the entity did not exist then. */
-async function findMoment(
+/** As {@link idOf}, but for an alias, the person that it came from. */
+async function firstIdOf(
   reader: Reader,
   organization_id: number,
-  entity: { stack_id: number; id: string },
-  time: Time,
-): Promise<Moment | undefined> {
-  if ('version' in time) {
-    const change = await readPastChange(reader, organization_id, entity, time)
-    if (change?.version !== time.version || !exists(change)) return undefined
-    return { change, at: change.at, sequence: change.sequence }
-  }
-  const sequence = await readSequenceAt(reader, organization_id, time.at)
-  const change = await readPastChange(reader, organization_id, entity, { sequence })
-  return change && exists(change) ? { change, at: time.at, sequence } : undefined
+  stack_id: number,
+  address: Address,
+): Promise<string | undefined> {
+  if ('id' in address) return address.id
+  const names = JSON.stringify([{ stack_id, external_id: address.external_id }])
+  const [bearer] = await reader.query<{ id: string }>(readBearersSql, [organization_id, names])
+  if (bearer || stack_id !== peopleStackId) return bearer?.id
+  return findFirstBearer(reader, organization_id, address.external_id)
 }
 
-/** Whether the entity existed after the change. */
-const exists = ({ operation, is_erased }: PastChange) => operation !== 'delete' && !is_erased
+/** Whether the entity does not exist after the change, or has no past since its erasure. */
+const endsEntity = ({ operation, is_erased }: PastChange) =>
+  operation === 'delete' || operation === 'merge' || is_erased
 
 function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
   return { ...columns, answers, attributes, version, created_at, updated_at: at }

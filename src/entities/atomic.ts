@@ -2,9 +2,9 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
-import { lockAddressed } from './read-stage.ts'
+import { readSameAs } from './alias-stage.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { decideAgain, runInSets, runStages, type WriteOptions } from './write-sets.ts'
+import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -36,8 +36,9 @@ export async function writeAtomically(
         await runInSets(writes, outcomes, {
           limits: options.limits,
           nextDefinitions: () => definitions,
+          readSameAs: (items, definitions) => readSameAs(tx, definitions, items),
           begin: async (items, isSplit) => {
-            if (isSplit) await lockAddressed(tx, organization_id, items)
+            if (isSplit) await lockAll(tx, definitions, items)
           },
           run: set => runStages(tx, definitions, set, options.limits, 'continue'),
         })

@@ -5,7 +5,8 @@ import { createRefusal, createValueRefusal, Fault, pointer, type Refusal } from 
 import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
 import type { EntityKind } from './entity-kind.ts'
-import type { Address, Done, EntityBody, Outcome, Write } from './write-request.ts'
+import { readMatch } from './match-plan.ts'
+import type { Address, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
 import { writeEntities } from './write-sets.ts'
 
 const operation = Type.Object(
@@ -31,7 +32,8 @@ export const batchBody = Type.Object(
   },
   { additionalProperties: false },
 )
-export type Batch = Static<typeof batchBody>
+/** `match` applies to the upserts of people. */
+export type Batch = Static<typeof batchBody> & { match?: readonly MatchKind[] }
 
 type Item = { write: Write } | { refusal: Refusal }
 
@@ -41,7 +43,10 @@ type Item = { write: Write } | { refusal: Refusal }
  */
 export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
-  const items = call.body.operations.map((operation, index) => itemFrom(kind, call, stack_id, operation, index))
+  const match = readMatch(call.body.match)
+  const items = call.body.operations.map((operation, index) =>
+    itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
+  )
   const outcomes = call.body.atomic ? await runAtomic(call, items) : await runEach(call, items)
   const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
   const failed = outcomes.filter(outcome => !('done' in outcome)).length
@@ -51,7 +56,7 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
 function itemFrom(
   kind: EntityKind,
   call: BatchCall<Batch>,
-  stack_id: number,
+  { stack_id, match }: Pick<Write, 'stack_id'> & { match: Write['match'] | undefined },
   operation: Operation,
   index: number,
 ): Item {
@@ -60,11 +65,12 @@ function itemFrom(
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
     const entityBody = withExternalId(operation, body)
-    const address = addressOf(kind, operation, entityBody)
+    const address = addressOf(kind, operation, entityBody, match !== undefined)
     if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
     if (if_match === undefined) return buildRefusalAt(index, 'if_match', ifMatchMessage)
-    return { write: writeFrom(call, { ...address, operation: operation.op, stack_id, body: entityBody, if_match }) }
+    const target = { ...address, operation: operation.op, stack_id, body: entityBody, if_match }
+    return { write: writeFrom(call, match ? { ...target, match } : target) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { refusal: withOperationPath(error.refusal, index) }
@@ -79,7 +85,12 @@ function withExternalId({ op, external_id }: Operation, body: EntityBody): Entit
 
 type AddressResult = { address: Address | null } | { refused: { field: string; message: string } }
 
-function addressOf({ identifier, noun }: EntityKind, operation: Operation, body: EntityBody): AddressResult {
+function addressOf(
+  { identifier, noun }: EntityKind,
+  operation: Operation,
+  body: EntityBody,
+  hasMatch: boolean,
+): AddressResult {
   const { op, external_id } = operation
   const other = identifier.field === 'id' ? 'record_id' : 'id'
   if (operation[other] !== undefined) return { refused: { field: other, message: `is not an identifier of a ${noun}` } }
@@ -89,7 +100,8 @@ function addressOf({ identifier, noun }: EntityKind, operation: Operation, body:
       return { refused: { field: identifier.field, message: `is assigned by the service and cannot be given` } }
     if (external_id !== undefined && body.external_id !== external_id)
       return { refused: { field: 'external_id', message: 'differs from external_id in the body' } }
-    if (op === 'upsert' && !body.external_id) return { refused: { field: 'external_id', message: 'is required' } }
+    if (op === 'upsert' && !body.external_id && !hasMatch)
+      return { refused: { field: 'external_id', message: 'is required' } }
     return { address: body.external_id ? { external_id: body.external_id } : null }
   }
   if ((external_id === undefined) === (internal === undefined))
@@ -99,7 +111,7 @@ function addressOf({ identifier, noun }: EntityKind, operation: Operation, body:
 
 function writeFrom(
   call: Call<Batch>,
-  target: Pick<Write, 'operation' | 'stack_id' | 'address' | 'body' | 'if_match'>,
+  target: Pick<Write, 'operation' | 'stack_id' | 'address' | 'body' | 'if_match' | 'match'>,
 ): Write {
   return {
     ...target,

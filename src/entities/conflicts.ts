@@ -1,5 +1,7 @@
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { EntityRow } from './entity-row.ts'
-import { addressKey, type Item, type TouchedNames, touchedNames } from './plan-write.ts'
+import { fieldsByKey } from './match-keys.ts'
+import { addressKeyOf, type Item, type TouchedNames, touchedNames } from './plan-write.ts'
 import type { Write } from './write-request.ts'
 
 type Split = { set: Item[]; later: Item[] }
@@ -21,6 +23,9 @@ type Seen = {
   deferredLinked: Set<string>
   /** Address kinds that may refer to the row of a deferred item ({@link addressKind}). */
   ambiguous: Set<string>
+  /** Whether an item recognizes its person, and whether another one may change by what it is recognized. */
+  hasMatch: boolean
+  hasKeyChange: boolean
 }
 
 /**
@@ -34,7 +39,7 @@ export function takeSet(
   { rows, size = defaultSize }: { rows?: ReadonlyMap<Item, EntityRow>; size?: SetSize | undefined } = {},
 ): Split {
   if (items.length === 1) return { set: items, later: [] }
-  if (items[0]?.write.operation === 'import') return rows ? { set: items, later: [] } : takeImports(items, size)
+  if (items[0]?.write.operation === 'import') return rows ? splitByRow(items, rows) : takeImports(items, size)
   const seen: Seen = {
     rows: new Set(),
     addressed: new Set(),
@@ -43,6 +48,8 @@ export function takeSet(
     deferredAddressed: new Set(),
     deferredLinked: new Set(),
     ambiguous: new Set(),
+    hasMatch: false,
+    hasKeyChange: false,
   }
   const set: Item[] = []
   const later: Item[] = []
@@ -50,46 +57,74 @@ export function takeSet(
   let isClosed = false
   for (const item of items) {
     const row = rows?.get(item)
-    const rowKey = row?.id ?? item.name ?? addressKey(item.write)
+    const rowKey = row?.id ?? addressKeyOf(item)
     const names = touchedNames(item, row)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
     const isConflicting =
       (rowKey !== undefined && seen.rows.has(rowKey)) ||
       touchesSeen(names, seen) ||
+      (item.match ? seen.hasKeyChange : seen.hasMatch && mayChangeKeys(item)) ||
       (rows !== undefined && !row && names.addressed !== undefined && seen.linked.has(names.addressed))
-    const isDeferred = isClosed || isFull || isConflicting || isAmbiguous(item, seen)
+    // An item that recognizes its person may concern the row of any deferred item, and the other way around.
+    const mayFollow = !rows && item.match !== undefined && later.length > 0
+    const isDeferred = isClosed || isFull || isConflicting || mayFollow || isAmbiguous(item, seen)
     if (isDeferred && names.addressed !== undefined) seen.deferredAddressed.add(names.addressed)
     if (isDeferred) for (const name of names.linked) seen.deferredLinked.add(name)
     // A name and an id may address the same row. That is unknown until the row is read.
     if (isDeferred && !rows && item.write.address) seen.ambiguous.add(addressKind(item.write, true))
     // The item releases a name that is still unknown, so every later item is deferred.
-    if (isDeferred && names.releasesUnknown) isClosed = true
+    if (isDeferred && (names.releasesUnknown || (!rows && item.match))) isClosed = true
     if (isDeferred) later.push(item)
     else set.push(item)
     if (rowKey !== undefined) seen.rows.add(rowKey)
     if (names.addressed !== undefined) seen.addressed.add(names.addressed)
     for (const name of names.linked) seen.linked.add(name)
     for (const name of names.written) seen.written.add(name)
+    if (item.match) seen.hasMatch = true
+    else seen.hasKeyChange ||= mayChangeKeys(item)
   }
   return { set, later }
 }
 
+/** Whether a write may change by what people are recognized. */
+function mayChangeKeys({ write: { operation, stack_id, body } }: Item): boolean {
+  if (stack_id !== peopleStackId) return false
+  if (operation === 'put' || operation === 'delete' || operation === 'restore') return true
+  return recognizingFields.some(field => body[field] !== undefined)
+}
+
+const recognizingFields = ['external_id', ...fieldsByKey.email_key, ...fieldsByKey.mobile_key] as const
+
 /**
  * Splits imports. Sets contain only imports, and two imports conflict only if they write the same name. Links do not
- * conflict: otherwise a file in which each line links to the next would need one set per line.
+ * conflict: otherwise a file in which each line links to the next would need one set per line. The match stage finds the
+ * conflicts of imports that recognize their people.
  */
 function takeImports(items: Item[], size: SetSize): Split {
   const written = new Set<string>()
   const [set, later]: [Item[], Item[]] = [[], []]
   let bytes = 0
   for (const item of items) {
-    const { name } = item
+    const name = item.match ? undefined : addressKeyOf(item)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
     if (isFull || (name !== undefined && written.has(name))) later.push(item)
     else set.push(item)
     if (name !== undefined) written.add(name)
+  }
+  return { set, later }
+}
+
+/** Defers the imports whose row an earlier import of the set has. They name one person in several ways. */
+function splitByRow(items: Item[], rows: ReadonlyMap<Item, EntityRow>): Split {
+  const ids = new Set<string>()
+  const [set, later]: [Item[], Item[]] = [[], []]
+  for (const item of items) {
+    const id = rows.get(item)?.id
+    if (id !== undefined && ids.has(id)) later.push(item)
+    else set.push(item)
+    if (id !== undefined) ids.add(id)
   }
   return { set, later }
 }

@@ -1,7 +1,7 @@
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import { type CurrentState, type Links, relationshipValue, type Target } from './entity-row.ts'
 import { jsonEqual } from './json-equal.ts'
-import type { Name, Plan, PlannedLinks } from './plan-write.ts'
+import { type Name, nameKey, type Plan, type PlannedLinks } from './plan-write.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
 export type PlannedTarget = { id: string } | { name: Name }
@@ -33,6 +33,7 @@ type ResolveName = (name: Name) => string | undefined
 
 const noAttributes: Record<string, unknown> = Object.freeze({})
 const noLinks: Links = new Map()
+const noAliases: ReadonlyMap<string, Target> = new Map()
 
 /** Compares the keys of a write with the current state and returns the differences. */
 export function decideAttributes(
@@ -41,16 +42,53 @@ export function decideAttributes(
   resolveName: ResolveName,
   definitions: Definitions,
   maxEntityBytes: number,
+  aliases: ReadonlyMap<string, Target> = noAliases,
 ): AttributeChange {
   const attributes = current?.row.attributes ?? noAttributes
   const linked = linkedByKey(current?.links ?? noLinks, definitions)
   const change = emptyChange(current)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
-  for (const [key, planned] of plan.links) writeLinks(change, planned, attributes, linked.get(key), resolveName)
+  for (const [key, planned] of plan.links)
+    writeLinks(change, planned, attributes, linked.get(key), resolveName, aliases)
   if (plan.clearsRest) {
     const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
     for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
       if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
+  }
+  change.changed = Object.keys(change.after).length > 0
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
+  return change
+}
+
+/** Plain values to set, null to clear, and the targets of relationship attributes. */
+export type AttributeFill = {
+  plain: ReadonlyMap<string, unknown>
+  links: readonly { attribute: Attribute; targets: readonly Target[] }[]
+}
+
+/** As {@link decideAttributes}, for given values and targets instead of those of a request. */
+export function fillAttributes(
+  current: CurrentState,
+  { plain, links }: AttributeFill,
+  definitions: Definitions,
+  maxEntityBytes: number,
+): AttributeChange {
+  const { attributes } = current.row
+  const linked = linkedByKey(current.links, definitions)
+  const change = emptyChange(current)
+  for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const { attribute, targets } of links) {
+    const { key } = attribute
+    change.relinked.push({ attribute, targets: targets.map(({ id }) => ({ id })) })
+    const kept = (linked.get(key) ?? []).filter(entry => !links.some(link => link.attribute.id === entry.attribute.id))
+    const filled = links.filter(link => link.attribute.key === key && link.targets.length > 0)
+    const after = [...kept, ...filled].toSorted((one, other) => one.attribute.id - other.attribute.id)
+    recordChange(
+      change,
+      key,
+      currentValue(key, attributes, linked.get(key)),
+      currentValue(key, attributes, after.length > 0 ? after : undefined),
+    )
   }
   change.changed = Object.keys(change.after).length > 0
   if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
@@ -71,11 +109,12 @@ function emptyChange(current: CurrentState | null): AttributeChange {
   }
 }
 
-type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
+/** The links of one key, which several attributes may have had in turn. */
+export type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
 
 const noLinkedKeys: ReadonlyMap<string, LinkedKey> = new Map()
 
-function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
+export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
   if (links.size === 0) return noLinkedKeys
   const linked = new Map<string, LinkedKey>()
   for (const [attribute_id, targets] of links) {
@@ -109,30 +148,46 @@ function writePlain(
 
 function writeLinks(
   change: AttributeChange,
-  { attribute, names, pointers }: PlannedLinks,
+  planned: PlannedLinks,
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
   resolveName: ResolveName,
+  aliases: ReadonlyMap<string, Target>,
 ) {
+  const { attribute } = planned
   const { key } = attribute
-  const targets = names.map((name): PlannedTarget => {
-    const id = resolveName(name)
-    return id === undefined ? { name } : { id }
-  })
+  const resolved = resolveTargets(planned, resolveName, aliases)
+  const targets = resolved.map(({ target }) => target)
   const isStored = Object.hasOwn(attributes, key)
   if (!isStored && sameLinks(attribute, targets, linked)) return
   recordChange(
     change,
     key,
     currentValue(key, attributes, linked),
-    names.length > 0 ? relationshipValue(attribute.cardinality, names) : null,
+    resolved.length > 0 ? relationshipValue(attribute.cardinality, resolved) : null,
   )
   if (isStored) change.removed.push(key)
   for (const other of linked ?? [])
     if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
   change.relinked.push({ attribute, targets })
-  for (const [index, target] of targets.entries())
-    if ('name' in target) change.missing.push({ name: target.name, pointer: pointers[index]! })
+  for (const { target, pointer } of resolved) if ('name' in target) change.missing.push({ name: target.name, pointer })
+}
+
+/** Resolves the names of the targets. A target that is named by an alias has its own name in a read, and counts once. */
+function resolveTargets(
+  { names, pointers }: PlannedLinks,
+  resolveName: ResolveName,
+  aliases: ReadonlyMap<string, Target>,
+): { target: PlannedTarget; external_id: string | null; pointer: string }[] {
+  const resolved = names.map((name, index) => {
+    const id = resolveName(name)
+    const alias = aliases.size === 0 ? undefined : aliases.get(nameKey(name))
+    const { external_id } = alias ?? name
+    return { target: id === undefined ? { name } : { id }, external_id, pointer: pointers[index]! }
+  })
+  if (aliases.size === 0) return resolved
+  const ids = new Set<string>()
+  return resolved.filter(({ target }) => !('id' in target) || (!ids.has(target.id) && ids.add(target.id)))
 }
 
 function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {

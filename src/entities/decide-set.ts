@@ -1,9 +1,9 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
-import type { CurrentState, EntityRow, Links, LockedRow } from './entity-row.ts'
+import type { CurrentState, EntityRow, Links, LockedRow, Target } from './entity-row.ts'
 import { newEntityId } from './identifiers.ts'
 import type { DeletedEntity } from './past-state.ts'
-import { addressKey, type Item, type Name, nameKey } from './plan-write.ts'
+import { addressKey, aliasOf, type Item, type Name, nameKey, newNameOf } from './plan-write.ts'
 
 /** The stored state that the decisions of a set rest on. */
 export type ReadState = {
@@ -12,6 +12,8 @@ export type ReadState = {
   links: ReadonlyMap<string, Links>
   /** The ids of the entities that the items refer to, by {@link nameKey}. */
   idsByName: ReadonlyMap<string, string>
+  /** The people that the items refer to by an alias, by {@link nameKey}. */
+  aliases: ReadonlyMap<string, Target>
   lastVersionOf: DecisionContext['lastVersionOf']
   knownAnswers: DecisionContext['knownAnswers']
   /** The deleted entities that restores bring back. */
@@ -41,21 +43,24 @@ export type DecidedSet = {
  */
 export function decideSet(
   set: Item[],
-  { rows, links, idsByName, lastVersionOf, knownAnswers, deleted }: ReadState,
+  { rows, links, idsByName, aliases, lastVersionOf, knownAnswers, deleted }: ReadState,
   given: Pick<DecisionContext, 'definitions' | 'limits' | 'at' | 'erased'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
   for (const item of set)
     if (item.name !== undefined && item.write.operation === 'import' && !rows.has(item))
       newIds.set(item.name, newEntityId(item.write.stack_id))
+  const newNames = newNamesOf(set, rows)
   const context: DecisionContext = {
     ...given,
+    aliases,
     lastVersionOf,
     knownAnswers,
     idByExternalId: name => {
       const key = nameKey(name)
       return idsByName.get(key) ?? newIds.get(key)
     },
+    idByNewName: newNames.size === 0 ? undefined : name => newNames.get(nameKey(name)),
     newId: write => newIds.get(addressKey(write) ?? '') ?? newEntityId(write.stack_id),
   }
   const decideOne = (item: Item) => {
@@ -65,11 +70,30 @@ export function decideSet(
   }
   const decisions = new Map<Item, Decision>()
   for (const item of set) decisions.set(item, decideOne(item))
-  if (newIds.size > 0) redecideLinking(decisions, newIds, decideOne)
+  if (newIds.size + newNames.size > 0) redecideLinking(decisions, [newIds, newNames], decideOne)
   const accepted: Accepted[] = []
   for (const [item, decision] of decisions) if ('change' in decision) accepted.push({ item, change: decision.change })
   const placeholders = placeholdersOf(accepted, lastVersionOf)
   return { definitions: given.definitions, at: given.at, rows, decisions, accepted, placeholders }
+}
+
+/** The ids of the people to whom imports give a name, which they recognize by email or phone. */
+function newNamesOf(set: Item[], rows: ReadState['rows']): Map<string, string> {
+  const ids = new Map<string, string>()
+  for (const item of set) {
+    const row = item.match && rows.get(item)
+    if (!row) continue
+    const name = newNameKey(item)
+    if (name !== undefined) ids.set(name, row.id)
+  }
+  return ids
+}
+
+/** The name that an import gives to the entity that it creates or recognizes. */
+function newNameKey({ name, write }: Item): string | undefined {
+  if (name !== undefined) return name
+  const newName = newNameOf(write) ?? aliasOf(write)
+  return newName && nameKey(newName)
 }
 
 const currentStateOf = (row: EntityRow | undefined, links: ReadState['links']): CurrentState | null =>
@@ -79,7 +103,7 @@ const noLinks: Links = new Map()
 
 function redecideLinking(
   decisions: Map<Item, Decision>,
-  newIds: Map<string, string>,
+  idsOfNewNames: Map<string, string>[],
   decideOne: (item: Item) => Decision,
 ) {
   const refused: Item[] = []
@@ -87,8 +111,8 @@ function redecideLinking(
   if (refused.length === 0) return
   const linkingItems = itemsByTarget(decisions.keys())
   for (let item = refused.pop(); item; item = refused.pop()) {
-    const { name } = item
-    if (name === undefined || !newIds.delete(name)) continue
+    const name = newNameKey(item)
+    if (name === undefined || !idsOfNewNames.some(ids => ids.delete(name))) continue
     for (const other of linkingItems.get(name) ?? []) {
       if ('refusal' in decisions.get(other)!) continue
       const decision = decideOne(other)

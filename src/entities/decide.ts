@@ -3,11 +3,11 @@ import { createRefusal, type Detail, pointer, type Refusal } from '../errors.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../profile-fields.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
-import { type AttributeChange, decideAttributes } from './decide-attributes.ts'
-import { type Columns, type CurrentState, type EntityRow, relationshipValue } from './entity-row.ts'
+import { type AttributeChange, type AttributeFill, decideAttributes, fillAttributes } from './decide-attributes.ts'
+import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from './entity-row.ts'
 import { erasedRefusal } from './erasable-values.ts'
 import type { DeletedEntity } from './past-state.ts'
-import { isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from './plan-write.ts'
 import { canCreate, isCompleting, type Write } from './write-request.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
@@ -18,6 +18,10 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name; undefined if none has it. */
   idByExternalId: (name: Name) => string | undefined
+  /** Returns the internal identifier of the entity that another write of the set gives this name to. */
+  idByNewName?: ((name: Name) => string | undefined) | undefined
+  /** The people that names lead to as aliases, by {@link nameKey}. */
+  aliases?: ReadonlyMap<string, Target>
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   knownAnswers: KnownAnswers
@@ -34,10 +38,10 @@ export type DecisionContext = {
 
 /**
  * An effective write, ready to be stored and logged. `before` and `after` hold the changed fields in the format of a
- * read. `before` is null for a creation and for a restore.
+ * read. `before` is null for a creation, a restore and an unmerge.
  */
 export type Change = AttributeChange & {
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'erase'
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
   id: string
   /** The external identifier after the write. */
   external_id: string | null
@@ -46,8 +50,10 @@ export type Change = AttributeChange & {
   answers: Answer[]
   before: Record<string, unknown> | null
   after: Record<string, unknown>
-  /** The time of the creation of a restored entity. */
+  /** The time of the creation of an entity that comes back. */
   created_at?: string
+  /** Further external identifiers that lead to the entity from now on. */
+  aliases?: readonly string[]
 }
 
 export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
@@ -72,8 +78,9 @@ function decideWrite(current: CurrentState | null, write: Write, plan: Plan, con
   if (write.operation === 'restore' && deleted)
     return deleted.isNameTaken ? { refusal: duplicateRefusal() } : { change: buildRestore(deleted) }
   if (current?.row.active && isRetry(write, context.definitions)) return decideRetry(current, write, plan, context)
-  if (current?.row.active && write.operation === 'create') return { refusal: duplicateRefusal() }
-  if (current && write.operation === 'delete') return { change: buildDeletion(current, context) }
+  if (current?.row.active && (write.operation === 'create' || write.unrecognized))
+    return { refusal: duplicateRefusal() }
+  if (current && write.operation === 'delete') return { change: buildDeletion(current, context.definitions) }
   const decision = decideBody(current, write, plan, context)
   if (write.create_only && current?.row.active && 'change' in decision)
     return { refusal: conflictRefusal('The entity already exists, and the import has `create_only`.') }
@@ -132,11 +139,15 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const id = row?.id ?? newId(write)
   const newName = newNameOf(write)
   if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
+  const alias = aliasOf(write)
+  const aliasBearer = alias && idByExternalId(alias)
+  if (aliasBearer !== undefined && aliasBearer !== id) return { refusal: duplicateRefusal() }
+  const aliases = alias && aliasBearer === undefined ? [alias.external_id] : noAliases
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(idByExternalId, id, row, write)
-  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes)
+  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(context, id, row, write)
+  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes, context.aliases)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   if (faults.length > 0)
@@ -144,7 +155,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
-  if (row && !isEffective) return { unchanged: row }
+  if (row && !isEffective && aliases.length === 0) return { unchanged: row }
   if (!row?.active) columns.active = true
   const version = (row?.version ?? versionBefore(write, columns, lastVersionOf)) + 1
   return {
@@ -157,9 +168,12 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       columns: { ...columns, version },
       answers,
       ...describeChange(row, columns, attributes, consents),
+      ...(aliases.length > 0 && { aliases }),
     },
   }
 }
+
+const noAliases: string[] = []
 
 /** A new entity continues the versions of the last entity with its name, so an If-Match for the old one fails. */
 function versionBefore(
@@ -172,23 +186,27 @@ function versionBefore(
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  idByExternalId: DecisionContext['idByExternalId'],
+  { idByExternalId, idByNewName }: DecisionContext,
   id: string,
   row: EntityRow | undefined,
-  { stack_id, body }: Write,
+  { stack_id, body, alias }: Write,
 ): DecisionContext['idByExternalId'] {
-  const own = new Set([body.external_id, row?.external_id].map(name => nameKey({ stack_id, external_id: name ?? '' })))
-  return name => (own.has(nameKey(name)) ? id : idByExternalId(name))
+  const names = [body.external_id, row?.external_id, alias]
+  const own = new Set(names.map(name => nameKey({ stack_id, external_id: name ?? '' })))
+  return name => (own.has(nameKey(name)) ? id : (idByExternalId(name) ?? idByNewName?.(name)))
 }
 
 const writableColumns = [...plainColumns, 'external_id'] as const
 
 /** Returns the plain columns that change. PUT clears omitted columns, except the external identifier. */
-function profileChanges(row: EntityRow | undefined, { operation, body }: Write): Columns {
+function profileChanges(row: EntityRow | undefined, { operation, address, body }: Write): Columns {
   const changes: Record<string, unknown> = {}
   for (const column of writableColumns) {
     const bodyValue = body[column]
     if (bodyValue === undefined && (operation !== 'put' || column === 'external_id')) continue
+    // An entity that is addressed by an alias keeps its name.
+    if (row && column === 'external_id' && address && 'external_id' in address && bodyValue === address.external_id)
+      continue
     const value = bodyValue ?? null
     if (value !== (row?.[column] ?? null)) changes[column] = value
   }
@@ -196,12 +214,18 @@ function profileChanges(row: EntityRow | undefined, { operation, body }: Write):
 }
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
-  const { missing, changed, keyCount, isTooLarge } = attributes
-  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
+  const { missing } = attributes
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
-    return faultOfAll(`would create more than ${limits.placeholders} placeholders`)
+    return [
+      { path: pointer('attribute_values'), message: `would create more than ${limits.placeholders} placeholders` },
+    ]
+  return sizeFaults(attributes, limits)
+}
+
+function sizeFaults({ changed, keyCount, isTooLarge }: AttributeChange, limits: DecisionLimits): Detail[] {
+  const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
   if (changed && keyCount > limits.entityKeys)
     return faultOfAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
   if (isTooLarge) return faultOfAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
@@ -217,6 +241,43 @@ const loggedColumns = ['external_id', ...profileTexts, ...profileFlags] as const
 const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] as const).toSorted(
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
+
+/** Values and links that an entity gets besides a request, as in a merge. */
+export type Fill = AttributeFill & {
+  /** The columns that change, with the answers. */
+  columns: Columns
+  consents?: ConsentChange
+  /** Answers for the consent history. */
+  answers?: Answer[]
+}
+
+/** Builds the update that gives an entity these values. Returns a refusal if they exceed a limit, and undefined if none differs. */
+export function buildFill(
+  current: CurrentState,
+  fill: Fill,
+  definitions: Definitions,
+  limits: DecisionLimits,
+): { refusal: Refusal } | { change: Change } | undefined {
+  const { row } = current
+  const attributes = fillAttributes(current, fill, definitions, limits.entityBytes)
+  if (!attributes.changed && Object.keys(fill.columns).length === 0) return undefined
+  const faults = sizeFaults(attributes, limits)
+  if (faults.length > 0)
+    return { refusal: createRefusal('invalid_parameter', 'The entity would be too large.', { details: faults }) }
+  const version = row.version + 1
+  return {
+    change: {
+      ...attributes,
+      operation: 'update',
+      id: row.id,
+      external_id: row.external_id,
+      version,
+      columns: { ...fill.columns, version },
+      answers: fill.answers ?? [],
+      ...describeChange(row, fill.columns, attributes, fill.consents),
+    },
+  }
+}
 
 /** Returns the changed fields before and after a write, in the format of a read, for the change log. */
 function describeChange(
@@ -255,10 +316,10 @@ function describeBefore(
 }
 
 /** The log entry of a deletion holds the whole entity. The histories of consents and changes remain. */
-function buildDeletion(current: CurrentState, { definitions, idByExternalId }: DecisionContext): Change {
+export function buildDeletion(current: CurrentState, definitions: Definitions): Change {
   const { row } = current
   const clearAll: Plan = { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }
-  const attributes = decideAttributes(current, clearAll, idByExternalId, definitions, Number.POSITIVE_INFINITY)
+  const attributes = decideAttributes(current, clearAll, () => undefined, definitions, Number.POSITIVE_INFINITY)
   const before: FieldValues = { state: row.active ? 'active' : 'placeholder' }
   for (const column of loggedColumns) if (row[column] !== null) before[column] = row[column]
   if (attributes.changed) before.attribute_values = attributes.before
@@ -277,8 +338,16 @@ function buildDeletion(current: CurrentState, { definitions, idByExternalId }: D
   }
 }
 
-/** Builds the change that brings back a deleted entity. Its log entry holds the whole entity. */
-function buildRestore({ id, version, created_at, columns, answers, attributes, links }: DeletedEntity): Change {
+/** Builds the change that brings back an entity as it was. Its log entry holds the whole entity. */
+export function buildRestore({
+  id,
+  version,
+  created_at,
+  columns,
+  answers,
+  attributes,
+  links,
+}: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
   for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute.cardinality, targets)

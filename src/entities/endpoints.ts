@@ -5,8 +5,16 @@ import { nullable } from '../organizations/definition-schema.ts'
 import { type AsOfQuery, asOfQuery } from './as-of.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { createEntity, deleteEntity, getEntity, restoreEntity, updateEntity, upsertEntity } from './handlers.ts'
-import { batchAnswer, exampleName, harmlessBody } from './schema.ts'
+import {
+  createEntity,
+  deleteEntity,
+  getEntity,
+  restoreEntity,
+  type UpsertBody,
+  updateEntity,
+  upsertEntity,
+} from './handlers.ts'
+import { batchAnswer, exampleName, harmlessBody, matchBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
 const strict = ['references=strict', 'erased=recreate'] as const
@@ -63,13 +71,19 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       path: `${path}/upsert`,
       operationId: `upsert${singular}`,
       summary: `Create a ${noun}, or merge into the existing one`,
+      ...(noun === 'person' && {
+        description:
+          'With `match`, a person is also recognized by email or phone, and `external_id` may be absent. The `external_id` of the ' +
+          'body then becomes an alias of the person who was found, if that person has another one. More than one person with ' +
+          'the same email or phone is 409, with the candidates in `details`.',
+      }),
       body: upsertBody(kind),
       answer: Type.Union([answer, identifiersOf(kind)]),
       reveals: revealsOf(kind),
       versioned: true,
       successes: { 201: 'Created.', 200: 'Merged into the existing one.' },
       refusals: { ...duplicateStatus, ...updatesOf(kind) },
-      handle: call => upsertEntity(kind, call as Call<EntityBody & { external_id: string }>),
+      handle: call => upsertEntity(kind, call as Call<UpsertBody>),
     },
     batchEndpoint(kind, limits),
     ...endpointsAt(kind, `${path}/{external_id}`, { ...params, external_id: 'external_id' }, '', ''),
@@ -116,7 +130,7 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
     description:
       'Each operation succeeds or fails on its own, with a status in `items`. With `atomic: true`, nothing is applied if ' +
       'one fails, and the response is the error of the first that fails. The body may have up to 8 MiB.',
-    body: Type.Object(batchBody.properties, { ...batchBody, title: 'BatchBody' }),
+    body: kind.noun === 'person' ? peopleBatchBody : recordsBatchBody,
     answer: batchAnswer,
     example: {
       body: {
@@ -193,12 +207,19 @@ function endpointsAt(
   ]
 }
 
-/** The body of the kind, with a required external identifier. */
-function upsertBody({ body, singular }: EntityKind): TSchema {
+const recordsBatchBody = Type.Object(batchBody.properties, { additionalProperties: false, title: 'BatchBody' })
+const peopleBatchBody = Type.Object(
+  { ...batchBody.properties, match: matchBody },
+  { additionalProperties: false, title: 'PeopleBatchBody' },
+)
+
+/** The body of the kind, with a required external identifier. That of a person is optional with `match`. */
+function upsertBody({ body, singular, noun }: EntityKind): TSchema {
   const properties = (body as unknown as { properties: Record<string, TSchema> }).properties
   const external_id = Type.String({ format: 'external-id' })
+  const required = noun === 'person' ? { external_id: Type.Optional(external_id), match: matchBody } : { external_id }
   return Type.Object(
-    { ...properties, external_id },
+    { ...properties, ...required },
     {
       additionalProperties: false,
       title: `${singular}UpsertBody`,

@@ -1,9 +1,11 @@
 import type { Database, Transaction } from '../db/db.ts'
-import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
+import { Fault } from '../errors.ts'
+import { type Definitions, definitionsAt, peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { printEntity } from './entity-json.ts'
+import { fillingRefusal } from './match-keys.ts'
 import { maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
-import { readByIdentifier, readPage, readPortionSql } from './read-sql.ts'
+import { readByIdentifier, readPage, readPageByKey, readPeopleByAnyIdentifier, readPortionSql } from './read-sql.ts'
 
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
@@ -42,6 +44,25 @@ export async function readPageOfStack(
   return { rows: page!.rows ?? '', definitions }
 }
 
+/** Reads a page of the people with an email or phone, by its key. Throws a 503 while existing people are still being indexed. */
+export async function readPageOfKey(
+  db: Database,
+  organization_id: number,
+  { kind, key }: { kind: keyof typeof readPageByKey; key: string },
+  position: Position,
+  signal?: Signal,
+): Promise<RowsOfPage> {
+  const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
+  const [page] = await db.query<WithSchemaVersion & { rows: string | null; is_filling: boolean }>(
+    readPageByKey[kind],
+    values,
+    signal,
+  )
+  if (page!.is_filling) throw new Fault(fillingRefusal())
+  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
+  return { rows: page!.rows ?? '', definitions }
+}
+
 /**
  * Reads the rows of the first of these entities until their sizes add up to `minBytes`. At least one row is read. A row
  * is null if its entity no longer exists.
@@ -62,7 +83,10 @@ export async function readPortion(
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
-/** Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. */
+/**
+ * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
+ * person are looked up among the further ones. The process may not know yet that the organization has any.
+ */
 export async function readSerialized(
   db: Database,
   organization_id: number,
@@ -72,6 +96,13 @@ export async function readSerialized(
 ): Promise<SerializedEntity[]> {
   const values = [organization_id, stack_id, identifiers, maxRowBytes]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
+  if (stack_id === peopleStackId && rows.length < identifiers.length) {
+    const found = new Set(rows.map(({ identifier }) => identifier))
+    const missing = [...new Set(identifiers).difference(found)]
+    const byFurther = [organization_id, missing, maxRowBytes]
+    if (missing.length > 0)
+      rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
+  }
   const definitions = await definitionsAt(db, organization_id, newestVersion(rows), signal)
   return serialize(rows, definitions, stack_id)
 }

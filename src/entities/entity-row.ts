@@ -20,7 +20,13 @@ export type EntityRow = Profile & {
  * A row that a set has locked. `ctid` is the location of the row version; the lock keeps other transactions from
  * changing it. `requested_name` is the external identifier that the row was looked up by, or null for a look-up by id.
  */
-export type LockedRow = EntityRow & { ctid: string; requested_name: string | null }
+export type LockedRow = EntityRow & {
+  ctid: string
+  requested_name: string | null
+  /** The alias or the merged identifier that the row was looked up by. */
+  alias_name?: string | null
+  alias_id?: string | null
+}
 
 /** The columns that a change writes, without `attributes`. */
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>

@@ -1,11 +1,12 @@
 import { entityTag } from '../entity-tag.ts'
-import { createRefusal, Fault, refuse } from '../errors.ts'
+import { createRefusal, Fault, pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type AsOfQuery, readAsOf } from './as-of.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type Identifiers, readSerialized, type SerializedEntity } from './entity-reader.ts'
+import { readMatch } from './match-plan.ts'
 import { readQueued, writeQueued } from './request-coalescing.ts'
-import type { Address, Done, EntityBody, Write } from './write-request.ts'
+import type { Address, Done, EntityBody, MatchKind, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
@@ -24,18 +25,28 @@ export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   return respondWritten(kind, call, { stack_id, done, ...head })
 }
 
+/** The body of an upsert. `match` is not stored. Without it, the external identifier is required. */
+export type UpsertBody = EntityBody & { external_id?: string; match?: readonly MatchKind[] }
+
 /** Creates a missing entity (201), or merges into an existing one as PATCH does (200). */
-export async function upsertEntity(
-  kind: EntityKind,
-  call: Call<EntityBody & { external_id: string }>,
-): Promise<HandlerResult> {
-  const address = { external_id: call.body.external_id }
+export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Promise<HandlerResult> {
+  const { match: kinds, ...body } = call.body
+  const match = readMatch(kinds)
+  const { external_id } = body
+  if (external_id === undefined && !match) throw new Fault(requiredRefusal())
+  const address = external_id === undefined ? null : { external_id }
   const stack_id = await kind.stackOf(call)
-  const done = await writeOne(call, { operation: 'upsert', stack_id, address, represent: true })
+  const write = { operation: 'upsert', stack_id, address, represent: true, ...(match && { match }) } as const
+  const done = await writeOne({ ...call, body }, write)
   const created = done.result === 'created'
   const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
   return respondWritten(kind, call, { stack_id, done, ...head })
 }
+
+const requiredRefusal = () =>
+  createRefusal('invalid_parameter', 'The request has invalid values. See details.', {
+    details: [{ path: pointer('external_id'), message: 'is required' }],
+  })
 
 /** Sent only where the client's preference changes the response (RFC 7240, section 3). */
 const preferenceApplied = { 'Preference-Applied': 'return=representation' }
@@ -68,12 +79,13 @@ export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): P
 /** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
 async function writeOne(
   call: Call<EntityBody>,
-  { operation, stack_id, address, represent }: Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'>,
+  {
+    represent,
+    ...target
+  }: Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'> & { match?: readonly MatchKind[] },
 ): Promise<Done> {
   const write: Write = {
-    operation,
-    stack_id,
-    address,
+    ...target,
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: represent && (call.db.outer ? 'whole' : true),
     body: call.body,

@@ -1,7 +1,9 @@
 import type { Database, Transaction } from '../db/db.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import type { ReadEntity } from './entity-row.ts'
 import { findEntitySql, readRelatedAscendingSql, readRelatedDescendingSql } from './pagination-sql.ts'
+import { findPersonByAnyIdentifier } from './read-sql.ts'
 
 /**
  * The position of a page in the order by id: `size` entities after `after_id`, which need not exist. If a row has more
@@ -37,7 +39,10 @@ export function pageOf(reads: ReadEntity[], { size }: Position): Page {
   return { reads: reads.slice(0, size), has_more: reads.length > size }
 }
 
-/** Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. */
+/**
+ * Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. A person is also found by a
+ * further identifier.
+ */
 export async function findEntity(
   db: Database,
   organization_id: number,
@@ -48,7 +53,9 @@ export async function findEntity(
   const [by, identifier] =
     'id' in address ? (['id', address.id] as const) : (['external_id', address.external_id] as const)
   const [found] = await db.query<{ id: string }>(findEntitySql[by], [organization_id, stack_id, identifier], signal)
-  return found?.id
+  if (found || stack_id !== peopleStackId) return found?.id
+  const [person] = await db.query<{ id: string }>(findPersonByAnyIdentifier[by], [organization_id, identifier], signal)
+  return person?.id
 }
 
 /**

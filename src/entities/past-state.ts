@@ -1,3 +1,4 @@
+import type { Operation } from '../changes/schema.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
 import type { Method } from '../consents/evidence.ts'
 import type { Transaction } from '../db/db.ts'
@@ -16,8 +17,9 @@ import {
   readPastValuesSql,
 } from './past-state-sql.ts'
 
-// The state of an entity at one of its versions follows from the change log alone: its creation or last restore has
-// every field, and each later change those that it changed. Entries are never changed, so no snapshot is needed.
+// The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
+// every field, and each later change those that it changed. Entries are never changed, so no snapshot is needed. Only whom a link
+// to a merged person shows, and which answers a merge took over, follows from the table of merges.
 
 /** Runs the statements of one read: a transaction, or a database with the signal of a request. */
 export type Reader = Pick<Transaction, 'query'>
@@ -27,7 +29,9 @@ export type PastChange = {
   version: number
   sequence: number
   at: string
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'erase'
+  operation: Operation
+  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  merged_into: string | null
   created_at: string
   /** Whether the entity was erased since. */
   is_erased: boolean
@@ -79,12 +83,13 @@ export async function readPastState(
   return {
     columns: { ...columns, active: state === 'active' },
     answers: Object.fromEntries(
-      answers.map(({ consent_type_id, channel, state, answered_at, pending, method, text_version }) => [
+      answers.map(({ consent_type_id, channel, state, answered_at, pending, method, text_version, person_id }) => [
         answerKey(consent_type_id, channel),
         {
           state,
           answered_at,
           ...(pending && { pending }),
+          ...(person_id !== null && { person_id }),
           ...(method !== null && { method }),
           ...(text_version !== null && { text_version }),
         },
@@ -102,6 +107,7 @@ type PastAnswer = {
   pending: boolean
   method: Method | null
   text_version: number | null
+  person_id: string | null
 }
 
 /**
@@ -190,8 +196,11 @@ async function splitNamed(
   }
 }
 
+/** A target that a read shows. It differs from the one that was linked to, `linked_id`, if that one was merged. */
+type ShownTarget = Target & { linked_id: string }
+
 /** The targets of an attribute's links that a read shows. */
-export type ShownLinks = { attribute: Relationship; targets: Target[] }
+export type ShownLinks = { attribute: Relationship; targets: ShownTarget[] }
 
 /**
  * Reads which targets of the links existed after the change `sequence`, and their names of then. A target that was
@@ -207,20 +216,26 @@ export async function readPastTargets(
     ids.map(target_id => ({ stack_id: attribute.target_stack_id, target_id, sequence })),
   )
   if (asked.length === 0) return []
-  const rows = await reader.query<Target & { position: number }>(readPastTargetsSql, [
+  const rows = await reader.query<ShownTarget & { position: number }>(readPastTargetsSql, [
     organization_id,
     JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
     sequence,
   ])
-  const shown = new Map(rows.map(({ position, id, external_id }) => [position, { id, external_id }]))
+  const shown = new Map(rows.map(({ position, ...target }) => [position, target]))
   let position = 0
   return links
     .map(({ attribute, ids }) => ({
       attribute,
-      targets: ids.map(() => shown.get(position++)).filter(target => target !== undefined),
+      targets: eachOnce(ids.map(() => shown.get(position++)).filter(target => target !== undefined)),
     }))
     .filter(({ targets }) => targets.length > 0)
     .sort((one, other) => one.attribute.id - other.attribute.id)
+}
+
+/** The targets without those that occur earlier. Two targets are one after a merge. */
+export function eachOnce<T extends { id: string }>(targets: T[]): T[] {
+  const seen = new Set<string>()
+  return targets.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
 /** A deleted entity as it was before its deletion, with its links to entities that exist. */

@@ -3,6 +3,7 @@ import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { normalizeRelationship } from '../relationships/normalize.ts'
 import type { EntityRow } from './entity-row.ts'
+import { type MatchPlan, planMatch } from './match-plan.ts'
 import { canCreate, type Write } from './write-request.ts'
 
 /** The name of an entity, existing or not: its stack and external identifier. */
@@ -28,18 +29,31 @@ export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}
 
 /**
  * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ * `sameAs` has, for each alias and merged identifier of the array, the {@link nameKey} of the person that it leads to, or the id of a
+ * person without a name. It only keeps writes of one person in order, and may be outdated.
  */
-export type Item = { index: number; write: Write; plan: Plan; name: string | undefined }
+export type Item = {
+  index: number
+  write: Write
+  plan: Plan
+  name: string | undefined
+  sameAs?: ReadonlyMap<string, string> | undefined
+  /** How the write recognizes its person, if it has a `match`. */
+  match?: MatchPlan | undefined
+}
 
 /** Plans the writes of an array. */
 export function planItems(
-  writes: readonly Pick<Item, 'index' | 'write'>[],
+  writes: readonly Pick<Item, 'index' | 'write' | 'sameAs'>[],
   definitions: Definitions,
   linksLimit: number,
 ): Item[] {
-  return writes.map(({ write, index }) => {
+  return writes.map(({ write, index, sameAs }) => {
     const name = addressedName(write)
-    return { write, index, plan: planWrite(write, definitions, linksLimit), name: name && nameKey(name) }
+    const plan = planWrite(write, definitions, linksLimit)
+    const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
+    if (write.match) item.match = planMatch(write.match, write.body)
+    return item
   })
 }
 
@@ -138,14 +152,18 @@ export function newNameOf({ operation, stack_id, address, body }: Write): Name |
 export const releasesName = (write: Write): boolean =>
   write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
 
-/** The names whose entities the decision needs: the link targets, and the new name of a rename. */
+/** The names whose entities the decision needs: the link targets, and the new name of a rename or the further one. */
 export function requiredNames(write: Write, plan: Plan): Name[] {
-  const newName = newNameOf(write)
+  const newName = newNameOf(write) ?? aliasOf(write)
   if (plan.links.size === 0) return newName ? [newName] : noNames
   const names = [...plan.links.values()].flatMap(planned => planned.names)
   if (newName) names.push(newName)
   return names
 }
+
+/** The further name that a write gives to the person whom it recognizes. */
+export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
+  alias === undefined ? undefined : { stack_id, external_id: alias }
 
 const noNames: Name[] = []
 
@@ -155,16 +173,38 @@ export type TouchedNames = {
   addressed: string | undefined
   /** The names that it links to. */
   linked: readonly string[]
-  /** The names that it gives to its entity or releases. */
+  /** The names that it gives to its entity or releases, and the emails and phones that it recognizes it by. */
   written: readonly string[]
   /** Whether it releases a name that is unknown until its row is read. */
   releasesUnknown: boolean
 }
 
+/** The address of an item as a map key. The further identifiers of a person have the key of the person's name. */
+export function addressKeyOf({ write, name, sameAs }: Item): string | undefined {
+  const key = name ?? addressKey(write)
+  return key === undefined ? undefined : (sameAs?.get(key) ?? key)
+}
+
+const isName = (key: string) => key.includes('\n')
+
 /** Returns the names that an item touches. `row` is the item's row, if it has been read. */
-export function touchedNames({ write, plan, name }: Item, row?: EntityRow): TouchedNames {
-  const written: string[] = []
-  const newName = newNameOf(write)
+export function touchedNames(item: Item, row?: EntityRow): TouchedNames {
+  const names = namesAsGiven(item, row)
+  const { sameAs } = item
+  if (!sameAs) return names
+  const key = addressKeyOf(item)
+  const own = (name: string) => sameAs.get(name) ?? name
+  return {
+    ...names,
+    addressed: key !== undefined && isName(key) ? key : names.addressed,
+    linked: names.linked.map(own),
+    written: [...names.written, ...names.written.map(own)],
+  }
+}
+
+function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
+  const written: string[] = match ? [...match.names] : []
+  const newName = newNameOf(write) ?? aliasOf(write)
   if (newName) written.push(nameKey(newName))
   if (canCreate(write) && name !== undefined) written.push(name)
   const releases = releasesName(write)

@@ -1,5 +1,6 @@
 import { statement } from '../db/db.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { isFilling } from './match-sql.ts'
 
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
 // Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.
@@ -40,6 +41,23 @@ const rowWithin = (maxBytes: string) =>
 
 const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
 
+const pageByKey = (column: string) =>
+  `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id) as rows, ${isFilling} as is_filling,
+     ${schema_version}
+   from (
+     select e.id, ${rowWithin('$5')} from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.${column} = $2 and e.id > $3 order by e.id limit $4
+   ) x`
+
+/**
+ * $2: key, $3: after this id, $4: limit, $5: maximum bytes of a row. Reads the people with a key, as {@link readPage} does, and whether
+ * the background fill may have left some out.
+ */
+export const readPageByKey = {
+  email: statement('read_page_by_email', pageByKey('email_key')),
+  mobile: statement('read_page_by_mobile', pageByKey('mobile_key')),
+}
+
 const page = (comparison: string, order: string) =>
   `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id ${order}) as rows, ${schema_version}
    from (
@@ -63,6 +81,47 @@ const rowsBy = (column: string, type: string) =>
 export const readByIdentifier = {
   id: statement('read_by_id', rowsBy('id', 'uuid')),
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
+}
+
+/** The person that an identifier a.identifier leads to: its own, or a further one. */
+const personBy = {
+  id: `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = a.identifier
+     union all
+     select m.person_id from merges m
+     where m.organization_id = $1 and m.merged_id = a.identifier and m.unmerged_sequence is null`,
+  external_id: `select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.identifier
+     union all
+     select s.person_id from aliases s where s.organization_id = $1 and s.external_id = a.identifier`,
+}
+
+const peopleBy = (person: string, type: string) =>
+  `select x.identifier, x.version, ${withinLimit('$3')} as row, ${schema_version} from (
+     select a.identifier, e.version, ${rowWithin('$3')}
+     from unnest($2::${type}[]) as a(identifier) cross join lateral (${person} offset 0) p cross join lateral (
+       select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+     ) e offset 0
+   ) x`
+
+/**
+ * $2: identifiers, $3: maximum bytes of a row. Reads the people that the identifiers lead to, by their own identifier or a further
+ * one: an alias, or the internal identifier of a person who was merged into them.
+ */
+export const readPeopleByAnyIdentifier = {
+  id: statement('read_people_by_any_id', peopleBy(personBy.id, 'uuid')),
+  external_id: statement('read_people_by_any_external_id', peopleBy(personBy.external_id, 'text')),
+}
+
+/** $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does. */
+export const findPersonByAnyIdentifier = {
+  id: statement(
+    'find_person_by_any_id',
+    `select p.id from (select $2::uuid as identifier) a cross join lateral (${personBy.id}) p`,
+  ),
+  external_id: statement(
+    'find_person_by_any_external_id',
+    `select p.id from (select $2::text as identifier) a cross join lateral (${personBy.external_id}) p`,
+  ),
 }
 
 /**

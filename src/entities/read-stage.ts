@@ -1,6 +1,7 @@
 import { answerKey, possibleRepeats } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import type { Channel, Definitions } from '../organizations/definitions.ts'
+import { type Channel, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { lockWithAliasesSql, readBearersWithAliasesSql } from './alias-sql.ts'
 import type { KnownAnswers } from './decide-answers.ts'
 import type { DecidedSet, ReadState } from './decide-set.ts'
 import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from './entity-reader.ts'
@@ -21,16 +22,23 @@ import { canCreate, type Write } from './write-request.ts'
 export class LostRace extends Error {}
 
 /** Lock stage: locks the addressed rows in order of id. Returns the row of each item that has one. Throws LostRace. */
-export async function lockRows(tx: Transaction, organization_id: number, items: Item[]): Promise<Map<Item, LockedRow>> {
+export async function lockRows(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+): Promise<Map<Item, LockedRow>> {
   const found = new Map<Item, LockedRow>()
-  const rows = await lockAddressed(tx, organization_id, items)
+  const rows = await lockAddressed(tx, definitions, items)
   if (rows.length === 0) return found
   if (rows.some(row => row.requested_name !== null && row.requested_name !== row.external_id))
     throw new LostRace('a row was renamed while the set waited for its lock')
   const byAddress = new Map<string, LockedRow>()
   for (const row of rows) {
-    byAddress.set(`${row.stack_id} ${row.id}`, row)
+    const { stack_id, alias_name, alias_id } = row
+    byAddress.set(`${stack_id} ${row.id}`, row)
     if (row.external_id !== null) byAddress.set(nameKey(row as Name), row)
+    if (alias_name) byAddress.set(nameKey({ stack_id, external_id: alias_name }), row)
+    if (alias_id) byAddress.set(`${stack_id} ${alias_id}`, row)
   }
   for (const item of items) {
     const { address, stack_id } = item.write
@@ -45,16 +53,22 @@ export async function lockRows(tx: Transaction, organization_id: number, items: 
  * Locks the addressed rows. If several sets share a transaction, all their rows are locked before the first set locks
  * the head. Otherwise another writer could hold a row of the second set and wait for the head: a deadlock.
  */
-export async function lockAddressed(tx: Transaction, organization_id: number, items: Item[]): Promise<LockedRow[]> {
+export async function lockAddressed(
+  tx: Transaction,
+  { organization_id, has_aliases }: Definitions,
+  items: Item[],
+): Promise<LockedRow[]> {
   const addressed = items.filter(({ write }) => write.address !== null)
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
-  if (addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
+  const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
+  if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
     return tx.query<LockedRow>(lockNamedSql, [organization_id, stack_id, names.join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
-  return tx.query<LockedRow>(lockEntitiesSql, [organization_id, JSON.stringify(addresses)])
+  const statement = mayHaveAliases ? lockWithAliasesSql : lockEntitiesSql
+  return tx.query<LockedRow>(statement, [organization_id, JSON.stringify(addresses)])
 }
 
 /**
@@ -89,7 +103,7 @@ export async function readReferences(
   definitions: Definitions,
   items: Item[],
   rows: ReadState['rows'],
-): Promise<Pick<ReadState, 'idsByName' | 'links'>> {
+): Promise<Pick<ReadState, 'idsByName' | 'links' | 'aliases'>> {
   const names = new Map<string, Name>()
   const sources: { source_id: string; attribute_ids: number[] }[] = []
   for (const item of items) {
@@ -98,11 +112,17 @@ export async function readReferences(
     const attribute_ids = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
     if (row && attribute_ids.length > 0) sources.push({ source_id: row.id, attribute_ids })
   }
-  const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions.organization_id, [...names.values()])
+  const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions, [...names.values()])
   const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
   await awaitPipelined([readingIds, readingLinks])
-  const idsByName = new Map((await readingIds).map(named => [nameKey(named), named.id]))
-  return { idsByName, links: groupBySource(await readingLinks) }
+  const named = await readingIds
+  const idsByName = new Map(named.map(bearer => [nameKey(bearer), bearer.id]))
+  const aliases = new Map(
+    named.flatMap(({ is_alias, current_name = null, id, ...name }) =>
+      is_alias ? [[nameKey(name), { id, external_id: current_name }] as const] : [],
+    ),
+  )
+  return { idsByName, aliases, links: groupBySource(await readingLinks) }
 }
 
 /**
@@ -119,8 +139,8 @@ export async function readKnownAnswers(
   const asked: object[] = []
   for (const item of items) {
     const row = item.write.operation === 'import' ? rows.get(item) : undefined
-    for (const answer of row ? possibleRepeats(item.write.body, row.answers) : []) {
-      asked.push({ position: writes.length, person_id: row!.id, ...answer })
+    for (const { person_id, ...answer } of row ? possibleRepeats(item.write.body, row.answers) : []) {
+      asked.push({ position: writes.length, person_ids: person_id ? [row!.id, person_id] : [row!.id], ...answer })
       writes.push(item.write)
     }
   }
@@ -141,11 +161,11 @@ const noAnswers: KnownAnswers = new Map()
 
 const noRows = Promise.resolve([])
 
-type NamedId = Name & { id: string }
+type NamedId = Name & { id: string; is_alias?: boolean; current_name?: string | null }
 type LinkRow = Target & { source_id: string; attribute_id: number }
 
-const readIdsByName = (tx: Transaction, organization_id: number, names: Name[]) =>
-  tx.query<NamedId>(readBearersSql, [organization_id, JSON.stringify(names)])
+const readIdsByName = (tx: Transaction, { organization_id, has_aliases }: Definitions, names: Name[]) =>
+  tx.query<NamedId>(has_aliases ? readBearersWithAliasesSql : readBearersSql, [organization_id, JSON.stringify(names)])
 
 const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
   tx.query<LinkRow>(readLinksSql, [organization_id, JSON.stringify(sources)])

@@ -4,6 +4,7 @@ import { runsAgainApart } from '../db/retry-policy.ts'
 import type { Work } from '../observer.ts'
 import type { Signal } from '../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from './entity-reader.ts'
+import { planMatch } from './match-plan.ts'
 import { addressKey, releasesName } from './plan-write.ts'
 import type { Address, Outcome, Write } from './write-request.ts'
 import { type WriteLimits, writeEntities } from './write-sets.ts'
@@ -70,8 +71,11 @@ export function writeQueued(
     registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
   const { bytes } = write
   if (releasesName(write) || write.operation === 'restore') return queue.addAlone({ item: write, bytes, signal })
-  return queue.add({ item: write, key: addressKey(write), bytes, signal })
+  return queue.add({ item: write, key: keyOf(write), bytes, signal })
 }
+
+/** Writes with the same key run one after the other. */
+const keyOf = (write: Write) => (write.match && planMatch(write.match, write.body).names[0]) ?? addressKey(write)
 
 function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
   const run = async (writes: Write[], signal: Signal): Promise<Result<CompletedOutcome>[]> => {

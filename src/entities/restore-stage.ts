@@ -1,8 +1,10 @@
 import type { Transaction } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import { readBearersWithAliasesSql } from './alias-sql.ts'
 import type { EntityRow } from './entity-row.ts'
 import {
   type DeletedEntity,
+  eachOnce,
   type PastLinks,
   readPastChange,
   readPastState,
@@ -42,13 +44,14 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion || deletion.operation === 'erase') return undefined
+  // A merged person comes back by an unmerge only, and an erased one never.
+  if (!deletion || deletion.operation === 'merge' || deletion.operation === 'erase') return undefined
   if (deletion.operation !== 'delete') throw raceLost()
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
-  const { bearer, lastVersion } = await readName(tx, organization_id, stack_id, name)
+  const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
   if (bearer === id) throw raceLost()
   return {
     ...state,
@@ -63,10 +66,16 @@ async function readDeletedEntity(
 const raceLost = () => new LostRace('the entity was restored while the set read it')
 
 /** Reads the entity that has the name now, and the version at which the name was last released. */
-async function readName(tx: Transaction, organization_id: number, stack_id: number, name: string | null) {
+async function readName(
+  tx: Transaction,
+  { organization_id, has_aliases }: Definitions,
+  stack_id: number,
+  name: string | null,
+) {
   if (name === null) return { bearer: undefined, lastVersion: 0 }
   const parameters = [organization_id, JSON.stringify([{ stack_id, external_id: name }])]
-  const [bearer] = await tx.query<{ id: string }>(readBearersSql, parameters)
+  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
+  const [bearer] = await tx.query<{ id: string }>(statement, parameters)
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
   return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
 }
@@ -86,13 +95,13 @@ async function readStanding(
     sequence: unlimited.sequence,
   }))
   const standing = await readPastTargets(tx, organization_id, linked, unlimited.sequence)
-  const byId = new Map(standing.flatMap(({ targets }) => targets.map(target => [target.id, target])))
+  const byId = new Map(standing.flatMap(({ targets }) => targets.map(target => [target.linked_id, target])))
   // A link to itself returns with the entity.
-  byId.set(own.id, own)
+  byId.set(own.id, { ...own, linked_id: own.id })
   return shown
     .map(({ attribute, targets }) => ({
       attribute,
-      targets: targets.map(({ id }) => byId.get(id)).filter(target => target !== undefined),
+      targets: eachOnce(targets.map(({ id }) => byId.get(id)).filter(target => target !== undefined)),
     }))
     .filter(({ targets }) => targets.length > 0)
 }

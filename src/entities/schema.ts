@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
+import { matchKinds } from './write-request.ts'
 
 /** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */
 export const harmlessBody = { attribute_values: {} }
@@ -32,6 +33,17 @@ export function attributeValues({ requestKeys }: Limits) {
     ),
   )
 }
+
+/** `match` in the body of an upsert or a batch of people. */
+export const matchBody = Type.Optional(
+  Type.Array(Type.Enum(matchKinds), {
+    minItems: 1,
+    maxItems: 3,
+    description:
+      'What the person is recognized by, in this order; the first that anybody has decides. The default is the external ' +
+      'identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country.',
+  }),
+)
 
 /** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {

@@ -7,7 +7,17 @@ import { profileFlags, profileTexts } from '../profile-fields.ts'
 const profileColumns = [...profileTexts, ...profileFlags]
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
-const columns = ['stack_id', 'id', 'external_id', 'active', 'version', ...profileColumns, 'answers', 'attributes']
+/** The columns that a set reads of the rows e that it locks. */
+export const lockedColumns = [
+  'stack_id',
+  'id',
+  'external_id',
+  'active',
+  'version',
+  ...profileColumns,
+  'answers',
+  'attributes',
+]
   .map(column => `e.${column}`)
   .join(', ')
 
@@ -35,7 +45,7 @@ export const lockEntitiesSql = statement(
      order by 2
    )
    select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${columns} from entities e
+     select e.ctid, ${lockedColumns} from entities e
      where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
    ) locked`,
 )
@@ -54,7 +64,7 @@ export const lockNamedSql = statement(
      order by 1
    )
    select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${columns} from entities e
+     select e.ctid, ${lockedColumns} from entities e
      where e.organization_id = $1 and e.stack_id = $2 and e.id = w.id for update
    ) locked`,
 )
@@ -154,7 +164,7 @@ const booleanColumn = (name: string) =>
   `${name} = case when v.columns ? '${name}' then (v.columns->>'${name}')::boolean else e.${name} end`
 
 /** The changes v that delete a row. The row of an erased entity may have been deleted before. */
-const deletesRow = `v.operation in ('delete', 'erase') and v.ctid is not null`
+const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
 // [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, link_targets, columns, attributes,
@@ -275,16 +285,16 @@ export const insertLinksSql = statement(
 )
 
 /**
- * $2: [{position, person_id, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history
- * has. An answer without `collected_at` equals one of any time.
+ * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history of one
+ * of the people has. An answer without `collected_at` equals one of any time.
  */
 export const readKnownAnswersSql = statement(
   'read_known_answers',
   `select v.position, v.consent_type_id, v.channel
-   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text,
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_ids uuid[], consent_type_id integer, channel text,
      state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
        select from consent_history h
-       where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
+       where h.organization_id = $1 and h.person_id = any(v.person_ids) and h.consent_type_id = v.consent_type_id
          and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
          and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
        limit 1

@@ -3,6 +3,7 @@ import type { Statement, Transaction } from '../db/db.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { storeAliases } from './alias-stage.ts'
 import type { Change } from './decide.ts'
 import type { PlannedTarget } from './decide-attributes.ts'
 import type { DecidedSet, Placeholder } from './decide-set.ts'
@@ -29,7 +30,8 @@ import { forgetTombstones } from './tombstone-stage.ts'
 export class DefinitionsChanged extends Error {}
 
 /**
- * Pipelines the insert, link, index, history and apply stages in one flush. Apply is last, because it locks the head.
+ * Pipelines the insert, link, index, history, apply and alias stages in one flush. Apply follows the others, because it locks the
+ * head, and the alias stage runs under this lock.
  * Returns a promise for each statement.
  */
 export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
@@ -42,6 +44,7 @@ export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
     ...appendConsentHistory(tx, set),
     ...forgetTombstones(tx, set),
     ...applyChanges(tx, set),
+    ...storeAliases(tx, set),
   ]
 }
 
@@ -50,21 +53,26 @@ async function checkSchemaVersion(tx: Transaction, { organization_id, version }:
   if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the write')
 }
 
+const insertsRow = ({ operation }: Change) => operation === 'create' || returnsRow(operation)
+
+/** Whether the operation brings back an entity as it was. */
+const returnsRow = (operation: Change['operation']) => operation === 'restore' || operation === 'unmerge'
+
 type NewEntity = {
   stack_id: number
   id: string
   columns: Columns
   attributes: Record<string, unknown>
-  /** The time of the creation of a restored entity. */
+  /** The time of the creation of an entity that comes back. */
   created_at?: string | undefined
 }
 
-/** Insert stage: inserts creates, restored entities and placeholders in order of name, as every set does. */
+/** Insert stage: inserts creates, entities that come back and placeholders in order of name, as every set does. */
 function insertEntities(tx: Transaction, { definitions, at, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
   const { organization_id } = definitions
   const newEntities: NewEntity[] = []
   for (const { item, change } of accepted)
-    if (change.operation === 'create' || change.operation === 'restore')
+    if (insertsRow(change))
       newEntities.push({
         stack_id: item.write.stack_id,
         id: change.id,
@@ -101,12 +109,11 @@ function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, create
   rows.json(JSON.stringify(attributes))
   rows.time(created_at === undefined ? atMs : Date.parse(created_at))
   rows.time(atMs)
-  const isPerson = stack_id === peopleStackId
-  const keys = isPerson ? matchKeys(columns) : noKeys
+  const keys = stack_id === peopleStackId ? matchKeys(columns) : noKeys
   rows.text(keys.email_key)
   rows.text(keys.mobile_key)
   rows.text(keys.name_key)
-  rows.boolean(isPerson)
+  rows.boolean(true)
 }
 
 const noKeys: MatchKeys = { email_key: null, mobile_key: null, name_key: null }
@@ -230,11 +237,12 @@ function changeEntry(
 }
 
 /**
- * The targets of the replaced links. A deletion ends all links, so its log entry lists none. A restore always lists its
- * links: it may have a plain value under a key that was declared as a relationship later.
+ * The targets of the replaced links. A deletion or merge ends all links, so its log entry lists none. A restore or unmerge always
+ * lists its links: it may have a plain value under a key that was declared as a relationship later.
  */
 function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
-  if (operation === 'delete' || (relinked.length === 0 && operation !== 'restore')) return undefined
+  if (operation === 'delete' || operation === 'merge') return undefined
+  if (relinked.length === 0 && !returnsRow(operation)) return undefined
   const targets: LinkTargets = {}
   for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)
   return targets
@@ -264,7 +272,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
     }))
   })
   const statements: Promise<unknown>[] = []
-  const restored = accepted.filter(({ change }) => change.operation === 'restore').map(({ change }) => change.id)
+  const restored = accepted.filter(({ change }) => returnsRow(change.operation)).map(({ change }) => change.id)
   if (restored.length > 0) statements.push(tx.query(deleteLeftLinksSql, [organization_id, restored]))
   if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))

@@ -11,6 +11,10 @@ export type EntityBody = Partial<Profile> &
     attribute_values?: Record<string, unknown> | null
   }
 
+/** The kinds of values that a write may recognize a person by. */
+export const matchKinds = ['external_id', 'email', 'mobile'] as const
+export type MatchKind = (typeof matchKinds)[number]
+
 export type Address = { external_id: string } | { id: string }
 
 /** One write of one entity. A single request is an array of one write; batches and imports are longer arrays. */
@@ -31,6 +35,12 @@ export type Write = {
   if_match: IfMatch
   /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean
+  /** The values that an upsert or import recognizes its person by, if not the external identifier alone. */
+  match?: readonly MatchKind[]
+  /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
+  alias?: string
+  /** The match stage sets it: nobody is recognized, so an active entity with the external identifier is another one. */
+  unrecognized?: boolean
   /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
   references: 'create' | 'strict'
   /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */

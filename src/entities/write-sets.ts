@@ -4,11 +4,13 @@ import { isDeadlock, isNullOf, isUniqueViolation } from '../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
+import { checkAddresses, readSameAs } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
+import { matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -59,9 +61,11 @@ export async function writeEntities(
       limits: options.limits,
       size: options.setSize,
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
-      begin: async (items, isSplit) => {
+      // Concurrent requests have no order.
+      readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
+      begin: async (items, isSplit, current) => {
         release = await options.writeOrder?.acquire(items)
-        if (db.outer && isSplit) await db.transaction(tx => lockAddressed(tx, organization_id, items))
+        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
         const setOutcomes = await runSet(db, definitions, set, options)
@@ -87,8 +91,10 @@ type SetRunner = {
   size?: SetSize | undefined
   /** Returns the definitions to plan the next set with. */
   nextDefinitions(): Definitions | Promise<Definitions>
-  /** Called before the first set, with all items and whether they need several sets. */
-  begin(items: Item[], isSplit: boolean): Promise<void>
+  /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
+  readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
+  /** Called before the first set, with all items and whether they may need several sets. */
+  begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
 }
 
@@ -96,7 +102,7 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, begin, run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
@@ -105,9 +111,12 @@ export async function runInSets(
     definitions,
     limits.links,
   )
+  const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
+  if (sameAs) for (const item of items) item.sameAs = sameAs
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length) await begin(items, later.length > 0)
+    if (items.length === writes.length)
+      await begin(items, later.length > 0 || items.some(({ match }) => match), definitions)
     const setOutcomes = await run(set, definitions)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -144,7 +153,7 @@ async function runSet(
   const { limits, signal, halves = true } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
-  const readsFirst = set.some(({ write }) => write.address !== null)
+  const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
@@ -158,6 +167,8 @@ async function runSet(
       return new Map(set.map(({ index }) => [index, { error }]))
     const middle = Math.ceil(set.length / 2)
     const first = await runSet(db, definitions, set.slice(0, middle), options)
+    // A later item may concern the same person as one that the match stage left out.
+    if (first.size < middle && set.some(({ match }) => match)) return first
     const second = await runSet(db, definitions, set.slice(middle), options)
     return new Map([...first, ...second])
   }
@@ -196,7 +207,16 @@ const isLostRace = (error: unknown): boolean =>
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
 
 /**
- * Runs the stages of one set in one transaction: lock, read, decide, insert, link, index, history, apply, represent. A
+ * Locks everything that the items address or recognize. If several sets share a transaction, all of it is locked before
+ * the first set locks the head.
+ */
+export async function lockAll(tx: Transaction, definitions: Definitions, items: Item[]): Promise<void> {
+  const matched = await matchItems(tx, definitions, items)
+  await lockAddressed(tx, definitions, matched.items)
+}
+
+/**
+ * Runs the stages of one set in one transaction: match, lock, read, decide, insert, link, index, history, apply, represent. A
  * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. Throws the errors
  * that {@link decideAgain} retries, and other database errors.
  */
@@ -209,12 +229,17 @@ export async function runStages(
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const locking = lockRows(tx, organization_id, items)
-  const readingVersions = readLastVersions(tx, organization_id, items)
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
+  const own = matched?.items ?? items
+  const locking = lockRows(tx, definitions, own)
+  const readingVersions = readLastVersions(tx, organization_id, own)
   await awaitPipelined([locking, readingVersions])
   const [rows, lastVersionOf] = [await locking, await readingVersions]
-  const { set } = takeSet(items, { rows, size: unlimited })
-  const references = await readReferences(tx, definitions, set, rows)
+  matched?.check(rows)
+  const { set } = takeSet(own, { rows, size: unlimited })
+  const reading = readReferences(tx, definitions, set, rows)
+  await awaitPipelined([reading, checkAddresses(tx, definitions, set, rows)])
+  const references = await reading
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
   const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
@@ -226,6 +251,7 @@ export async function runStages(
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await representing
   const outcomes: SetOutcomes = new Map()
+  for (const [{ index }, refusal] of matched?.refused ?? []) outcomes.set(index, { refusal })
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
   return outcomes
@@ -237,6 +263,8 @@ const results = {
   delete: 'deleted',
   restore: 'restored',
   erase: 'deleted',
+  merge: 'deleted',
+  unmerge: 'restored',
 } as const
 
 function outcomeOf(

@@ -1,7 +1,8 @@
 import { type Attribute, isRelationship } from '../organizations/definitions.ts'
+import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
 import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './condition.ts'
-import { allOf, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
+import { allOf, anyOf, type Fragment, never, type Parameter, sql, unionAll } from './fragment.ts'
 import { isRange, type Test } from './grammar.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
@@ -30,9 +31,14 @@ function comparable({ key, declared, relationships }: Key, subject: Subject): Co
   const shownValue = sql`select coalesce((${linkedNames(relationships, subject)}), ${plain}) as v offset 0`
   const inner = valueOrElement(sql`s.v`, declared, isMany)
   const onShownValue = (test: Fragment) => sql`exists (select from (${shownValue}) s where ${test})`
+  const toPeople = relationships.filter(({ target_stack_id }) => mayHaveAliases(subject, target_stack_id!))
   return {
     isMissing: onShownValue(inner.isMissing),
-    equalsAny: values => onShownValue(inner.equalsAny(values)),
+    equalsAny: values =>
+      anyOf([
+        onShownValue(inner.equalsAny(values)),
+        toPeople.length === 0 ? never : linksToAlias(values, relationships, subject),
+      ]),
     isInRange: (operator, operand) => onShownValue(inner.isInRange(operator, operand)),
     matchesText: (operator, operand) => onShownValue(inner.matchesText(operator, operand)),
   }
@@ -80,11 +86,8 @@ function indexCandidatesOf(key: Key, tests: readonly Test[], subject: Subject): 
 }
 
 /** Selects the sources of links whose target's name passes the tests that `selectTerms` uses an index for. */
-function selectLinkedSources(
-  { relationships }: Key,
-  tests: readonly Test[],
-  { organization }: Subject,
-): Fragment | undefined {
+function selectLinkedSources({ relationships }: Key, tests: readonly Test[], subject: Subject): Fragment | undefined {
+  const { organization } = subject
   const equality = tests.find(isEqualityOfNames)
   const indexable = equality ? [equality] : tests.filter(({ operator }) => isRange(operator))
   const name = textColumn(sql`t.external_id`)
@@ -94,7 +97,9 @@ function selectLinkedSources(
   const selects = relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
       and t.stack_id = ${target_stack_id}::integer and ${allOf(usedTests.map(test => testOf(name, test)))}`
-    return selectSources(id, targets, organization)
+    const isByAlias = equality && mayHaveAliases(subject, target_stack_id)
+    const ids = isByAlias ? sql`${targets} union all ${selectByAlias(equality, organization)}` : targets
+    return selectSources(id, ids, organization)
   })
   return unionAll(selects)
 }

@@ -1,10 +1,11 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition, selectSources } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
 import { consentCondition } from './consents.ts'
-import { allOf, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
+import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
 
 /** The aliases of the rows in `entities`, by relation depth. */
@@ -92,20 +93,26 @@ function compileField(field: Field, tests: readonly Test[], subject: Subject): C
 const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFlags, ...timeColumns])
 
 /** Email and external identifier have indexes of their own; the other text columns have none. */
-function compileTextColumn(
-  column: TextColumn,
-  tests: readonly Test[],
-  { row, organization, stack_id }: Subject,
-): CompiledCondition {
-  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(textColumn(columnsOf[column](alias)), test)))
+function compileTextColumn(column: TextColumn, tests: readonly Test[], subject: Subject): CompiledCondition {
+  const { row, organization, stack_id } = subject
+  const hasAliases = column === 'external_id' && mayHaveAliases(subject, stack_id)
+  const comparableOn = (alias: Fragment) => {
+    const value = columnsOf[column](alias)
+    return hasAliases ? nameOrAlias(value, sql`${alias}.id`, organization) : textColumn(value)
+  }
+  const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(comparableOn(alias), test)))
   const check = checkOn(row)
   const isIndexed = column === 'email' || column === 'external_id'
-  const isEquality = tests.some(({ operator, operand }) => equalities[operator]?.(operand))
-  if (!isIndexed || !(isEquality || tests.some(({ operator }) => isRange(operator)))) return unindexed(check)
-  const ids = sql`select g.id from entities g
-    where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
+  const equality = tests.find(({ operator, operand }) => equalities[operator]?.(operand))
+  if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return unindexed(check)
+  const select = (condition: Fragment) => sql`select g.id from entities g
+    where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
+  const ids =
+    hasAliases && equality
+      ? unionAll([select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)])
+      : select(checkOn(sql`g`))
   const rank = column === 'email' ? indexCandidateRanks.email : indexCandidateRanks.identifier
-  return { check, indexCandidates: { rank: isEquality ? rank : indexCandidateRanks.range, ids } }
+  return { check, indexCandidates: ids && { rank: equality ? rank : indexCandidateRanks.range, ids } }
 }
 
 /** Whether an equality with this operand finds only rows that have a value. */

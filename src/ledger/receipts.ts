@@ -50,7 +50,7 @@ function channelOf(text: string): LedgerEntry['channel'] {
 async function findPerson({ db, caller, params, signal }: ReceiptCall): Promise<string> {
   if (params.uuid !== undefined) return params.uuid.toLowerCase()
   const values = [caller.organization.id, peopleStackId, params.external_id]
-  const [person] = await db.query<{ id: string }>(findEntitySql, values, signal)
+  const [person] = await db.query<{ id: string | null }>(findEntitySql, values, signal)
   return person?.id ?? refuse('not_found', 'There is no such person.')
 }
 

@@ -148,12 +148,22 @@ export const countAllEntriesSql = statement(
   'select coalesce(sum(l.size), 0)::float8 as entries from ledgers l',
 )
 
-/** $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer that stands. */
+/**
+ * $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer that stands. Finds the answers of
+ * people who were merged into the person, too.
+ */
 export const findAnswerSql = statement(
   'find_answer',
   `select c.sequence from consent_history h join changes c on c.organization_id = $1 and c.entity_id = h.person_id
      and c.version = h.version
-   where h.organization_id = $1 and h.person_id = $2 and h.consent_type_id = $3 and h.channel = $4
+   where h.organization_id = $1 and h.consent_type_id = $3 and h.channel = $4
+     and h.person_id = any(case when $5::bigint is null then array[coalesce((
+       select (e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.id = $2
+     ), $2)] else array(
+       select $2::uuid union all
+       select m.merged_id from merges m where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null
+     ) end)
      and (c.sequence = $5::bigint or ($5 is null and not h.superseded))
    order by h.version desc limit 1`,
 )

@@ -21,16 +21,22 @@ export const insertFirstLinkKeySql = statement(
 
 const person = 'select e.id, e.version, e.language, e.answers from entities e'
 
-/** A person by an external identifier, $2. */
+/** A person by an external identifier, $2, or by an alias. */
 export const readLinkedPersonByNameSql = statement(
   'read_linked_person_by_name',
-  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2`,
+  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = coalesce((
+     select n.id from entities n where n.organization_id = $1 and n.stack_id = 0 and n.external_id = $2
+   ), (
+     select s.person_id from aliases s where s.organization_id = $1 and s.external_id = $2
+   ))`,
 )
 
-/** A person by the internal identifier, $2. */
+/** A person by the internal identifier, $2, which may be that of a person who was merged into it. */
 export const readLinkedPersonSql = statement(
   'read_linked_person',
-  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
+  `${person} where e.organization_id = $1 and e.stack_id = 0 and e.id = coalesce((
+     select m.person_id from merges m where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null
+   ), $2)`,
 )
 
 /** The newest version of the texts of each consent type in each language, with the size of its text. The newest is first. */

@@ -171,6 +171,7 @@ const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limi
  * counts. `kith doctor` uses the last one.
  */
 const crossTenantStatements = [
+  'list_unfilled',
   'read_versions',
   'find_news',
   'read_heads',

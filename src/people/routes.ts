@@ -6,6 +6,8 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Route } from '../http/pipeline/route.ts'
 import { duplicatesEndpoints } from '../identity/duplicates-endpoints.ts'
+import { lookupEndpoints } from '../identity/lookup-endpoints.ts'
+import { mergeEndpoints } from '../identity/merge-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { dossierEndpoints } from '../rights/dossier-endpoints.ts'
@@ -38,6 +40,8 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
   return [
     ...entityEndpoints(people, limits),
     ...readingEndpoints(people, schemas, limits),
+    ...lookupEndpoints({ limits }, person),
+    ...mergeEndpoints({ limits }, person),
     ...transferEndpoints(people),
     ...historyEndpoints(people),
     ...consentEndpoints(),

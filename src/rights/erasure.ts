@@ -167,7 +167,7 @@ async function eraseInTransaction(
   const people = [person_id, ...merged]
   const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
-  await lockForErasure(tx, organization_id, targets)
+  await lockForErasure(tx, definitions, targets)
   await throwIfChanged(tx, organization_id, { person_id, records, merged, linked })
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])

@@ -2,7 +2,9 @@ import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import { WriteOrder } from '../entities/conflicts.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import type { EntityBody, Outcome, Write } from '../entities/write-request.ts'
+import { readMatch } from '../entities/match-plan.ts'
+import { requireKeys } from '../entities/match-stage.ts'
+import type { EntityBody, MatchKind, Outcome, Write } from '../entities/write-request.ts'
 import { writeEntities } from '../entities/write-sets.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
@@ -32,7 +34,13 @@ const importPermits = new KeyedSemaphore<number>(maxImports)
 
 const progressMs = 1_000
 
-export type ImportQuery = { dry_run?: boolean; create_only?: boolean; erased?: 'recreate' }
+/** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
+export type ImportQuery = {
+  dry_run?: boolean
+  create_only?: boolean
+  match?: readonly string[]
+  erased?: 'recreate'
+}
 
 /** A parsed line: its write, or its refusal. */
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -45,7 +53,9 @@ type CountOutcome = (outcome: ImportOutcome) => unknown
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
   const stack_id = await kind.stackOf(call)
-  const readEntry = (line: Line) => entryOf(call, stack_id, line)
+  const match = matchOf(call.body)
+  if (match) await requireKeys(call.db, call.caller.organization.id)
+  const readEntry = (line: Line) => entryOf(call, { stack_id, ...(match && { match }) }, line)
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics: CountOutcome = outcome =>
@@ -57,6 +67,8 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
     throwBusy(`The organization already runs ${maxImports} imports.`)
   return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
 }
+
+const matchOf = ({ match }: ImportQuery) => readMatch(match?.flatMap(kinds => kinds.split(',') as MatchKind[]))
 
 const textOf = (value: unknown) => `${JSON.stringify(value)}\n`
 
@@ -119,10 +131,11 @@ async function* answerLines(
 
 /**
  * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
- * with strict references, because a link may refer to the previous set.
+ * with strict references, because a link may refer to the previous set, and one with `match`, because two lines may name one person by
+ * different keys.
  */
 const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
+  body.dry_run || body.match || preferences.references === 'strict' ? 1 : maxConcurrentSets
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 
@@ -130,7 +143,10 @@ async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Li
   for await (const lines of linesOf(call.chunks, call.limits.bodyBytes)) yield lines.map(readEntry)
 }
 
-function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, text }: Line): Entry {
+/** The part of a write that all lines of an import have in common. */
+type Target = Pick<Write, 'stack_id' | 'match'>
+
+function entryOf(call: StreamingCall<ImportQuery>, target: Target, { number, text }: Line): Entry {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
@@ -138,7 +154,7 @@ function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, t
   const bytes = text.length
   try {
     const body = call.checkLine(text) as EntityBody
-    return { number, bytes, write: writeOf(call, stack_id, body, bytes) }
+    return { number, bytes, write: writeOf(call, target, body, bytes) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { number, bytes, refusal: error.refusal }
@@ -147,14 +163,14 @@ function entryOf(call: StreamingCall<ImportQuery>, stack_id: number, { number, t
 
 function writeOf(
   { preferences, caller, request_id, body: { create_only = false, erased } }: Call<ImportQuery>,
-  stack_id: number,
+  target: Target,
   body: EntityBody,
   bytes: number,
 ): Write {
   const { external_id } = body
   return {
+    ...target,
     operation: 'import',
-    stack_id,
     address: external_id ? { external_id } : null,
     body,
     boundFrom: 'body',

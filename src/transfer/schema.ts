@@ -1,12 +1,31 @@
 import { type TSchema, Type } from 'typebox'
+import { matchKinds } from '../entities/write-request.ts'
 
-/** The query parameters of an import. */
-export const importQuery = Type.Object(
+const importParameters = {
+  dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
+  create_only: Type.Optional(
+    Type.Boolean({
+      description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
+    }),
+  ),
+}
+
+/** The query parameters of an import of records. */
+export const recordsImportQuery = Type.Object(importParameters, { additionalProperties: false })
+
+const kind = `(${matchKinds.join('|')})`
+
+/** The query parameters of an import of people. */
+export const peopleImportQuery = Type.Object(
   {
-    dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),
-    create_only: Type.Optional(
-      Type.Boolean({
-        description: 'Refuse a line that would change an existing entity. Placeholders are completed all the same.',
+    ...importParameters,
+    match: Type.Optional(
+      Type.Array(Type.String({ pattern: `^${kind}(,${kind})*$` }), {
+        minItems: 1,
+        maxItems: 3,
+        description:
+          'What people are recognized by, in this order: `external_id`, `email` and `mobile`, separated by commas or repeated. ' +
+          'The default is the external identifier alone.',
       }),
     ),
     erased: Type.Optional(

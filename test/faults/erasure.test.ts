@@ -71,7 +71,7 @@ describe('kith killed while it erases a person', () => {
       const { id, texts } = await createPerson(send, name)
       const before = (await ok(send('GET', `/v1/people/internal/${id}/history?limit=100`))).body.data.items
       const stage = stages[(round - 1) % stages.length]
-      const release = stage && (await lockTable(stage))
+      const release = stage === undefined ? undefined : await lockTable(stage)
       const erasing = send('POST', `/v1/people/${name}/erase`, { reason: 'test' }).catch(() => undefined)
       if (release) await waitForLock()
       else await setTimeout(random.below(400))

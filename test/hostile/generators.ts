@@ -121,6 +121,13 @@ export function fieldGenerators(template: string, stack_key: string, document: O
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
+  // Merges are rehearsals, because other requests expect the name that they were sent with.
+  if (/\/(un)?merge$/.test(template))
+    Object.assign(generators, {
+      from: padded(external_id),
+      from_id: fc.constant(undefined),
+      dry_run: fc.constant(true),
+    })
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (template.includes('/related')) {
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })

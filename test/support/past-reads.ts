@@ -13,6 +13,8 @@ export type Step =
   | { do: 'put' | 'patch'; entity: number; body: Body }
   | { do: 'rename'; entity: number; name: number | null; body: Body }
   | { do: 'delete' | 'restore'; entity: number }
+  | { do: 'merge'; entity: number; from: number }
+  | { do: 'unmerge'; merge: number }
   | { do: 'import'; lines: { name: number; body: Body }[] }
   | { do: 'batch'; atomic: boolean; operations: { op: 'patch' | 'delete'; entity: number; body: Body }[] }
   | { do: 'consent type'; mandatory: boolean; state: boolean; channels: string[] }
@@ -91,6 +93,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('rename'), entity, name: fc.option(name, { freq: 6 }), body }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('delete'), entity }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('restore'), entity }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('merge'), entity, from: entity }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('unmerge'), merge: fc.nat(5) }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -203,8 +207,11 @@ export async function repeatReads(
     const comparing = [...paths].map(async ([id, path]) => {
       const read = moment.reads.get(id)
       await compare(`at=${moment.at}`, { path, text: undefined }, read?.text, moment)
-      const version = read?.text && (JSON.parse(read.text) as { version: number }).version
-      if (!version || versionsSeen.has(`${id} ${version}`)) return
+      const entity = read?.text && (JSON.parse(read.text) as { id?: string; version: number })
+      // A merged person's identifier shows the survivor, but its versions are its own.
+      if (!entity || (entity.id !== undefined && entity.id !== id)) return
+      const { version } = entity
+      if (versionsSeen.has(`${id} ${version}`)) return
       versionsSeen.add(`${id} ${version}`)
       // A batch may change the targets of a link after it wrote the link.
       if (!moment.isBatch) await compare(`version=${version}`, read, read.text, moments[index]!)
@@ -317,17 +324,42 @@ async function run(service: Service, shop: Shop, step: Step): Promise<void> {
       if (people.length > 0) await send('POST', `${peoplePath}/batch`, { atomic: step.atomic, operations })
       return
     }
+    case 'merge':
+    case 'unmerge':
+      return runIdentityStep(service, shop, step, entities)
     default:
       await runDefinitionStep(service, shop, step)
   }
 }
 
+async function runIdentityStep(
+  service: Service,
+  { id, send }: Shop,
+  step: Extract<Step, { do: 'merge' | 'unmerge' }>,
+  entities: LoggedEntity[],
+): Promise<void> {
+  if (step.do === 'merge') {
+    const people = entities.filter(({ path, exists }) => exists && path.startsWith(peoplePath))
+    const [into, from] = [step.entity, step.from].map(number => people[number % people.length])
+    if (into && from) await send('POST', `${into.path}/merge`, { from_id: from.entity_id })
+    return
+  }
+  const merges = await service.sql<{ merged_id: string; person_id: string }>(
+    'select merged_id, person_id from merges where organization_id = $1 and unmerged_sequence is null order by id',
+    [id],
+  )
+  const undone = merges[step.merge % merges.length]
+  if (undone) await send('POST', `${peoplePath}/internal/${undone.person_id}/unmerge`, { from_id: undone.merged_id })
+}
+
 async function runDefinitionStep(service: Service, { id, send }: Shop, step: Step): Promise<void> {
   if (step.do === 'clean') await cleanDanglingLinks(service.db, { graceMs: -1_000 })
   if (step.do === 'forget targets')
-    await service.sql(`update changes set link_targets = null where organization_id = $1 and operation <> 'restore'`, [
-      id,
-    ])
+    await service.sql(
+      `update changes set link_targets = null where organization_id = $1 and operation <> 'restore'
+         and not exists (select from merges where organization_id = $1)`,
+      [id],
+    )
   if (step.do === 'consent type') {
     const { mandatory, state: default_state } = step
     const key = `type${await countChanges(service, id)}`

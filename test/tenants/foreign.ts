@@ -43,6 +43,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (!body || (method === 'POST' && /\/(list|filter|export)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
   if (path.endsWith('/erase')) return { reason: 'x' }
+  if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
   if (path.endsWith('/batch')) return { operations: [] }
   if (path.endsWith('/consent-links')) return {}

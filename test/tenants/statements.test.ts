@@ -11,6 +11,7 @@ import { backfillIndexes } from '../../src/entities/index-backfill.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -158,6 +159,7 @@ const globalStatements = [
   'delete_dead_keys',
   'delete_verifying_key',
   'extend_signing_key',
+  'list_unfilled',
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
@@ -260,6 +262,8 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('POST', '/v1/stacks/companies/filter', {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
+  await recognizePeople(shop)
+  await mergePeople(shop)
   await changeDefinitions(send)
   await readLog(shop, ada.id)
   await backfillIndexes(service.db)
@@ -303,6 +307,49 @@ async function useRetention({ id, send }: Shop) {
 }
 
 const { consents } = person
+
+/** Looks people up and matches them by email and phone. Computes the keys of people of an earlier release. */
+async function recognizePeople({ id, send }: Shop) {
+  const email = 'match@example.com'
+  const mobile_number = '+39 333 1234567'
+  const match = ['external_id', 'email', 'mobile']
+  for (const external_id of ['match', 'alias'])
+    await expectSuccess(send('POST', '/v1/people/upsert', { match, external_id, email, mobile_number }))
+  for (const body of [{ email }, { mobile_number }, { external_id: 'alias' }])
+    expect((await expectSuccess(send('POST', '/v1/people/lookup', body))).body.data.items).toHaveLength(1)
+  const lines = linesFrom([{ email }, { external_id: 'alias', first_name: 'M' }])
+  const path = '/v1/people/import?match=external_id,email'
+  expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
+  await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
+  expect(await fillKeys(service.db)).toBeGreaterThan(0)
+}
+
+/** Merges people with links, aliases and answers, links to a merged one, and undoes the merges one after the other. */
+async function mergePeople({ send }: Shop) {
+  const ok = (path: string, body: object) => expectSuccess(send('POST', `/v1/people${path}`, body))
+  const answer = (day: number) => ({
+    consents: [{ consent_type_id: 1, channel: 'email', state: false, collected_at: `2020-01-0${day}T00:00:00Z` }],
+  })
+  await ok('', { external_id: 'merge-0', attribute_values: { friends: ['merge-1'] } })
+  await ok('', {
+    external_id: 'merge-1',
+    email: 'merge@example.com',
+    attribute_values: { referrer: 'eve' },
+    ...answer(5),
+  })
+  await ok('', { external_id: 'merge-2', ...answer(3) })
+  await ok('', { external_id: 'merge-3' })
+  await ok('', { external_id: 'merge-fan', attribute_values: { friends: ['merge-0', 'merge-1'], referrer: 'merge-1' } })
+  await ok('/merge-1/merge', { from: 'merge-3', dry_run: true })
+  await ok('/merge-1/merge', { from: 'merge-3' })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/merge', { from })
+  await ok('/upsert', { external_id: 'merge-fan', attribute_values: { referrer: 'merge-2' } })
+  for (const path of ['consents/history', 'consents/history?before_version=9', 'history'])
+    await expectSuccess(send('GET', `/v1/people/merge-0/${path}`))
+  await ok('/merge-0/contactable', { consent_type_id: 1, channel: 'email', at: new Date().toISOString() })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/unmerge', { from })
+  await ok('/merge-1/unmerge', { from: 'merge-3' })
+}
 
 /** Seals and audits the ledger, whose answers are read from the change log again and again. */
 async function useLedger(shop: Shop) {

@@ -1,0 +1,182 @@
+import type { BatchResult, Operation } from './batch.ts'
+import { type BatchOptions, Entities } from './entities.ts'
+import { pathOf, pathOfId } from './entity-reads.ts'
+import type { ImportAnswer, ImportOptions } from './import.ts'
+import type { CallOptions, WriteOptions } from './options.ts'
+import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
+import type { LookupBody, MergeBody, MergeResult, UnmergeResult } from './wire.ts'
+
+/** The values that a write recognizes its person by. `mobile` is the phone number with its country. */
+export type MatchKind = 'external_id' | 'email' | 'mobile'
+
+/** Tried in this order; the first value that anybody has decides. */
+export type Match = readonly MatchKind[]
+
+/** Exactly one of an email, a phone number and an external identifier. */
+export type LookupKey =
+  | { email: string; mobile_prefix?: never; mobile_number?: never; external_id?: never }
+  | { mobile_number: string; mobile_prefix?: string; email?: never; external_id?: never }
+  | { external_id: string; email?: never; mobile_prefix?: never; mobile_number?: never }
+
+/** One write of a batch of people. With `match`, an upsert needs no external identifier. */
+export type PeopleOperation<S extends OrganizationSchema> =
+  | Operation<S, 'people'>
+  | { op: 'upsert'; external_id?: string; body: BodyOf<S, 'people'>; if_match?: number | '*' }
+
+/** The other person of a merge: by its external identifier, or by its internal one. */
+export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
+
+/** The options of a merge and of an unmerge. */
+export type MergeOptions = WriteOptions & { dryRun?: boolean }
+
+/** The outcome of a merge. `person` is the survivor. */
+export type Merged<S extends OrganizationSchema> = Omit<MergeResult, 'person'> & { person: EntityOf<S, 'people'> }
+
+/** The outcome of an unmerge. `person` is the survivor, and `unmerged` the person who returned. */
+export type Unmerged<S extends OrganizationSchema> = Omit<UnmergeResult, 'person' | 'unmerged'> &
+  Record<'person' | 'unmerged', EntityOf<S, 'people'>>
+
+type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
+type Body<S extends OrganizationSchema> = BodyOf<S, 'people'>
+
+/** The endpoints of people: those of {@link Entities}, and those that recognize people by email and phone. */
+export class People<S extends OrganizationSchema> extends Entities<S, 'people'> {
+  /**
+   * Finds the people who have an email, a phone number or an external identifier, at most 100. The email is compared in lower case.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'grace', email: 'Grace@example.com' })
+   * const { items } = await client.people.lookup({ email: 'grace@example.com' })
+   * console.log(items[0]?.external_id) // grace
+   * ```
+   */
+  async lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {
+    const path = `${this.path}/lookup`
+    const body: LookupBody = key
+    const request = { method: 'POST', path, body, options, repeatable: true, writes: false } as const
+    return (await this.transport.send(request)) as { items: Person<S>[]; has_more: boolean }
+  }
+
+  /**
+   * Creates the person if it does not exist, else changes it like `patch`. A token without the read scope receives only
+   * the identifiers. With `match`, a person is also recognized by email or phone. An `external_id` that differs from that of
+   * the person becomes an alias. Rejects with `duplicate_entry` if several people have the value; `details` names them.
+   *
+   * ```ts
+   * const match = ['external_id', 'email'] as const
+   * await client.people.upsert({ match, external_id: 'shop-1', email: 'mary@example.com' })
+   * const person = await client.people.upsert({ match, external_id: 'news-7', email: 'Mary@example.com' })
+   * console.log(person.external_id, (await client.people.get('news-7')).id === person.id) // shop-1 true
+   * ```
+   */
+  override upsert(
+    body: Body<S> & ({ external_id: string; match?: Match } | { external_id?: string; match: Match }),
+    options?: WriteOptions,
+  ): Promise<Person<S>> {
+    return super.upsert(body as Body<S> & { external_id: string }, options)
+  }
+
+  /**
+   * Merges another person into a person, who survives: its unset fields are filled, links move to it, and the identifiers of the other
+   * lead to it. `dryRun` returns what would change, and changes nothing.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'emmy', first_name: 'Emmy' })
+   * await client.people.create({ external_id: 'emmy-news', email: 'emmy@example.com' })
+   * const { changes } = await client.people.merge('emmy', { from: 'emmy-news' }, { dryRun: true })
+   * console.log(changes.fields[0]?.path) // /email
+   * const { person } = await client.people.merge('emmy', { from: 'emmy-news' })
+   * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
+   * ```
+   */
+  merge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOf(external_id)}/merge`, from, options)
+  }
+
+  /**
+   * Merges another person into a person, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'sofia-news' })
+   * const { id } = await client.people.create({ external_id: 'sofia' })
+   * console.log((await client.people.mergeById(id, { from: 'sofia-news' })).merged.external_id) // sofia-news
+   * ```
+   */
+  mergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOfId(id)}/merge`, from, options)
+  }
+
+  /**
+   * Undoes a merge: the other person returns, and what was written since stays with the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'maria' })
+   * await client.people.create({ external_id: 'maria-news', language: 'it' })
+   * await client.people.merge('maria', { from: 'maria-news' })
+   * const { person, unmerged } = await client.people.unmerge('maria', { from: 'maria-news' })
+   * console.log(person.language, unmerged.language) // null it
+   * ```
+   */
+  unmerge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOf(external_id)}/unmerge`, from, options)
+  }
+
+  /**
+   * Undoes a merge, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * const { id } = await client.people.create({ external_id: 'noor' })
+   * const other = await client.people.create({ external_id: 'noor-news' })
+   * await client.people.mergeById(id, { from_id: other.id })
+   * console.log((await client.people.unmergeById(id, { from_id: other.id })).unmerged.external_id) // noor-news
+   * ```
+   */
+  unmergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOfId(id)}/unmerge`, from, options)
+  }
+
+  async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
+    const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
+    const request = { method: 'POST', path: this.path + path, body, options, repeatable: false, writes: true } as const
+    return (await this.transport.send(request)) as T
+  }
+
+  /**
+   * Sends up to 1,000 writes in one request. Each succeeds or fails on its own. With `atomic`, all succeed or none
+   * does, and the first failure rejects the call. `match` applies to the upserts.
+   *
+   * ```ts
+   * const { items } = await client.people.batch(
+   *   [
+   *     { op: 'upsert', body: { email: 'linus@example.com', first_name: 'Linus' } },
+   *     { op: 'upsert', external_id: 'crm-9', body: { email: 'Linus@example.com' } },
+   *   ],
+   *   { match: ['email'] },
+   * )
+   * console.log(items.map(({ status }) => status).join()) // 201,200
+   * ```
+   */
+  override batch(
+    operations: readonly PeopleOperation<S>[],
+    options: BatchOptions & { match?: Match } = {},
+  ): Promise<BatchResult> {
+    return super.batch(operations as readonly Operation<S, 'people'>[], options)
+  }
+
+  /**
+   * Upserts any number of people and sends them while it iterates `lines`, like {@link Entities.import}. With `match`, a person is
+   * also recognized by email or phone, and the lines of one person take effect in their order.
+   *
+   * ```ts
+   * const lines = [{ email: 'rosa@example.com' }, { email: 'Rosa@example.com', first_name: 'Rosa' }]
+   * for await (const answer of client.people.import(lines, { match: ['email'] }))
+   *   if ('received' in answer) console.log(answer.created, answer.updated) // 1 1
+   * ```
+   */
+  override import(
+    lines: AsyncIterable<Body<S> | string> | Iterable<Body<S> | string>,
+    options: ImportOptions & { match?: Match } = {},
+  ): AsyncIterable<ImportAnswer> {
+    return super.import(lines, options)
+  }
+}

@@ -1,0 +1,64 @@
+import { statement } from '../db/db.ts'
+
+/**
+ * $1: organization, $2: numbers of advisory locks in order, $3: which of them are shared. Locks them until the end of the
+ * transaction. The lock timeout applies to rows, but not to these: every write waits its turn, as at the head.
+ */
+export const lockMatchKeysSql = statement(
+  'lock_match_keys',
+  `with patient as materialized (
+     select current_setting('lock_timeout') as timeout, set_config('lock_timeout', '0', true) as off
+     from (select $1::integer as organization_id) o
+   ), locked as materialized (
+     select max(p.timeout) as timeout, count(case when l.is_shared then pg_advisory_xact_lock_shared(l.number) else
+       pg_advisory_xact_lock(l.number) end)
+     from patient p cross join unnest($2::bigint[], $3::boolean[]) as l(number, is_shared)
+     where p.off is not null
+   )
+   select set_config('lock_timeout', l.timeout, true) from locked l where l.timeout is not null`,
+)
+
+// PostgreSQL knows how many rows have no keys, but not that hardly any of those is a person. Expecting many, it would scan the table
+// for the first one. Each of the further conditions, which are true whenever the first is, lets it expect fewer.
+/** The people e whose keys are not computed yet, by the index that holds only those. */
+export const withoutKeys = `e.stack_id = 0 and not e.has_keys
+       and e.has_keys::integer + 0 = 0 and e.has_keys::integer + 1 = 1 and e.has_keys::integer + 2 = 2`
+
+/** Whether the background fill has people left to compute keys for. $1: organization. */
+export const isFilling = `exists (select from entities e where e.organization_id = $1 and ${withoutKeys})`
+
+/** $1: organization. Whether look-ups by email and phone would miss people of earlier releases. */
+export const readIsFillingSql = statement('read_is_filling', `select ${isFilling} as is_filling`)
+
+const person = `e.id, e.external_id, e.email, e.mobile_prefix, e.mobile_number`
+
+const byKey = (kind: string) =>
+  `(select '${kind}' as kind, ${person} from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.${kind}_key = a.${kind} order by e.id limit $3)`
+
+/**
+ * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
+ * key. Runs after the locks of the keys, whose statement is older than what it waited for. A row with the number -1 means that
+ * the fill is not complete.
+ */
+export const findMatchesSql = statement(
+  'find_matches',
+  `select a.number, e.* from jsonb_to_recordset($2::text::jsonb) as a(number integer, external_id text, email text, mobile text)
+   cross join lateral (
+     (select 'external_id' as kind, ${person} from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.external_id offset 0)
+     union all
+     (select 'external_id', ${person} from (
+       select s.person_id from aliases s
+       where s.organization_id = $1 and s.external_id = a.external_id offset 0
+     ) s cross join lateral (
+       select ${person} from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = s.person_id offset 0
+     ) e)
+     union all
+     ${byKey('email')}
+     union all
+     ${byKey('mobile')}
+   ) e
+   union all
+   select -1, null, null, null, null, null, null where ${isFilling}`,
+)

@@ -1,0 +1,193 @@
+import { announceCommit } from '../changes/commit-events.ts'
+import type { Transaction } from '../db/db.ts'
+import type { Change } from '../entities/decide.ts'
+import { readSerializedWithin } from '../entities/entity-reader.ts'
+import type { EntityRow, Links, LockedRow, Target } from '../entities/entity-row.ts'
+import { unlimitedRowBytes } from '../entities/pagination.ts'
+import { LostRace } from '../entities/read-stage.ts'
+import { lockEntitiesSql, readLinksSql } from '../entities/sql.ts'
+import { DefinitionsChanged } from '../entities/store-stage.ts'
+import type { Address } from '../entities/write-request.ts'
+import { decideAgain } from '../entities/write-sets.ts'
+import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { findPeopleSql, lockSourcesSql } from './merge-sql.ts'
+
+/** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
+export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
+
+/** Rolls back the transaction of a dry run, whose result is that of the real one. */
+class DryRunDone extends Error {
+  readonly result: object
+  constructor(result: object) {
+    super('the dry run is done')
+    this.result = result
+  }
+}
+
+/**
+ * Runs a merge or an unmerge in one transaction, again if a concurrent write came first. A dry run does the same and rolls
+ * back. Responds with the members of `work`, whose `json` members are JSON texts, and the ETag of the survivor.
+ */
+export async function runIdentityWrite(
+  call: Call<IdentityBody>,
+  work: (tx: Transaction, definitions: Definitions) => Promise<IdentityResult>,
+): Promise<HandlerResult> {
+  const { db, caller, body, signal, memory } = call
+  const organization_id = caller.organization.id
+  const cached = await cachedDefinitions(db, organization_id, signal)
+  const release = await memory.wait(reservedBytes)
+  try {
+    const result = await decideAgain(db, cached, signal, definitions =>
+      db.transaction(
+        async tx => {
+          const done = await work(tx, definitions)
+          if (body.dry_run) throw new DryRunDone(done)
+          return done
+        },
+        { signal },
+      ),
+    ).catch((error: unknown) => {
+      if (error instanceof DryRunDone) return error.result as IdentityResult
+      throw error
+    })
+    if (!body.dry_run) announceCommit(db, organization_id)
+    const { entities, version, ...members } = result
+    const dry_run = body.dry_run === true
+    const json = JSON.stringify({ dry_run, ...members, merge_id: dry_run ? null : members.merge_id })
+    const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)
+    const headers = { ETag: `"${version}"` }
+    return { status: 200, json: `${json.slice(0, -1)}${people.join('')}}`, headers, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** Memory for two large people: up to 512 KiB of attributes each, and what changed of them. */
+const reservedBytes = 3 * 1_048_576
+
+/** The result of a merge or unmerge. `entities` are JSON texts of people, and `version` is that of the survivor. */
+export type IdentityResult = {
+  merge_id: number | null
+  merged: Target
+  changes: object
+  entities: Record<string, string>
+  version: number
+}
+
+/** The most links to one person that a merge moves within the time of a request. */
+const maxMovedLinks = 50_000
+
+/** Throws a Fault of 400 if a person has more links than a request can move. */
+export function refuseManyLinks(count: number): void {
+  if (count <= maxMovedLinks) return
+  const message = `is linked to more than ${maxMovedLinks} times, which takes longer than a request. Remove links first.`
+  throw new Fault(createValueRefusal('/from', message))
+}
+
+export const linksToRead = maxMovedLinks + 1
+
+/** Throws a Fault of 400 unless the body names one identifier. Returns its address and path. */
+export function fromOf({ from, from_id }: IdentityBody): { address: Address; path: string } {
+  if ((from === undefined) === (from_id === undefined))
+    throw new Fault(createValueRefusal('/from', 'Give either `from` or `from_id`.'))
+  return from === undefined
+    ? { address: { id: from_id!.toLowerCase() }, path: '/from_id' }
+    : { address: { external_id: from }, path: '/from' }
+}
+
+/** Finds whom addresses lead to, in their order; undefined for nobody. */
+export async function findPeople(
+  tx: Transaction,
+  organization_id: number,
+  addresses: readonly Address[],
+): Promise<(Target | undefined)[]> {
+  const asked = JSON.stringify(addresses.map((address, position) => ({ position, ...address })))
+  const rows = await tx.query<Target & { position: number }>(findPeopleSql, [organization_id, asked])
+  return addresses.map((_, index) => {
+    const found = rows.find(({ position }) => position === index)
+    return found && { id: found.id, external_id: found.external_id }
+  })
+}
+
+/** Locks people and the entities that link to them, all in order of id. Returns the ids of those that exist. */
+export async function lockAll(
+  tx: Transaction,
+  { organization_id, attributeById }: Definitions,
+  people: readonly string[],
+  links: readonly { source_id: string; attribute_id: number }[],
+): Promise<Set<string>> {
+  const rows = new Map(people.map(id => [id, { stack_id: peopleStackId, id }]))
+  for (const { source_id, attribute_id } of links) {
+    const attribute = attributeById.get(attribute_id)
+    if (!attribute) throw new DefinitionsChanged('an attribute was declared since the definitions were read')
+    rows.set(source_id, { stack_id: attribute.owner_stack_id, id: source_id })
+  }
+  const locked = await tx.query<{ id: string }>(lockSourcesSql, [organization_id, JSON.stringify([...rows.values()])])
+  return new Set(locked.map(({ id }) => id))
+}
+
+/** Reads locked people with all of their links, in the order given. Throws LostRace if one does not exist any more. */
+export async function readPeople(
+  tx: Transaction,
+  { organization_id, relationships }: Definitions,
+  ids: readonly string[],
+): Promise<{ row: LockedRow; links: Links }[]> {
+  const attribute_ids = [...(relationships.get(peopleStackId)?.values() ?? [])].flat().map(({ id }) => id)
+  const addresses = JSON.stringify(ids.map(id => ({ stack_id: peopleStackId, id })))
+  const sources = JSON.stringify(ids.map(source_id => ({ source_id, attribute_ids })))
+  const [rows, targets] = await Promise.all([
+    tx.query<LockedRow>(lockEntitiesSql, [organization_id, addresses]),
+    tx.query<Target & { source_id: string; attribute_id: number }>(readLinksSql, [organization_id, sources]),
+  ])
+  return ids.map(id => {
+    const row = rows.find(found => found.id === id)
+    if (!row) throw new LostRace('a person was deleted while the merge waited for its locks')
+    const links = Map.groupBy(
+      targets.filter(({ source_id }) => source_id === id),
+      ({ attribute_id }) => attribute_id,
+    )
+    return { row, links: new Map([...links].map(([key, found]) => [key, found.map(targetOf)])) }
+  })
+}
+
+const targetOf = ({ id, external_id }: Target): Target => ({ id, external_id })
+
+/** Reads people as JSON, as the transaction sees them. */
+export async function readJson(tx: Transaction, definitions: Definitions, ids: string[]): Promise<string[]> {
+  const found = await readSerializedWithin(tx, definitions, peopleStackId, ids, unlimitedRowBytes)
+  return ids.map(id => found.find(({ identifier }) => identifier === id)!.json!)
+}
+
+/** Throws a Fault of 412 if the version of the survivor is not one of those that If-Match names. */
+export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call): void {
+  if (!if_match || if_match === '*' || if_match.includes(row.version)) return
+  throw new Fault(
+    createRefusal(
+      'invalid_parameter',
+      'The version of the person does not match If-Match. Read the person and retry with its ETag.',
+      { status: 412 },
+    ),
+  )
+}
+
+type FieldChange = { path: string; before: unknown; after: unknown }
+
+/** The fields and attribute values that a change writes, without the consents. */
+export function fieldChanges(change: Change | undefined): FieldChange[] {
+  if (!change) return []
+  const fields: FieldChange[] = []
+  const add = (path: string, before: unknown, after: unknown) => fields.push({ path, before: before ?? null, after })
+  for (const [name, after] of Object.entries(change.after)) {
+    if (name === 'consents') continue
+    if (name !== 'attribute_values') add(pointer(name), change.before?.[name], after)
+    else
+      for (const [key, value] of Object.entries(after as Record<string, unknown>)) {
+        const before = (change.before?.attribute_values ?? {}) as Record<string, unknown>
+        add(pointer(name, key), before[key], value)
+      }
+  }
+  return fields
+}

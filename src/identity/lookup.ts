@@ -1,0 +1,55 @@
+import { answerPage } from '../entities/answer-page.ts'
+import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/entity-reader.ts'
+import { emailKey, mobileKey } from '../entities/match-keys.ts'
+import { notANumber } from '../entities/match-plan.ts'
+import { findEntity, type Position } from '../entities/pagination.ts'
+import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import type { LookupBody } from './lookup-schema.ts'
+
+/** The maximum number of people that a look-up returns. */
+const maxPeople = 100
+
+type Sought = { kind: 'email' | 'mobile' | 'external_id'; key: string }
+
+/** Returns the people who have an email, a phone or an external identifier, in order of id. */
+export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResult> {
+  const { db, caller, signal } = call
+  const sought = soughtIn(call.body)
+  const position: Position = { direction: 'asc', size: maxPeople }
+  return answerPage(call, { stack_id: peopleStackId, position }, part => {
+    const { kind, key } = sought
+    return kind === 'external_id'
+      ? readByName(call, key, part)
+      : readPageOfKey(db, caller.organization.id, { kind, key }, part, signal)
+  })
+}
+
+function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBody): Sought {
+  const given = [email, mobile_number, external_id].filter(value => value !== undefined)
+  if (given.length !== 1)
+    refuse('invalid_parameter', 'Look people up by one of email, mobile_number with mobile_prefix, and external_id.', {
+      details: [{ path: '', message: 'must have one of email, mobile_number and external_id' }],
+    })
+  if (mobile_prefix !== undefined && mobile_number === undefined)
+    throw new Fault(createValueRefusal(pointer('mobile_prefix'), 'belongs to a mobile_number'))
+  if (external_id !== undefined) return { kind: 'external_id', key: external_id }
+  if (email !== undefined) return { kind: 'email', key: emailKey(email)! }
+  const key = mobileKey(mobile_prefix, mobile_number)
+  if (key === null) throw new Fault(createValueRefusal(pointer('mobile_number'), notANumber))
+  return { kind: 'mobile', key }
+}
+
+/** A page of at most one person. */
+async function readByName(
+  { db, caller, signal }: Call<LookupBody>,
+  external_id: string,
+  { after_id }: Position,
+): Promise<RowsOfPage> {
+  const organization_id = caller.organization.id
+  const id = after_id ? undefined : await findEntity(db, organization_id, peopleStackId, { external_id }, signal)
+  if (id === undefined) return { rows: '', definitions: await currentDefinitions(db, organization_id, signal) }
+  const { rows, definitions } = await readPortion(db, organization_id, peopleStackId, [id], 1, signal)
+  return { rows: rows.filter(row => row !== null).join(''), ids: [id], has_more: false, definitions }
+}

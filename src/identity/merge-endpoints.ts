@@ -1,0 +1,56 @@
+import { type TSchema, Type } from 'typebox'
+import type { Config } from '../config.ts'
+import type { Address } from '../entities/write-request.ts'
+import type { Call, Route } from '../http/pipeline/route.ts'
+import type { IdentityBody } from './identity-write.ts'
+import { mergePeople } from './merge-people.ts'
+import { identityBody, mergeAnswer, mergeIdentifiers, unmergeAnswer } from './merge-schema.ts'
+import { unmergePeople } from './unmerge-people.ts'
+
+/** The endpoints that make two people one, and two again. `person` is the schema of a read. */
+export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSchema): Route[] {
+  const shared = {
+    method: 'POST',
+    scope: 'people:write',
+    tag: 'People',
+    versioned: true,
+    body: identityBody(limits),
+    reveals: { scope: 'people:read', identifiers: ['dry_run', 'merge_id', 'merged'] },
+  } as const
+  const addresses = [
+    { address: '/v1/people/{external_id}', params: { external_id: 'external_id' }, suffix: '', by: '' },
+    { address: '/v1/people/internal/{uuid}', params: { uuid: 'uuid' }, suffix: 'ById', by: ' by internal identifier' },
+  ] as const
+  return addresses.flatMap(({ address, params, suffix, by }): Route[] => [
+    {
+      ...shared,
+      path: `${address}/merge`,
+      params,
+      operationId: `mergePeople${suffix}`,
+      summary: `Merge another person into a person${by}`,
+      description:
+        'The person in the path survives: its unset fields and attribute values are filled from the other, whose links move to it. ' +
+        'Of two consent answers to one question the later stands, at equal times the refusal. The identifiers of the other lead to ' +
+        'the survivor from then on. `unmerge` undoes it.',
+      answer: Type.Union([mergeAnswer(person), mergeIdentifiers('MergeIdentifiers')]),
+      handle: call => mergePeople(call as Call<IdentityBody>, addressOf(call)),
+    },
+    {
+      ...shared,
+      path: `${address}/unmerge`,
+      params,
+      operationId: `unmergePeople${suffix}`,
+      summary: `Undo a merge into a person${by}`,
+      description:
+        'The other person returns under its identifiers, with its values, answers and links. What was written to the survivor since ' +
+        'the merge stays with the survivor. 409 if the survivor was itself merged or one of the two was erased.',
+      answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
+      refusals: { 409: 'duplicate_entry' },
+      prefers: ['erased=recreate'],
+      handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
+    },
+  ])
+}
+
+const addressOf = ({ params: { external_id, uuid } }: Call): Address =>
+  uuid === undefined ? { external_id: external_id! } : { id: uuid.toLowerCase() }

@@ -1,0 +1,230 @@
+import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
+import { awaitPipelined, type Transaction } from '../db/db.ts'
+import { countFirstAlias, insertAliases } from '../entities/alias-stage.ts'
+import { buildDeletion, buildFill, type Change } from '../entities/decide.ts'
+import type { CurrentState, LockedRow } from '../entities/entity-row.ts'
+import { LostRace } from '../entities/read-stage.ts'
+import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/store-changes.ts'
+import type { Address } from '../entities/write-request.ts'
+import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
+import {
+  checkVersion,
+  fieldChanges,
+  findPeople,
+  fromOf,
+  type IdentityBody,
+  type IdentityResult,
+  linksToRead,
+  lockAll,
+  readJson,
+  readPeople,
+  refuseManyLinks,
+  runIdentityWrite,
+} from './identity-write.ts'
+import { type MergePlan, planMerge } from './merge.ts'
+import type { AnswerChoice } from './merge-answers.ts'
+import {
+  checkNoLinksToSql,
+  insertMergeSql,
+  moveIdentifiersSql,
+  moveLinksToSql,
+  readAnswerVersionsSql,
+  readLinksToSql,
+} from './merge-sql.ts'
+import type { MovedLink, TakenAnswer, Undo } from './undo.ts'
+
+type Person = CurrentState & { row: LockedRow }
+
+/** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
+export function mergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
+  const { address, path } = fromOf(call.body)
+  return runIdentityWrite(call, (tx, definitions) => merge(tx, definitions, call, { survivor, from: address, path }))
+}
+
+type Asked = { survivor: Address; from: Address; path: string }
+
+async function merge(
+  tx: Transaction,
+  definitions: Definitions,
+  call: Call<IdentityBody>,
+  asked: Asked,
+): Promise<IdentityResult> {
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
+  const { survivor, other, locked } = await lockBoth(tx, definitions, asked)
+  checkVersion(survivor.row, call)
+  throwIfPlaceholder(survivor.row, '')
+  throwIfPlaceholder(other.row, asked.path)
+  const plan = planMerge(survivor, other, definitions, call.limits.links)
+  if (plan.faults.length > 0)
+    refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
+  const filled = buildFill(survivor, plan.fill, definitions, call.limits)
+  if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
+  const deletion = buildDeletion(other, definitions)
+  const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
+
+  const links_in = await moveLinks(tx, definitions, survivor, other, locked)
+  const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
+  if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
+  await storeChanges(tx, definitions, at, author, changes)
+  const [, [moved]] = await Promise.all([
+    tx.query(checkNoLinksToSql, [organization_id, other.row.id]),
+    tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
+      organization_id,
+      other.row.id,
+      survivor.row.id,
+    ]),
+  ])
+  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, links_in, ...moved! })
+  await countFirstAlias(tx, organization_id)
+  const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
+    organization_id,
+    other.row.id,
+    survivor.row.id,
+    ended.version,
+    at,
+    JSON.stringify(undo),
+  ])
+  const merge_id = stored!.id
+  const { external_id } = other.row
+  if (external_id !== null)
+    await awaitPipelined(
+      insertAliases(tx, organization_id, [{ external_id, person_id: survivor.row.id, merge_id }], at),
+    )
+  const [person] = await readJson(tx, definitions, [survivor.row.id])
+  return {
+    merge_id,
+    merged: { id: other.row.id, external_id },
+    changes: {
+      fields: fieldChanges(filled?.change),
+      links: { moved_in: links_in.length, ...plan.links },
+      consents: shownAnswers(plan.answers),
+      aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
+    },
+    entities: { person: person! },
+    version: filled?.change.version ?? survivor.row.version,
+  }
+}
+
+/** Finds and locks both people and what links to the one who is merged. Throws a Fault of 400 or 404, or LostRace. */
+async function lockBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
+  const { organization_id } = definitions
+  const addresses = [survivor, from]
+  const [into, other] = await findPeople(tx, organization_id, addresses)
+  if (!into) refuse('not_found', 'There is no such person.')
+  if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
+  if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
+  const links = await tx.query<{ source_id: string; attribute_id: number }>(readLinksToSql, [
+    organization_id,
+    other.id,
+    linksToRead,
+  ])
+  refuseManyLinks(links.length)
+  const ids = [into.id, other.id]
+  const locked = await lockAll(tx, definitions, ids, links)
+  const again = await findPeople(tx, organization_id, addresses)
+  if (again.some((found, index) => found?.id !== ids[index]))
+    throw new LostRace('an identifier led to another person while the merge waited for its locks')
+  const [first, second] = await readPeople(tx, definitions, ids)
+  return { survivor: first!, other: second!, locked }
+}
+
+function throwIfPlaceholder({ active, external_id }: LockedRow, path: string) {
+  if (active) return
+  const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
+  throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
+}
+
+/** Moves the links of others to the survivor. Throws LostRace if a source is not locked. */
+async function moveLinks(
+  tx: Transaction,
+  { organization_id }: Definitions,
+  survivor: Person,
+  other: Person,
+  locked: ReadonlySet<string>,
+): Promise<MovedLink[]> {
+  const moved = await tx.query<MovedLink>(moveLinksToSql, [organization_id, other.row.id, survivor.row.id])
+  if (moved.some(({ source_id }) => !locked.has(source_id)))
+    throw new LostRace('an entity was linked to the person while the merge waited for its locks')
+  return moved
+}
+
+type Merged = Pick<Undo, 'links_in' | 'aliases' | 'merges'> & {
+  survivor: Person
+  other: Person
+  plan: MergePlan
+  change: Change | undefined
+}
+
+async function undoOf(
+  tx: Transaction,
+  { organization_id }: Definitions,
+  { survivor, other, plan, change, links_in, aliases, merges }: Merged,
+): Promise<Undo> {
+  const { row, links } = other
+  const columns = Object.fromEntries(
+    ['external_id', 'active', ...profileTexts, ...profileFlags].map(name => [name, row[name as keyof LockedRow]]),
+  )
+  return {
+    into_version: change?.version ?? null,
+    other: {
+      columns,
+      answers: row.answers,
+      attributes: row.attributes,
+      links: Object.fromEntries([...links].map(([id, targets]) => [id, targets.map(target => target.id)])),
+    },
+    filled: plan.filled,
+    flags: { email_consent: survivor.row.email_consent, sms_consent: survivor.row.sms_consent },
+    links_in,
+    aliases,
+    merges,
+    answers: await takenAnswers(tx, organization_id, plan.answers, change?.version),
+  }
+}
+
+/** The answers that count as the survivor's from a version on, with the versions at which they were given. */
+export async function takenAnswers(
+  tx: Transaction,
+  organization_id: number,
+  choices: readonly AnswerChoice[],
+  since: number | undefined,
+): Promise<TakenAnswer[]> {
+  const taken = choices.filter(({ after }) => after?.person_id !== undefined)
+  if (taken.length === 0 || since === undefined) return []
+  const asked = taken.map(({ key, after }, position) => ({
+    position,
+    person_id: after!.person_id!,
+    ...(questionsOf([key])[0] as Question),
+  }))
+  const rows = await tx.query<{ position: number; version: number }>(readAnswerVersionsSql, [
+    organization_id,
+    JSON.stringify(asked),
+  ])
+  return rows.map(({ position, version }) => {
+    const { position: _, ...answer } = asked[position]!
+    return { ...answer, version, since }
+  })
+}
+
+/** The answers that a merge or unmerge changes, as its response shows them. */
+export function shownAnswers(choices: readonly AnswerChoice[]): object[] {
+  const byKey: Record<string, AnswerChoice> = Object.fromEntries(choices.map(choice => [choice.key, choice]))
+  return questionsOf(Object.keys(byKey)).map(question => {
+    const { before, after } = byKey[`${question.consent_type_id}:${question.channel}`]!
+    return { ...question, before: shown(before), after: shown(after) }
+  })
+}
+
+const shown = (answer: Answers[string] | undefined) =>
+  answer
+    ? {
+        state: answer.state,
+        pending: answer.pending === true,
+        answered_at: answer.answered_at,
+        person_id: answer.person_id ?? null,
+      }
+    : null

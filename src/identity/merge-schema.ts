@@ -1,0 +1,156 @@
+import { type TSchema, Type } from 'typebox'
+import type { Limits } from '../config.ts'
+import { nullable } from '../organizations/definition-schema.ts'
+
+/** The body of a merge and of an unmerge. */
+export const identityBody = ({ profileCharacters }: Limits) =>
+  Type.Object(
+    {
+      from: Type.Optional(
+        Type.String({
+          format: 'external-id',
+          maxLength: profileCharacters,
+          description: 'The external identifier of the other person.',
+        }),
+      ),
+      from_id: Type.Optional(
+        Type.String({ format: 'uuid', description: 'Instead of `from`: the internal identifier of the other person.' }),
+      ),
+      dry_run: Type.Optional(
+        Type.Boolean({ description: 'Return what would change, and change nothing. The default is false.' }),
+      ),
+    },
+    { additionalProperties: false, title: 'MergeBody', examples: [{ from: 'ada-newsletter', dry_run: true }] },
+  )
+
+const standingAnswer = nullable(
+  Type.Object({
+    state: Type.Boolean(),
+    pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
+    answered_at: Type.String({ format: 'date-time' }),
+    person_id: nullable(
+      Type.String({
+        format: 'uuid',
+        description: 'The merged person who gave the answer. Null for an own one of the survivor.',
+      }),
+    ),
+  }),
+)
+
+const count = (description: string) => Type.Integer({ minimum: 0, description })
+
+/** The schema of the changes of a merge or unmerge. */
+const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
+  Type.Object({
+    fields: Type.Array(
+      Type.Object({
+        path: Type.String({ description: 'A JSON Pointer into the person: `/first_name`, `/attribute_values/city`.' }),
+        before: Type.Unknown(),
+        after: Type.Unknown(),
+      }),
+      { description: 'The fields and attribute values of the survivor that change.' },
+    ),
+    links: Type.Object({
+      moved_in: count(words.moved_in),
+      moved_out: count(words.moved_out),
+      dropped: count(words.dropped),
+    }),
+    consents: Type.Array(
+      Type.Object({
+        consent_type_id: Type.Integer({ minimum: 1 }),
+        channel: Type.Enum(['email', 'sms']),
+        before: standingAnswer,
+        after: standingAnswer,
+      }),
+      { description: 'The standing answers of the survivor that change.' },
+    ),
+    aliases: Type.Array(Type.String(), { description: words.aliases }),
+  })
+
+const shared = {
+  dry_run: Type.Boolean(),
+  merge_id: nullable(Type.Integer({ minimum: 1, description: 'The number of the merge. Null in a dry run.' })),
+  merged: Type.Object(
+    { id: Type.String({ format: 'uuid' }), external_id: nullable(Type.String()) },
+    { description: 'The identifiers of the person who is merged, or returns.' },
+  ),
+}
+
+const exampleChanges = {
+  fields: [{ path: '/email', before: null, after: 'ada@example.com' }],
+  links: { moved_in: 3, moved_out: 1, dropped: 0 },
+  consents: [
+    {
+      consent_type_id: 1,
+      channel: 'email',
+      before: { state: true, pending: false, answered_at: '2026-01-01T12:00:00.000Z', person_id: null },
+      after: {
+        state: false,
+        pending: false,
+        answered_at: '2026-02-01T12:00:00.000Z',
+        person_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
+      },
+    },
+  ],
+  aliases: ['ada-newsletter'],
+}
+const exampleMerged = { id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50', external_id: 'ada-newsletter' }
+
+/** The response of a merge. `person` is the schema of a read. */
+export const mergeAnswer = (person: TSchema) =>
+  Type.Object(
+    {
+      ...shared,
+      changes: changes({
+        moved_in: 'The links to the merged person, which lead to the survivor now.',
+        moved_out: 'The links of the merged person that the survivor has now.',
+        dropped: 'The links between the two people, and those of the merged person that the survivor does not take.',
+        aliases: 'The external identifiers that lead to the survivor now.',
+      }),
+      person,
+    },
+    {
+      title: 'MergeResult',
+      examples: [
+        { dry_run: false, merge_id: 1, merged: exampleMerged, changes: exampleChanges, person: exampleOf(person) },
+      ],
+    },
+  )
+
+/** The response of an unmerge. */
+export const unmergeAnswer = (person: TSchema) =>
+  Type.Object(
+    {
+      ...shared,
+      changes: changes({
+        moved_in: 'The links of others that lead to the returned person again.',
+        moved_out: 'The links of the returned person.',
+        dropped: 'The links of the returned person to entities that do not exist any more.',
+        aliases: 'The external identifiers that lead to the returned person again.',
+      }),
+      person,
+      unmerged: person,
+    },
+    {
+      title: 'UnmergeResult',
+      examples: [
+        {
+          dry_run: false,
+          merge_id: 1,
+          merged: exampleMerged,
+          changes: exampleChanges,
+          person: exampleOf(person),
+          unmerged: exampleOf(person),
+        },
+      ],
+    },
+  )
+
+const exampleOf = (schema: TSchema): unknown => (schema as { examples?: unknown[] }).examples?.[0]
+
+/** The response to a token without the scope to read people. */
+export const mergeIdentifiers = (title: string) =>
+  Type.Object(
+    { dry_run: shared.dry_run, merge_id: shared.merge_id, merged: shared.merged },
+    { title, description: 'Returned instead if the token lacks the scope `people:read`.' },
+  )

@@ -1,0 +1,258 @@
+import { statement } from '../db/db.ts'
+
+/**
+ * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
+ * leads to nobody has no row.
+ */
+export const findPeopleSql = statement(
+  'find_people',
+  `select a.position, e.id, e.external_id
+   from jsonb_to_recordset($2::text::jsonb) as a(position integer, external_id text, id uuid) cross join lateral (
+     select coalesce((
+       select e.id from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.external_id = a.external_id offset 0
+     ), (
+       select s.person_id from aliases s where s.organization_id = $1 and s.external_id = a.external_id
+     ), (
+       select m.person_id from merges m where m.organization_id = $1 and m.merged_id = a.id and m.unmerged_sequence is null
+     ), a.id) as id offset 0
+   ) p cross join lateral (
+     select e.id, e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+   ) e`,
+)
+
+/** $2: a person, $3: limit. Returns the links to the person, whatever links to it. */
+export const readLinksToSql = statement(
+  'read_links_to',
+  `select l.source_id, l.attribute_id from links l
+   where l.organization_id = $1 and l.target_id = $2 limit $3`,
+)
+
+/** $2: [{stack_id, id}]. Locks the rows in order of id, as every set does. Returns the ids of those that exist. */
+export const lockSourcesSql = statement(
+  'lock_sources',
+  `with wanted as materialized (
+     select v.stack_id, v.id from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid) order by v.id
+   )
+   select locked.id from wanted w cross join lateral (
+     select e.id from entities e
+     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
+   ) locked`,
+)
+
+/**
+ * $2: the person who is merged, $3: the person it is merged into. Moves the links of others. A source that links to both keeps one
+ * link, at the first of the two positions. Returns the links as they were: `kept` is the position of the link to $3.
+ */
+export const moveLinksToSql = statement(
+  'move_links_to',
+  `with moved as materialized (
+     select l.ctid as other, l.source_id, l.attribute_id, l.position, k.ctid as own, k.position as kept
+     from links l left join links k on k.organization_id = $1 and k.source_id = l.source_id
+       and k.attribute_id = l.attribute_id and k.target_id = $3
+     where l.organization_id = $1 and l.target_id = $2 and l.source_id <> $2 and l.source_id <> $3
+   ), led as (
+     update links l set target_id = $3
+     where l.ctid = any(array(select m.other from moved m where m.kept is null)) and l.organization_id = $1
+   ), dropped as (
+     delete from links l
+     where l.ctid = any(array(select m.other from moved m where m.kept is not null)) and l.organization_id = $1
+   ), shifted as (
+     update links l set position = m.position from moved m
+     where l.ctid = any(array(select m.own from moved m where m.kept > m.position)) and l.ctid = m.own
+       and l.organization_id = $1 and m.kept > m.position
+   ), quoted as (
+     insert into past_links (organization_id, target_id, source_id) select distinct $1::integer, $2::uuid, m.source_id from moved m
+     on conflict do nothing
+   )
+   select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
+)
+
+/**
+ * $2: a person who was merged. Fails the transaction, which has locked the head, if a concurrent write has linked to the person
+ * since its links were moved. The merge is then decided again.
+ */
+export const checkNoLinksToSql = statement(
+  'check_no_links_to',
+  `update change_heads set sequence = null
+   where organization_id = $1 and exists (select from links l where l.organization_id = $1 and l.target_id = $2)`,
+)
+
+/** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */
+export const moveIdentifiersSql = statement(
+  'move_identifiers',
+  `with aliased as (
+     update aliases s set person_id = $3 where s.organization_id = $1 and s.person_id = $2 returning s.external_id
+   ), merged as (
+     update merges m set person_id = $3
+     where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null returning m.id
+   )
+   select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges`,
+)
+
+/** $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs. Runs under the lock of the head. */
+export const insertMergeSql = statement(
+  'insert_merge',
+  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+   select $1::integer, 1 + coalesce((
+     select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
+   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
+   from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
+   returning id`,
+)
+
+/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version of the last answer that was not superseded. */
+export const readAnswerVersionsSql = statement(
+  'read_answer_versions',
+  `select v.position, h.version
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_id uuid, consent_type_id integer, channel text)
+     cross join lateral (
+       select h.version from consent_history h
+       where h.organization_id = $1 and h.person_id = v.person_id and h.consent_type_id = v.consent_type_id
+         and h.channel = v.channel and not h.superseded
+       order by h.version desc limit 1
+     ) h`,
+)
+
+const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
+
+/** $2: the alias by which a merged person is named, or null, $3: its internal identifier, or null. */
+export const findMergeSql = statement(
+  'find_merge',
+  `select ${merge} from merges m
+   where m.organization_id = $1 and m.unmerged_sequence is null and m.id = coalesce((
+     select s.merge_id from aliases s where s.organization_id = $1 and s.external_id = $2
+   ), (
+     select n.id from merges n where n.organization_id = $1 and n.merged_id = $3 and n.unmerged_sequence is null
+   ))`,
+)
+
+/** $2: a person. The merges into it, also those that were undone, in order. */
+export const readMergesIntoSql = statement(
+  'read_merges_into',
+  `select ${merge}, m.unmerged_sequence is null as stands from merges m
+   where m.organization_id = $1 and m.into_id = $2 order by m.id`,
+)
+
+/** $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. */
+export const readWrittenKeysSql = statement(
+  'read_written_keys',
+  `select distinct k.key, k.is_attribute from changes c cross join lateral (
+     select f.key, false as is_attribute from jsonb_object_keys(c.after) as f(key)
+     union all
+     select f.key, true from jsonb_object_keys(coalesce(c.after->'attribute_values', '{}')) as f(key)
+   ) k
+   where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.version <> all($4::integer[])
+     and c.operation = 'update'
+     and (k.is_attribute or k.key <> 'attribute_values')`,
+)
+
+/** $2: a person. Its own answers, with those that were superseded. */
+export const readOwnAnswersSql = statement(
+  'read_own_answers',
+  `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.version, a.source, a.evidence,
+     a.collected_at, coalesce(a.collected_at, a.at) as answered_at
+   from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
+)
+
+/** $2: [{position, stack_id, id}]. Returns the targets that exist, and for a merged person whom it leads to. */
+export const readTargetsSql = statement(
+  'read_targets',
+  `select v.position, e.id, e.external_id
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, stack_id integer, id uuid) cross join lateral (
+     select coalesce((
+       select m.person_id from merges m
+       where v.stack_id = 0 and m.organization_id = $1 and m.merged_id = v.id and m.unmerged_sequence is null
+     ), v.id) as id offset 0
+   ) p cross join lateral (
+     select e.id, e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = p.id offset 0
+   ) e
+   order by v.position`,
+)
+
+/** $2: a person. The merged people who lead to it, with their merges. */
+export const readMergedIdsSql = statement(
+  'read_merged_ids',
+  `select m.id, m.merged_id from merges m
+   where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null`,
+)
+
+/**
+ * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, $6: the person it was
+ * merged into. Gives back the aliases and merges that still lead to $6. Returns the aliases.
+ */
+export const returnIdentifiersSql = statement(
+  'return_identifiers',
+  `with gone as (
+     delete from aliases s where s.organization_id = $1 and s.external_id = $5 and s.person_id = $6
+   ), returned as (
+     update merges m set person_id = $2
+     where m.organization_id = $1 and m.id = any($4::integer[]) and m.person_id = $6 and m.unmerged_sequence is null
+   )
+   update aliases s set person_id = $2
+   where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
+   returning s.external_id`,
+)
+
+/** The first position in the list w.ids of one of these targets. */
+const firstOf = (targets: string) =>
+  `(select min(i.position)::integer - 1 from jsonb_array_elements_text(w.ids) with ordinality as i(id, position)
+       where i.id = any(${targets}::text[]))`
+
+/**
+ * $2: the person who returns, $3: the person it was merged into, $4: [{source_id, attribute_id, position, kept}] as
+ * `move_links_to` returned them, of sources that exist, $5: the identifiers that lead to $2 again, $6: those that lead to $3. Gives
+ * back the links of the sources that have not written the attribute since, even if a deletion of $3 ended them. The log has the
+ * targets that a source wrote. If it has them no longer, the positions before the merge count. Returns how many links were given
+ * back.
+ */
+export const returnLinksToSql = statement(
+  'return_links_to',
+  `with moved as materialized (
+     select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.position as current
+     from jsonb_to_recordset($4::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
+       left join lateral (
+         select l.ctid, l.position from links l
+         where l.organization_id = $1 and l.source_id = v.source_id and l.attribute_id = v.attribute_id
+           and l.target_id = $3 offset 0
+       ) l on true
+   ), placed as materialized (
+     select m.*, case when w.ids is null and m.own is not null then m.position else ${firstOf('$5')} end as other_position,
+       case when w.ids is null then m.kept else ${firstOf('$6')} end as own_position
+     from moved m left join lateral (
+       select c.link_targets->(m.attribute_id::text) as ids from changes c
+       where c.organization_id = $1 and c.entity_id = m.source_id
+         and (c.link_targets ? m.attribute_id::text or c.operation in ('restore', 'unmerge'))
+       order by c.version desc limit 1
+     ) w on true
+   ), led as (
+     update links l set target_id = $2, position = p.other_position from placed p
+     where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position is null))
+       and l.ctid = p.own and l.organization_id = $1
+   ), shifted as (
+     update links l set position = p.own_position from placed p
+     where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position <> p.current))
+       and l.ctid = p.own and l.organization_id = $1
+   ), added as (
+     insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+     select $1::integer, p.source_id, p.attribute_id, 0, $2::uuid, p.other_position from placed p
+     where p.other_position is not null and (p.own_position is not null or p.own is null)
+   )
+   select count(*)::integer as returned from placed p where p.other_position is not null`,
+)
+
+/** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */
+export const endMergeSql = statement(
+  'end_merge',
+  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb from changes c
+   where m.organization_id = $1 and m.id = $2 and c.organization_id = $1 and c.entity_id = $3 and c.version = $4`,
+)
+
+/** $2: [{merged_id, undo}]. Replaces what the unmerge of other merges needs. */
+export const updateUndoSql = statement(
+  'update_undo',
+  `update merges m set undo = v.undo from jsonb_to_recordset($2::text::jsonb) as v(merged_id uuid, undo jsonb)
+   where m.organization_id = $1 and m.merged_id = v.merged_id and m.unmerged_sequence is null`,
+)

@@ -1,0 +1,187 @@
+import { summaryFlags } from '../consents/answers.ts'
+import type { Fill } from '../entities/decide.ts'
+import { type LinkedKey, linkedByKey } from '../entities/decide-attributes.ts'
+import type { Columns, CurrentState, Target } from '../entities/entity-row.ts'
+import { type Detail, pointer } from '../errors.ts'
+import { type Attribute, channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { plainColumns, profileFlags } from '../profile-fields.ts'
+import { type AnswerChoice, addAnswers, answerColumns } from './merge-answers.ts'
+
+/** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
+export type LinkFill = { attribute_id: number; before: string[]; after: string[] }
+
+/** The values that a merge gives to the survivor, and the record by which unmerge recognizes them. */
+export type MergePlan = {
+  fill: Fill
+  answers: AnswerChoice[]
+  filled: {
+    columns: Record<string, { before: unknown; after: unknown }>
+    attributes: Record<string, unknown>
+    links: LinkFill[]
+  }
+  /** The links of the other that the survivor has now, and the links between the two or that both had, which end. */
+  links: { moved_out: number; dropped: number }
+  faults: Detail[]
+}
+
+/**
+ * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
+ * and of two answers to one question the later. The function is pure. `linksLimit` is the maximum number of links of one attribute.
+ */
+export function planMerge(
+  survivor: CurrentState,
+  other: CurrentState,
+  definitions: Definitions,
+  linksLimit: number,
+): MergePlan {
+  const plain = new Map<string, unknown>()
+  const attributes: Record<string, unknown> = {}
+  const links = mergeLinks(survivor, other, definitions, linksLimit)
+  const otherLinked = linkedByKey(other.links, definitions)
+  const ownKeys = visibleKeys(survivor, linkedByKey(withoutTarget(survivor, other.row.id), definitions))
+  for (const [key, value] of Object.entries(other.row.attributes)) {
+    if (ownKeys.has(key) || otherLinked.has(key) || links.filledKeys.has(key)) continue
+    plain.set(key, value)
+    define(attributes, key, value)
+  }
+  const answers = addAnswers(survivor.row.answers, other.row.answers, other.row.id)
+  const answered = answerColumns(survivor.row, answers, definitions.consent_types)
+  const filled = fillColumns(survivor, other, answered.columns)
+  return {
+    fill: {
+      plain,
+      // A plain value that takes the place of links removes them itself.
+      links: links.changed
+        .filter(({ attribute, after }) => after.length > 0 || !plain.has(attribute.key))
+        .map(({ attribute, after }) => ({ attribute, targets: after })),
+      columns: { ...answered.columns, ...filled },
+      ...(answered.consents && { consents: answered.consents }),
+    },
+    answers,
+    filled: {
+      columns: Object.fromEntries(
+        Object.entries(filled).map(([name, after]) => [
+          name,
+          { before: survivor.row[name as keyof typeof survivor.row] ?? null, after },
+        ]),
+      ),
+      attributes,
+      links: links.changed.map(({ attribute, before, after }) => ({
+        attribute_id: attribute.id,
+        before: before.map(({ id }) => id),
+        after: after.map(({ id }) => id),
+      })),
+    },
+    links: links.count,
+    faults: links.faults,
+  }
+}
+
+/**
+ * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel without
+ * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone.
+ */
+function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns): Columns {
+  const columns: Record<string, unknown> = {}
+  const fillsPhone = row.mobile_number === null && other.row.mobile_number !== null
+  for (const column of plainColumns) {
+    const [own, others] = [row[column] ?? null, other.row[column] ?? null]
+    if (column === 'mobile_prefix' || column === 'mobile_number') {
+      if (fillsPhone && own !== others) columns[column] = others
+      continue
+    }
+    const isRefused = (profileFlags as string[]).includes(column) && others === false
+    if (others !== null && (own === null || (isRefused && own !== false))) columns[column] = others
+  }
+  for (const channel of channels) {
+    const flag = summaryFlags[channel]
+    const isAnswered = Object.keys({ ...row.answers, ...answered.answers }).some(key => key.endsWith(`:${channel}`))
+    if (!isAnswered && other.row[flag] === false && row[flag] !== false) columns[flag] = false
+  }
+  return columns as Columns
+}
+
+type LinkChange = { attribute: Attribute; before: readonly Target[]; after: readonly Target[] }
+
+type MergedLinks = {
+  changed: LinkChange[]
+  /** The keys that the other's links fill. */
+  filledKeys: Set<string>
+  count: MergePlan['links']
+  faults: Detail[]
+}
+
+function mergeLinks(
+  survivor: CurrentState,
+  other: CurrentState,
+  definitions: Definitions,
+  linksLimit: number,
+): MergedLinks {
+  const merged: MergedLinks = { changed: [], filledKeys: new Set(), count: { moved_out: 0, dropped: 0 }, faults: [] }
+  const own = withoutTarget(survivor, other.row.id)
+  const ownLinked = linkedByKey(own, definitions)
+  const ownKeys = visibleKeys(survivor, ownLinked)
+  const after = new Map<number, readonly Target[]>(own)
+  for (const [key, stored] of linkedByKey(other.links, definitions)) {
+    for (const { attribute, targets } of stored) {
+      // Only the last attribute of a key is visible, as in reads.
+      const isVisible = stored.at(-1)!.attribute === attribute
+      const mine = own.get(attribute.id) ?? []
+      const isJoined = isVisible && attribute.cardinality === 'many' && isShown(ownLinked.get(key), attribute)
+      const taken = isVisible && (isJoined || !ownKeys.has(key)) ? movedTargets(survivor, other, targets) : []
+      const added = taken.filter(({ id }) => !mine.some(target => target.id === id))
+      merged.count.moved_out += added.length
+      merged.count.dropped += targets.length - added.length
+      if (added.length === 0) continue
+      merged.filledKeys.add(key)
+      after.set(attribute.id, [...mine, ...added])
+      if (mine.length + added.length > linksLimit)
+        merged.faults.push({
+          path: pointer('attribute_values', key),
+          message: `would have more than ${linksLimit} links`,
+        })
+    }
+  }
+  for (const [attribute_id, targets] of survivor.links) {
+    const kept = own.get(attribute_id)?.length ?? 0
+    merged.count.dropped += targets.length - kept
+    if (kept === 0 && !after.has(attribute_id)) after.set(attribute_id, [])
+  }
+  for (const [attribute_id, targets] of after) {
+    const attribute = definitions.attributeById.get(attribute_id)
+    const before = survivor.links.get(attribute_id) ?? []
+    if (attribute && isRelationship(attribute) && !sameTargets(before, targets))
+      merged.changed.push({ attribute, before, after: targets })
+  }
+  return merged
+}
+
+const isShown = (stored: LinkedKey | undefined, attribute: Attribute) => stored?.at(-1)?.attribute === attribute
+
+/** The targets that the survivor gets. A link to the survivor itself ends, and one of the other to itself becomes the survivor's. */
+function movedTargets({ row }: CurrentState, other: CurrentState, targets: readonly Target[]): Target[] {
+  return targets
+    .filter(({ id }) => id !== row.id)
+    .map(target => (target.id === other.row.id ? { id: row.id, external_id: row.external_id } : target))
+}
+
+/** The links without those to one person, whose attributes are left out if they have no others. */
+function withoutTarget({ links }: CurrentState, target_id: string): Map<number, readonly Target[]> {
+  const kept = new Map<number, readonly Target[]>()
+  for (const [attribute_id, targets] of links) {
+    const others = targets.filter(({ id }) => id !== target_id)
+    if (others.length > 0) kept.set(attribute_id, others)
+  }
+  return kept
+}
+
+const visibleKeys = ({ row }: CurrentState, linked: ReadonlyMap<string, unknown>) =>
+  new Set([...Object.keys(row.attributes), ...linked.keys()])
+
+const sameTargets = (one: readonly Target[], other: readonly Target[]) =>
+  one.length === other.length && one.every(({ id }, index) => id === other[index]!.id)
+
+/** Sets a key that a client chose, without calling a setter of the prototype. */
+function define(target: Record<string, unknown>, key: string, value: unknown) {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+}

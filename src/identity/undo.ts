@@ -1,0 +1,47 @@
+import type { Answers, Question, SummaryFlag } from '../consents/answers.ts'
+import type { Columns } from '../entities/entity-row.ts'
+import type { MergePlan } from './merge.ts'
+
+/**
+ * An answer of a merged person that counts as one of the survivor's, from the version `since` of the survivor on, and until
+ * `until`. `version` is that of the person who gave it.
+ */
+export type TakenAnswer = Question & { person_id: string; version: number; since: number; until?: number }
+
+/** A link to the merged person as it was. `kept` is the position of a link of the same source and attribute to the survivor. */
+export type MovedLink = { source_id: string; attribute_id: number; position: number; kept: number | null }
+
+/** The content of `merges.undo` while the merge stands. */
+export type Undo = {
+  /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
+  into_version: number | null
+  /** The merged person as it was. */
+  other: {
+    columns: Omit<Columns, 'version' | 'answers'>
+    answers: Answers
+    attributes: Record<string, unknown>
+    /** The ids of the targets, by attribute. */
+    links: Record<string, string[]>
+  }
+  filled: MergePlan['filled']
+  /** The summary flags of the survivor before the merge. */
+  flags: Record<SummaryFlag, boolean | null>
+  links_in: MovedLink[]
+  /** The aliases of the merged person, and the merges into it. */
+  aliases: string[]
+  merges: number[]
+  answers: TakenAnswer[]
+}
+
+/** The content of `merges.undo` after the merge was undone: identifiers and versions, for past states. */
+export type EndedUndo = Pick<Undo, 'into_version' | 'answers'> & { unmerge_version: number | null }
+
+/** A row of `merges`. `undo` is null if one of the two was erased. */
+export type MergeRow = {
+  id: number
+  merged_id: string
+  into_id: string
+  person_id: string
+  sequence: number
+  undo: Undo | null
+}

@@ -1,0 +1,309 @@
+import { awaitPipelined, type Transaction } from '../db/db.ts'
+import { buildFill, buildRestore, type Change } from '../entities/decide.ts'
+import type { CurrentState, LockedRow, Target } from '../entities/entity-row.ts'
+import { eachOnce, readPastChange } from '../entities/past-state.ts'
+import { LostRace } from '../entities/read-stage.ts'
+import { readBearersSql, readNamesLeftSql } from '../entities/sql.ts'
+import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/store-changes.ts'
+import { checkReturn } from '../entities/tombstone-stage.ts'
+import type { Address } from '../entities/write-request.ts'
+import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import {
+  checkVersion,
+  fieldChanges,
+  findPeople,
+  fromOf,
+  type IdentityBody,
+  type IdentityResult,
+  lockAll,
+  readJson,
+  readPeople,
+  runIdentityWrite,
+} from './identity-write.ts'
+import { shownAnswers, takenAnswers } from './merge-people.ts'
+import {
+  endMergeSql,
+  findMergeSql,
+  readMergedIdsSql,
+  readMergesIntoSql,
+  readOwnAnswersSql,
+  readTargetsSql,
+  readWrittenKeysSql,
+  returnIdentifiersSql,
+  returnLinksToSql,
+  updateUndoSql,
+} from './merge-sql.ts'
+import type { EndedUndo, MergeRow, Undo } from './undo.ts'
+import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan } from './unmerge.ts'
+
+/** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
+export function unmergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
+  const { address, path } = fromOf(call.body)
+  return runIdentityWrite(call, (tx, definitions) => unmerge(tx, definitions, call, { survivor, from: address, path }))
+}
+
+type Asked = { survivor: Address; from: Address; path: string }
+type StandingMerge = MergeRow & { undo: Undo }
+type Person = CurrentState & { row: LockedRow }
+
+async function unmerge(
+  tx: Transaction,
+  definitions: Definitions,
+  call: Call<IdentityBody>,
+  asked: Asked,
+): Promise<IdentityResult> {
+  const { organization_id } = definitions
+  const at = new Date().toISOString()
+  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
+  const { survivor, merge, locked } = await lockMerge(tx, definitions, asked)
+  checkVersion(survivor.row, call)
+  const group = await readGroups(tx, organization_id, merge)
+  const facts = await readFacts(tx, definitions, survivor, merge, group)
+  const plan = planUnmerge(survivor, merge.undo, facts, definitions)
+  const filled = buildFill(survivor, plan.fill, definitions, call.limits)
+  if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
+  const change = filled?.change
+  const returned = await buildReturn(tx, definitions, merge, facts, asked.path)
+
+  await checkReturn(tx, definitions, returned, call.preferences.erased)
+
+  const aliases = await returnIdentifiers(tx, organization_id, merge)
+  const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
+  if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
+  await storeChanges(tx, definitions, at, author, changes)
+  const [links] = await tx.query<{ returned: number }>(returnLinksToSql, [
+    organization_id,
+    merge.merged_id,
+    survivor.row.id,
+    JSON.stringify(merge.undo.links_in.filter(({ source_id }) => locked.has(source_id))),
+    group.merged,
+    group.survivor,
+  ])
+  await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
+  const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
+  const targets = returned.relinked.reduce((sum, link) => sum + link.targets.length, 0)
+  return {
+    merge_id: merge.id,
+    merged: { id: merge.merged_id, external_id: returned.external_id },
+    changes: {
+      fields: fieldChanges(change),
+      links: { moved_in: links!.returned, moved_out: targets, dropped: countLinks(merge.undo) - targets },
+      consents: shownAnswers(plan.answers),
+      aliases,
+    },
+    entities: { person: person!, unmerged: unmerged! },
+    version: change?.version ?? survivor.row.version,
+  }
+}
+
+const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, ids) => sum + ids.length, 0)
+
+/** Finds the merge, and locks the survivor and the sources of the links that it moved. Throws a Fault of 404 or 409, or LostRace. */
+async function lockMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
+  const { organization_id } = definitions
+  const [found] = await findPeople(tx, organization_id, [asked.survivor])
+  if (!found) refuse('not_found', 'There is no such person.')
+  const merge = await findMerge(tx, organization_id, asked, found)
+  const locked = await lockAll(tx, definitions, [found.id], merge.undo.links_in)
+  const [[again], merged] = await Promise.all([
+    findPeople(tx, organization_id, [asked.survivor]),
+    findMerge(tx, organization_id, asked, found),
+  ])
+  if (again?.id !== found.id || merged.id !== merge.id || !locked.has(found.id))
+    throw new LostRace('an identifier led elsewhere while the unmerge waited for its locks')
+  const [survivor] = await readPeople(tx, definitions, [found.id])
+  return { survivor: survivor as Person, merge: merged, locked }
+}
+
+/** Throws a Fault of 404 or 409. */
+async function findMerge(
+  tx: Transaction,
+  organization_id: number,
+  { from, path }: Asked,
+  survivor: Target,
+): Promise<StandingMerge> {
+  const [name, id] = 'id' in from ? [null, from.id] : [from.external_id, null]
+  const [merge] = await tx.query<MergeRow>(findMergeSql, [organization_id, name, id])
+  if (merge?.person_id !== survivor.id)
+    throw new Fault(createValueRefusal(path, 'There is no such merge into this person.', 'not_found'))
+  if (merge.into_id !== survivor.id)
+    throw conflict(path, `was merged into ${merge.into_id}, who was merged later. Undo the later merge first.`)
+  if (!merge.undo) throw conflict(path, 'One of the two people was erased, so the merge cannot be undone.')
+  return merge as StandingMerge
+}
+
+const conflict = (path: string, message: string) =>
+  new Fault(
+    createRefusal('invalid_parameter', 'The merge cannot be undone.', { status: 409, details: [{ path, message }] }),
+  )
+
+/** The identifiers that lead to the merged person after the unmerge, and those that lead to the survivor. */
+type Groups = { merged: string[]; survivor: string[] }
+
+async function readGroups(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<Groups> {
+  const rows = await tx.query<{ id: number; merged_id: string }>(readMergedIdsSql, [organization_id, merge.person_id])
+  const groups: Groups = { merged: [merge.merged_id], survivor: [merge.person_id] }
+  for (const { id, merged_id } of rows)
+    if (id !== merge.id) groups[merge.undo.merges.includes(id) ? 'merged' : 'survivor'].push(merged_id)
+  return groups
+}
+
+async function readFacts(
+  tx: Transaction,
+  definitions: Definitions,
+  survivor: Person,
+  merge: StandingMerge,
+  group: Groups,
+): Promise<UnmergeFacts> {
+  const { organization_id } = definitions
+  const into = await tx.query<MergeRow & { stands: boolean; undo: Undo & Partial<EndedUndo> }>(readMergesIntoSql, [
+    organization_id,
+    survivor.row.id,
+  ])
+  const others = into.filter(({ id, undo }) => id !== merge.id && undo !== null)
+  const versions = others.flatMap(({ undo }) => [undo.into_version ?? [], undo.unmerge_version ?? []].flat())
+  const [written, ownAnswers, resolve] = await Promise.all([
+    merge.undo.into_version === null
+      ? []
+      : tx.query<{ key: string; is_attribute: boolean }>(readWrittenKeysSql, [
+          organization_id,
+          survivor.row.id,
+          merge.undo.into_version,
+          versions,
+        ]),
+    tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
+    readTargets(tx, definitions, merge, group),
+  ])
+  const keysOf = (isAttribute: boolean) =>
+    new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
+  return {
+    merged_id: merge.merged_id,
+    written: { fields: keysOf(false), keys: keysOf(true) },
+    ownAnswers,
+    remaining: others.filter(({ stands }) => stands),
+    resolve,
+  }
+}
+
+/** Reads the targets of the links of the undo that still exist. */
+async function readTargets(
+  tx: Transaction,
+  { organization_id, attributeById }: Definitions,
+  { merged_id, undo }: StandingMerge,
+  group: Groups,
+): Promise<UnmergeFacts['resolve']> {
+  const asked: { stack_id: number; id: string }[] = []
+  const add = (attribute_id: number, ids: readonly string[]) => {
+    const stack_id = attributeById.get(attribute_id)?.target_stack_id
+    if (stack_id != null) for (const id of ids) asked.push({ stack_id, id })
+  }
+  for (const [attribute_id, ids] of Object.entries(undo.other.links)) add(Number(attribute_id), ids)
+  for (const { attribute_id, before, after } of undo.filled.links) add(attribute_id, [...before, ...after])
+  const rows = await tx.query<Target & { position: number }>(readTargetsSql, [
+    organization_id,
+    JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
+  ])
+  const targets = new Map(rows.map(({ position, id, external_id }) => [keyOf(asked[position]!), { id, external_id }]))
+  const itself = { id: merged_id, external_id: undo.other.columns.external_id ?? null }
+  return (attribute_id, id) => {
+    const stack_id = attributeById.get(attribute_id)?.target_stack_id
+    if (stack_id == null) return undefined
+    if (stack_id === peopleStackId && group.merged.includes(id)) return itself
+    return targets.get(keyOf({ stack_id, id }))
+  }
+}
+
+const keyOf = ({ stack_id, id }: { stack_id: number; id: string }) => `${stack_id} ${id}`
+
+/** Builds the change that brings the merged person back. Throws a Fault of 409 if another entity has its external identifier. */
+async function buildReturn(
+  tx: Transaction,
+  { organization_id, attributeById }: Definitions,
+  { merged_id, undo }: StandingMerge,
+  { resolve }: UnmergeFacts,
+  path: string,
+): Promise<Change> {
+  const entity = { stack_id: peopleStackId, id: merged_id }
+  const last = (await readPastChange(tx, organization_id, entity, {}))!
+  const { columns, answers, attributes } = undo.other
+  const { external_id } = columns
+  let { version } = last
+  if (external_id) {
+    const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
+    const [bearer] = await tx.query<{ id: string }>(readBearersSql, names)
+    if (bearer)
+      throw new Fault(
+        createRefusal('duplicate_entry', 'The external identifier is taken.', {
+          details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],
+        }),
+      )
+    const [release] = await tx.query<{ version: number }>(readNamesLeftSql, names)
+    version = Math.max(version, release?.version ?? 0)
+  }
+  const links = Object.entries(undo.other.links).flatMap(([id, ids]) => {
+    const attribute = attributeById.get(Number(id))
+    if (!attribute || !isRelationship(attribute)) return []
+    const targets = eachOnce(ids.flatMap(target => resolve(attribute.id, target) ?? []))
+    return targets.length > 0
+      ? [{ attribute, targets: targets.map(target => ({ ...target, linked_id: target.id })) }]
+      : []
+  })
+  const state = { id: merged_id, version, created_at: last.created_at, columns, answers, attributes, links }
+  return { ...buildRestore(state), operation: 'unmerge' }
+}
+
+/** Gives the aliases and the people who were merged into the person back to it. Returns the aliases, with its own name. */
+async function returnIdentifiers(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
+  const { external_id = null } = merge.undo.other.columns
+  const rows = await tx.query<{ external_id: string }>(returnIdentifiersSql, [
+    organization_id,
+    merge.merged_id,
+    merge.undo.aliases,
+    merge.undo.merges,
+    external_id,
+    merge.person_id,
+  ])
+  return [...(external_id === null ? [] : [external_id]), ...rows.map(row => row.external_id).sort()]
+}
+
+type Unmerged = {
+  merge: StandingMerge
+  survivor: Person
+  plan: UnmergePlan
+  change: Change | undefined
+  returned: Change
+  facts: UnmergeFacts
+}
+
+/** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
+async function endMerge(
+  tx: Transaction,
+  organization_id: number,
+  { merge, survivor, plan, change, returned, facts }: Unmerged,
+): Promise<void> {
+  const until = change?.version ?? survivor.row.version + 1
+  const ended: EndedUndo = {
+    into_version: merge.undo.into_version,
+    unmerge_version: change?.version ?? null,
+    answers: merge.undo.answers.map(answer => ({ until, ...answer })),
+  }
+  await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
+  const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
+  const updated = facts.remaining.flatMap(({ merged_id, undo }) => {
+    const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
+    const added = taken.filter(answer =>
+      choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
+    )
+    return added.length > 0 ? [{ merged_id, undo: { ...undo, answers: [...undo.answers, ...added] } }] : []
+  })
+  if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
+}
+
+/** Whether an answer is one that a merged person brought, its own or that of someone merged into it. */
+const isFrom = (
+  after: { person_id?: string } | undefined,
+  merged_id: string,
+  brought: { person_id?: string } | undefined,
+) => after?.person_id !== undefined && brought !== undefined && after.person_id === (brought.person_id ?? merged_id)

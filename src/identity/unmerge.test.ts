@@ -1,0 +1,187 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { type Organization, useService } from '../../test/support/service.ts'
+import { makeShop } from '../../test/support/writes.ts'
+
+const service = useService()
+
+// Two organizations have the same writes. One of them merges two people before the last writes, and unmerges them after. It must end
+// as the other one, which never merged anybody.
+
+type Body = Record<string, unknown>
+type Write = { name: string; body: Body; method: 'PATCH' | 'PUT' }
+
+const people = ['ada', 'bob', 'cleo', 'dan']
+const answer = fc.record(
+  {
+    consent_type_id: fc.constantFrom(1, 2),
+    channel: fc.constantFrom('email', 'sms'),
+    state: fc.boolean(),
+    collected_at: fc.constantFrom('2020-01-01T00:00:00Z', '2020-01-02T00:00:00Z', '2020-01-03T00:00:00Z'),
+    method: fc.constantFrom('double_opt_in', 'paper'),
+  },
+  { requiredKeys: ['consent_type_id', 'channel', 'state'] },
+)
+const consents = fc.uniqueArray(answer, {
+  selector: ({ consent_type_id, channel }) => `${consent_type_id} ${channel}`,
+  minLength: 1,
+  maxLength: 3,
+})
+type Values = { words: string[]; numbers: number[]; targets: string[]; flags: boolean[] }
+
+const bodyOf = ({ words, numbers, targets, flags }: Values): fc.Arbitrary<Body> => {
+  const target = fc.constantFrom(...targets)
+  const text = fc.constantFrom(null, ...words)
+  return fc.record(
+    {
+      first_name: text,
+      email: fc.constantFrom(null, ...words.map(word => `${word}@example.org`)),
+      language: text,
+      push_notification_consent: fc.constantFrom(null, ...flags),
+      consents,
+      attribute_values: fc.record(
+        {
+          score: fc.constantFrom(null, ...numbers),
+          note: fc.constantFrom<unknown>(null, ...words.map(word => ({ a: [word] }))),
+          referrer: fc.option(target),
+          friends: fc.uniqueArray(target, { maxLength: 4 }),
+          employer: text,
+        },
+        { requiredKeys: [] },
+      ),
+    },
+    { requiredKeys: [] },
+  )
+}
+const setup = fc.tuple(
+  ...people.map(() => bodyOf({ words: ['en', 'it'], numbers: [1, 2], targets: people, flags: [false, true] })),
+)
+// The last writes have other values than the first ones, because a write that repeats a value changes nothing. They name nobody
+// who is merged, because such a write is one to the survivor.
+const later: fc.Arbitrary<Write> = fc.record({
+  name: fc.constantFrom('ada', 'ada', 'cleo', 'dan'),
+  body: bodyOf({ words: ['de', 'fr'], numbers: [3, 4], targets: ['eve', 'fay'], flags: [] }),
+  method: fc.constantFrom('PATCH', 'PATCH', 'PATCH', 'PUT'),
+})
+const history = fc.record({ setup, later: fc.array(later, { maxLength: 5 }), byAlias: fc.boolean() })
+type History = typeof history extends fc.Arbitrary<infer T> ? T : never
+
+async function begin({ setup }: History): Promise<Organization> {
+  const shop = await makeShop(service)
+  const ok = async (path: string, body: object) => {
+    const reply = await shop.send('POST', path, body)
+    expect(reply.status, JSON.stringify([body, reply.body])).toBeLessThan(300)
+  }
+  await ok('/v1/schema/attributes', { key: 'score', owner: 'people', type: 'number', indexed: true })
+  await ok('/v1/schema/consent-types', {
+    key: 'second',
+    channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }],
+    default_state: true,
+  })
+  for (const [index, external_id] of people.entries()) await ok('/v1/people/upsert', { external_id, ...setup[index] })
+  // The first person may have been a placeholder.
+  for (const external_id of people) await ok('/v1/people/upsert', { external_id, mobile_number: '+4915112345678' })
+  await shop.send('POST', '/v1/people', { external_id: 'bob' })
+  return shop
+}
+
+async function writeLater({ send }: Organization, { later }: History, nameOf: (name: string) => string) {
+  for (const { name, body, method } of later) {
+    const reply = await send(method, `/v1/people/${nameOf(name)}`, body)
+    expect(reply.status, JSON.stringify([body, reply.body])).toBe(200)
+  }
+}
+
+/** Replaces times of the clock, which differ between the two organizations. */
+const timeless = (_: string, value: unknown) =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) && !value.startsWith('2020') ? 'now' : value
+
+// biome-ignore lint/suspicious/noExplicitAny: any response
+const comparable = (value: any) => JSON.parse(JSON.stringify(value, timeless))
+
+/** All reads that show people, by name. */
+async function readAll({ send }: Organization) {
+  const data = async (method: string, path: string, body?: unknown) => {
+    const reply = await send(method, path, body)
+    expect(reply.status, JSON.stringify([path, reply.body])).toBe(200)
+    return reply.body.data
+  }
+  const reads = await Promise.all(people.map(external_id => data('GET', `/v1/people/${external_id}`)))
+  const filters = [
+    { 'attribute_values.score': 1 },
+    { 'attribute_values.referrer': 'bob' },
+    { 'attribute_values.friends': { $some: { external_id: 'ada' } } },
+    { consents: { $some: { consent_type_id: 1, channel: 'email', state: true } } },
+    { consents: { $some: { method: 'paper' } } },
+    { email: 'en@example.org' },
+    { email_consent: false },
+  ]
+  const found = await Promise.all(
+    filters.map(async filter => {
+      const { items } = await data('POST', '/v1/people/filter', { filter })
+      return items.map((item: { external_id: string }) => item.external_id).sort()
+    }),
+  )
+  const questions = [1, 2].flatMap(consent_type_id =>
+    ['email', 'sms'].map(channel => ({ external_ids: people, consent_type_id, channel })),
+  )
+  const contactable = await Promise.all(
+    questions.map(async question => {
+      const { items } = await data('POST', '/v1/people/contactable', question)
+      return items.map(
+        ({
+          allowed,
+          reasons,
+        }: {
+          allowed: boolean
+          reasons: { rule: string; method?: string; collected_at?: string }[]
+        }) => [allowed, reasons.map(({ rule, method }) => [rule, method])],
+      )
+    }),
+  )
+  return {
+    people: reads.map(({ id, version, created_at, updated_at, ...person }) => comparable(person)),
+    found,
+    contactable,
+  }
+}
+
+const histories = Number(process.env.KITH_MERGE_HISTORIES ?? 6)
+
+it('leaves what was written after the merge with the survivor, and everything else as if nobody had been merged', {
+  timeout: 60_000 + histories * 10_000,
+}, async () => {
+  const seen = { histories: 0, writes: 0 }
+  const property = fc.asyncProperty(history, async given => {
+    const [merged, plain] = [await begin(given), await begin(given)]
+    const reply = await merged.send('POST', '/v1/people/ada/merge', { from: 'bob' })
+    expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+    await writeLater(merged, given, name => (given.byAlias && name === 'ada' ? 'bob' : name))
+    await writeLater(plain, given, name => name)
+    const undone = await merged.send('POST', '/v1/people/ada/unmerge', { from: 'bob' })
+    expect(undone.status, JSON.stringify(undone.body)).toBe(200)
+    expect(await readAll(merged)).toEqual(await readAll(plain))
+    // The state that follows from the log is the one that is stored.
+    for (const external_id of people) {
+      const { data } = (await merged.send('GET', `/v1/people/${external_id}`)).body
+      const { as_of, ...past } = (await merged.send('GET', `/v1/people/${external_id}?version=${data.version}`)).body
+        .data
+      const { as_of: _, ...now } = (
+        await merged.send('GET', `/v1/people/${external_id}?at=${new Date().toISOString()}`)
+      ).body.data
+      expect(now).toEqual(data)
+      expect(past.external_id).toBe(external_id)
+    }
+    const counts = await service.sql<{ aliases: number; terms: number }>(
+      `select (select count(*)::integer from aliases where organization_id = $1) as aliases,
+         (select count(*)::integer from terms t where t.organization_id = $1 and not exists (
+           select from entities e where e.organization_id = $1 and e.id = t.entity_id)) as terms`,
+      [merged.id],
+    )
+    expect(counts).toEqual([{ aliases: 0, terms: 0 }])
+    seen.histories += 1
+    seen.writes += given.later.length
+  })
+  await fc.assert(property, { numRuns: histories, endOnFailure: histories > 6 })
+  console.log(`unmerge: ${JSON.stringify(seen)}`)
+})

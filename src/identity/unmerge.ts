@@ -1,0 +1,199 @@
+import {
+  type Answer,
+  type Answers,
+  answerKey,
+  type Question,
+  questionsOf,
+  rankOf,
+  type StandingAnswer,
+  type SummaryFlag,
+  summaryFlags,
+} from '../consents/answers.ts'
+import type { Evidence } from '../consents/evidence.ts'
+import type { Fill } from '../entities/decide.ts'
+import { linkedByKey } from '../entities/decide-attributes.ts'
+import type { Columns, CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
+import { jsonEqual } from '../entities/json-equal.ts'
+import { channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { type AnswerChoice, answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
+import type { Undo } from './undo.ts'
+
+/** An answer of the consent history that the survivor itself gave. */
+export type OwnAnswer = Question & {
+  state: boolean
+  previous_state: boolean | null
+  pending: boolean
+  superseded: boolean
+  version: number
+  source: Answer['source']
+  evidence: Evidence | null
+  collected_at: string | null
+  answered_at: string
+}
+
+/** The facts of an unmerge besides the survivor and the undo of the merge. */
+export type UnmergeFacts = {
+  merged_id: string
+  /** The fields and attribute keys that were written since, by anything but a merge. */
+  written: { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
+  /** The own answers of the survivor, in order of version. */
+  ownAnswers: readonly OwnAnswer[]
+  /** The other merges into the survivor that stand. */
+  remaining: readonly { merged_id: string; undo: Undo }[]
+  /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
+  resolve: (attribute_id: number, id: string) => Target | undefined
+}
+
+export type UnmergePlan = { fill: Fill; answers: AnswerChoice[] }
+
+/**
+ * Decides what the survivor loses again: what the merge filled and nothing has written since, and the answers of the merged person.
+ * The function is pure.
+ */
+export function planUnmerge(
+  survivor: CurrentState,
+  undo: Undo,
+  facts: UnmergeFacts,
+  definitions: Definitions,
+): UnmergePlan {
+  const { choices, recorded } = returnAnswers(survivor.row, undo, facts)
+  const answered = answerColumns(survivor.row, choices, definitions.consent_types)
+  const links = returnLinks(survivor, undo, facts, definitions)
+  const plain = new Map<string, unknown>()
+  const linked = linkedByKey(survivor.links, definitions)
+  for (const [key, value] of Object.entries(undo.filled.attributes))
+    if (!facts.written.keys.has(key) && !linked.has(key) && jsonEqual(survivor.row.attributes[key], value))
+      plain.set(key, null)
+  return {
+    fill: {
+      plain,
+      links,
+      columns: { ...answered.columns, ...returnColumns(survivor.row, undo, facts, answered.columns) },
+      answers: recorded,
+      ...(answered.consents && { consents: answered.consents }),
+    },
+    answers: choices,
+  }
+}
+
+function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: UnmergeFacts, answered: Columns): Columns {
+  const columns: Record<string, unknown> = {}
+  const isRefused = (name: string) =>
+    remaining.some(merge => (merge.undo.other.columns as Record<string, unknown>)[name] === false)
+  for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
+    if (written.fields.has(name) || row[name as keyof EntityRow] !== after) continue
+    // The refusal of a person who is still merged keeps its effect.
+    if (!(after === false && isRefused(name))) columns[name] = before
+  }
+  for (const channel of channels) {
+    const flag: SummaryFlag = summaryFlags[channel]
+    const isAnswered = Object.keys(answered.answers ?? row.answers).some(key => key.endsWith(`:${channel}`))
+    if (answered[flag] === undefined || isAnswered || written.fields.has(flag)) continue
+    columns[flag] = isRefused(flag) ? false : undo.flags[flag]
+  }
+  return columns as Columns
+}
+
+/**
+ * The answers of the survivor without those of the merged person. An own answer that came since and was only superseded by one of the
+ * merged person stands again; it is recorded again, because the consent history never changes.
+ */
+function returnAnswers(
+  { answers }: EntityRow,
+  undo: Undo,
+  { merged_id, ownAnswers, remaining }: UnmergeFacts,
+): { choices: AnswerChoice[]; recorded: Answer[] } {
+  const choices: AnswerChoice[] = []
+  const recorded: Answer[] = []
+  for (const question of questionsOf(Object.keys(undo.other.answers))) {
+    const key = answerKey(question.consent_type_id, question.channel)
+    const before = Object.hasOwn(answers, key) ? answers[key]! : undefined
+    if (!before || !jsonEqual(before, givenBy(merged_id, undo.other.answers[key]!))) continue
+    const own = standingOwn(ownAnswers, question, undo.into_version ?? Number.POSITIVE_INFINITY)
+    let after = own && standingOf(own)
+    for (const { merged_id: other_id, undo } of remaining) {
+      const added = ownValue(undo.other.answers, key)
+      if (added) after = after ? laterAnswer(after, givenBy(other_id, added)) : givenBy(other_id, added)
+    }
+    choices.push({ key, before, after })
+    if (own?.superseded && after && after.person_id === undefined) recorded.push(recordAgain(own, before))
+  }
+  return { choices, recorded }
+}
+
+const ownValue = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
+
+/** The own answer that stood before the merge, or a later one that would have replaced it. */
+function standingOwn(
+  ownAnswers: readonly OwnAnswer[],
+  { consent_type_id, channel }: Question,
+  mergedAt: number,
+): OwnAnswer | undefined {
+  const own = ownAnswers.filter(answer => answer.consent_type_id === consent_type_id && answer.channel === channel)
+  let standing = own.findLast(answer => !answer.superseded)
+  for (const answer of own)
+    if (answer.superseded && answer.version > mergedAt && !isEarlier(answer, standing)) standing = answer
+  return standing
+}
+
+const isEarlier = (answer: OwnAnswer, standing: OwnAnswer | undefined) =>
+  standing !== undefined && rankOf(standingOf(answer)) < rankOf(standingOf(standing))
+
+function standingOf({ state, pending, answered_at, evidence }: OwnAnswer): StandingAnswer {
+  return {
+    state: state && !pending,
+    answered_at,
+    ...(pending && { pending }),
+    ...(evidence?.method !== undefined && { method: evidence.method }),
+    ...(evidence?.text_version !== undefined && { text_version: evidence.text_version }),
+  }
+}
+
+const recordAgain = (own: OwnAnswer, before: StandingAnswer): Answer => ({
+  consent_type_id: own.consent_type_id,
+  channel: own.channel,
+  state: own.state,
+  previous_state: before.state,
+  source: own.source,
+  collected_at: own.answered_at,
+  isDated: true,
+  evidence: own.evidence,
+  pending: own.pending,
+  superseded: false,
+  stored: standingOf(own),
+})
+
+function returnLinks(
+  survivor: CurrentState,
+  undo: Undo,
+  { written, remaining, resolve }: UnmergeFacts,
+  definitions: Definitions,
+): Fill['links'] {
+  const changed: { attribute: Fill['links'][number]['attribute']; targets: readonly Target[] }[] = []
+  for (const { attribute_id, before, after } of undo.filled.links) {
+    const attribute = definitions.attributeById.get(attribute_id)
+    if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
+    const current = survivor.links.get(attribute_id) ?? []
+    const known = before.flatMap(id => resolve(attribute_id, id) ?? [])
+    const idsOf = (ids: readonly string[]) => new Set(ids.flatMap(id => resolve(attribute_id, id)?.id ?? []))
+    const had = idsOf(before)
+    const kept = idsOf(remaining.flatMap(merge => merge.undo.other.links[attribute_id] ?? []))
+    const has = idsOf(after)
+    const added = has.difference(had).difference(kept)
+    const targets = current.filter(({ id }) => !added.has(id))
+    const returned = known.filter(({ id }) => !has.has(id) && !targets.some(target => target.id === id))
+    const merged = inOrder([...targets, ...eachOnce(returned)], [...had])
+    const limited = attribute.cardinality === 'one' ? merged.slice(0, 1) : merged
+    const isSame = limited.length === current.length && limited.every(({ id }, index) => id === current[index]!.id)
+    if (!isSame) changed.push({ attribute, targets: limited })
+  }
+  return changed
+}
+
+/** The targets that were there before in their order of then, and the others behind them. */
+const inOrder = (targets: readonly Target[], order: readonly string[]): Target[] => {
+  const placeOf = ({ id }: Target) => (order.includes(id) ? order.indexOf(id) : order.length)
+  return targets.toSorted((one, other) => placeOf(one) - placeOf(other))
+}
+
+const eachOnce = (targets: readonly Target[]) => [...new Map(targets.map(target => [target.id, target])).values()]
