@@ -237,8 +237,8 @@ it('this file tests every command', async () => {
     const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  // follow prints lines until a signal ends it: cli/follow.test.ts.
-  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help']
+  // follow prints lines until a signal ends it: cli/follow.test.ts. The output of dossier and duplicates is lines, too.
+  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help', 'dossier', 'duplicates']
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 
