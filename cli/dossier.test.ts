@@ -27,7 +27,7 @@ beforeAll(async () => {
   await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   await send('POST', '/v1/schema/attributes', { owner: 'orders', key: 'buyer', name: 'Buyer', type: 'person' })
   await send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, send me the newsletter.' })
-  await send('POST', '/v1/people', {
+  const created = await send('POST', '/v1/people', {
     external_id: 'ada',
     first_name: 'Ada',
     last_name: attack,
@@ -36,6 +36,7 @@ beforeAll(async () => {
     ],
     attribute_values: { city: 'London', [attack]: attack, sizes: [38, 39], address: { street: attack } },
   })
+  expect(created.status).toBe(201)
   await send('POST', '/v1/stacks/orders', { external_id: 'o-1', attribute_values: { buyer: 'ada', total: 12.5 } })
   await send('PATCH', '/v1/people/ada', { first_name: 'Augusta Ada' })
 })

@@ -27,8 +27,11 @@ export const answersOf = (person: string): string =>
        select a.*, t.since, t.until from merges g
          cross join lateral jsonb_to_recordset(g.undo->'answers') as t(consent_type_id integer, channel text, person_id uuid,
            version integer, since integer, until integer)
-         join consent_history a on a.organization_id = $1 and a.person_id = t.person_id and a.version = t.version
-           and a.consent_type_id = t.consent_type_id and a.channel = t.channel
+         cross join lateral (
+           select a.* from consent_history a
+           where a.organization_id = $1 and a.person_id = t.person_id and a.version = t.version
+             and a.consent_type_id = t.consent_type_id and a.channel = t.channel offset 0
+         ) a
        where g.organization_id = $1 and g.into_id = ${person}`
 
 /** The answers of a person, newest first. A page has whole changes, up to the one that reaches the limit. */

@@ -63,8 +63,11 @@ export const readPastAnswersSql = statement(
      union all
      select a.*, t.since from merges m cross join lateral jsonb_to_recordset(m.undo->'answers') as t(consent_type_id integer,
          channel text, person_id uuid, version integer, since integer, until integer)
-       join consent_history a on a.organization_id = $1 and a.person_id = t.person_id and a.version = t.version
-         and a.consent_type_id = t.consent_type_id and a.channel = t.channel
+       cross join lateral (
+         select a.* from consent_history a
+         where a.organization_id = $1 and a.person_id = t.person_id and a.version = t.version
+           and a.consent_type_id = t.consent_type_id and a.channel = t.channel offset 0
+       ) a
      where m.organization_id = $1 and m.into_id = $2 and t.since <= $3 and (t.until is null or t.until > $3)
    ) a
    order by a.consent_type_id, a.channel, a.since desc`,

@@ -64,7 +64,8 @@ export const moveLinksToSql = statement(
        and l.organization_id = $1 and m.kept > m.position
    ), quoted as (
      insert into past_links (organization_id, target_id, source_id)
-     select distinct $1::integer, $2::uuid, m.source_id from moved m order by m.source_id on conflict do nothing
+     select $1, $2::uuid, m.source_id from (select distinct m.source_id from moved m) m order by m.source_id
+     on conflict do nothing
    )
    select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
 )

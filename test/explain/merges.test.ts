@@ -105,13 +105,10 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
   ]
 }
 
-it('reads only the rows of the two people and of their links to merge and unmerge them, whatever PostgreSQL knows of the tables', async () => {
-  for (const statistics of ['none', 'of the tables']) {
-    if (statistics === 'of the tables')
-      await service.sql('analyze entities, links, changes, merges, aliases, consent_history')
-    for (const [statement, values] of statements(shop.id)) {
-      const rows = await service.db.transaction(tx => explain(tx, statement, values))
-      expect(rows, `${statistics}: ${statement.name}`).toBeLessThan(maxRows)
-    }
+it('reads only the rows of the two people and of their links to merge and unmerge them', async () => {
+  await service.sql('analyze entities, links, changes, merges, aliases, consent_history')
+  for (const [statement, values] of statements(shop.id)) {
+    const rows = await service.db.transaction(tx => explain(tx, statement, values))
+    expect(rows, statement.name).toBeLessThan(maxRows)
   }
 }, 120_000)

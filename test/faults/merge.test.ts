@@ -4,7 +4,7 @@ import { createTestDatabase } from '../support/database.ts'
 import { endProcesses, type Kith, launch, tokenFrom } from '../support/process.ts'
 
 const rounds = 20
-const pairsPerRound = 30
+const pairsPerRound = 12
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let client: pg.Client
@@ -79,23 +79,25 @@ async function checkWhole(round: number) {
   }
 }
 
-/** Sends the request for each pair, and kills the process after a part of them. */
+/** Sends the request for each pair, and kills the process after a part of them. Returns how many had an answer. */
 async function killDuring(kith: Kith, send: Send, round: number, path: 'merge' | 'unmerge') {
-  const sending = pairs(round).map(([ada, bob]) =>
-    send('POST', `/v1/people/${ada}/${path}`, { from: bob }).catch(() => 0),
-  )
+  let settled = 0
+  const sending = pairs(round).map(async ([ada, bob]) => {
+    const status = await send('POST', `/v1/people/${ada}/${path}`, { from: bob }).catch(() => 0)
+    settled += 1
+    return status
+  })
   const target = Math.floor(((round - 1) / rounds) * pairsPerRound)
   const done = path === 'merge' ? 'is null' : 'is not null'
-  await expect
-    .poll(
-      () =>
-        countOf(
-          `from merges m join changes c on c.entity_id = m.into_id and c.operation = 'create'
-           where c.after->>'external_id' like 'a${round}-%' and m.unmerged_sequence ${done}`,
-        ),
-      { interval: 1, timeout: 60_000 },
+  const countDone = () =>
+    countOf(
+      `from merges m join changes c on c.entity_id = m.into_id and c.operation = 'create'
+       where c.after->>'external_id' like 'a${round}-%' and m.unmerged_sequence ${done}`,
     )
-    .toBeGreaterThanOrEqual(target)
+  // On a busy machine, requests may reach their deadline before the target.
+  await expect
+    .poll(async () => settled === pairsPerRound || (await countDone()) >= target, { interval: 1, timeout: 60_000 })
+    .toBe(true)
   kith.child.kill('SIGKILL')
   await kith.ended
   return (await Promise.all(sending)).filter(status => status === 200).length
