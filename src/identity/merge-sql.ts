@@ -135,7 +135,10 @@ export const readMergesIntoSql = statement(
    where m.organization_id = $1 and m.into_id = $2 order by m.id`,
 )
 
-/** $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. */
+/**
+ * $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. A
+ * restore or an unmerge brings back what was there, and writes nothing.
+ */
 export const readWrittenKeysSql = statement(
   'read_written_keys',
   `select distinct k.key, k.is_attribute from changes c cross join lateral (
@@ -144,7 +147,7 @@ export const readWrittenKeysSql = statement(
      select f.key, true from jsonb_object_keys(coalesce(c.after->'attribute_values', '{}')) as f(key)
    ) k
    where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.version <> all($4::integer[])
-     and (k.is_attribute or k.key <> 'attribute_values')`,
+     and c.operation = 'update' and (k.is_attribute or k.key <> 'attribute_values')`,
 )
 
 /** $2: a person. Its own answers, with those that were superseded. */
