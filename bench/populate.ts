@@ -49,13 +49,21 @@ async function declare({ address, token }: Service, kind: string, definition: ob
   return ((await response.json()) as { data: { id: number } }).data.id
 }
 
+/** The columns of recognition keys, which a revision to compare with may not have yet, and their values. */
+const keyColumns = `, email_key, mobile_key, has_keys`
+const keyValues = `, 'p' || i || '@example.org', '+39' || (3000000000 + i)::text, true`
+
 async function insertPeople(client: pg.Client, organization_id: number, people: number) {
+  const { rows } = await client.query(
+    `select from information_schema.columns where table_name = 'entities' and column_name = 'has_keys'`,
+  )
+  const hasKeys = rows.length > 0
   await client.query(
     `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email,
-       mobile_prefix, mobile_number, language, attributes, created_at, updated_at)
+       mobile_prefix, mobile_number, language, attributes, created_at, updated_at${hasKeys ? keyColumns : ''})
      select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'p' || i, true, 1, 'First ' || i, 'Last ' || i,
        'p' || i || '@example.org', '+39', (3000000000 + i)::text, 'en',
-       jsonb_build_object('city', 'city ' || i % 1000, 'score', i, 'note', repeat('n', 60)), now(), now()
+       jsonb_build_object('city', 'city ' || i % 1000, 'score', i, 'note', repeat('n', 60)), now(), now()${hasKeys ? keyValues : ''}
      from generate_series(1, $2::integer) i`,
     [organization_id, people],
   )

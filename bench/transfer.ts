@@ -16,6 +16,8 @@ import { measureTime, type Timed } from './usage.ts'
 const bounds = {
   'import-new': { title: 'import of new people, to COPY of them', atLeast: 0.3, aim: 0.66 },
   'import-merge': { title: 'import of existing people, all of them changed, to COPY', atLeast: 0.2, aim: 0.43 },
+  'match-new': { title: 'import of new people with match, to one without', atLeast: 0.7, aim: 0.7 },
+  'match-merge': { title: 'import of existing people with match, to one without', atLeast: 0.7, aim: 0.7 },
   export: { title: 'export of people, to COPY TO', atLeast: 0.5, aim: 0.5 },
 } as const
 type RowName = keyof typeof bounds
@@ -38,7 +40,7 @@ const print = (line = '') => process.stdout.write(`${line}\n`)
 
 const columns =
   'organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, mobile_prefix, ' +
-  'mobile_number, language, attributes, created_at, updated_at'
+  'mobile_number, language, attributes, created_at, updated_at, email_key, mobile_key, has_keys'
 
 /** A person as a line to import. `word` makes the values of two rounds differ. */
 const formatLine = (n: number, word: string) =>
@@ -64,6 +66,9 @@ const formatCopyRow = (n: number, organization_id: number) =>
     JSON.stringify({ city: `First ${n % 1000}`, score: n, note: 'n'.repeat(60) }),
     '2026-01-01T00:00:00Z',
     '2026-01-01T00:00:00Z',
+    `p${n}@example.org`,
+    `+39${3_000_000_000 + n}`,
+    't',
   ].join('\t')}\n`
 
 async function writeLines(path: string, people: number, line: (n: number) => string) {
@@ -79,9 +84,10 @@ async function importFile(
   token: string,
   path: string,
   result: string,
+  query = '',
 ): Promise<void> {
   const type = 'Content-Type: application/x-ndjson'
-  const output = await curl(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import`)
+  const output = await curl(token, '-H', type, '-X', 'POST', '-T', path, `${service.address}/v1/people/import${query}`)
   const last = JSON.parse(output.trim().split('\n').at(-1)!) as Record<string, number>
   if (last[result] !== people) throw new Error(`Not all people were ${result}: ${JSON.stringify(last)}`)
 }
@@ -113,11 +119,17 @@ async function copyIn(target: TransferTarget, key: string): Promise<Timed> {
   return measureTime(target, () => psql(service, `\\copy entities (${columns}) from '${path}'`))
 }
 
-async function importIn(target: TransferTarget, token: string, word: string, result: string): Promise<Timed> {
+async function importIn(
+  target: TransferTarget,
+  token: string,
+  word: string,
+  result: string,
+  query?: string,
+): Promise<Timed> {
   const path = join(target.postgres.folder, 'lines-in')
   await writeLines(path, target.people, n => formatLine(n, word))
   await psql(target.service, 'checkpoint')
-  return measureTime(target, () => importFile(target, token, path, result))
+  return measureTime(target, () => importFile(target, token, path, result, query))
 }
 
 async function warmUp(measuredTarget: TransferTarget) {
@@ -135,7 +147,10 @@ async function runRound(target: TransferTarget, round: number): Promise<Record<s
   const copies = [await copyIn(target, `copied${round}-1`)]
   const importNew = await importIn(target, token, 'First', 'created')
   copies.push(await copyIn(target, `copied${round}-2`))
+  const matchToken = await tokens(`matched${round}`)
+  const matchNew = await importIn(target, matchToken, 'First', 'created', '?match=email')
   const importMerge = await importIn(target, token, 'Second', 'updated')
+  const matchMerge = await importIn(target, matchToken, 'Second', 'updated', '?match=email')
   copies.push(await copyIn(target, `copied${round}-3`))
   await psql(service, 'vacuum entities', 'checkpoint')
   const selectSql = `select * from entities where organization_id = ${imported} and stack_id = 0`
@@ -153,6 +168,8 @@ async function runRound(target: TransferTarget, round: number): Promise<Record<s
     copy: medianTimed(copies),
     'import-new': importNew,
     'import-merge': importMerge,
+    'match-new': matchNew,
+    'match-merge': matchMerge,
     copy_to: copyTo,
     export: exported,
   }
@@ -200,9 +217,11 @@ async function main() {
     const seconds = (name: string) => median(of(name).map(one => one.seconds))
     for (const [against, names] of [
       ['copy', ['import-new', 'import-merge']],
+      ['import-new', ['match-new']],
+      ['import-merge', ['match-merge']],
       ['copy_to', ['export']],
     ] as const) {
-      printRow(against, people, of(against))
+      if (!(against in bounds)) printRow(against, people, of(against))
       for (const name of names as readonly RowName[])
         printRow(name, people, of(name), { ratio: seconds(against) / seconds(name), ...bounds[name] })
     }

@@ -17,6 +17,7 @@ let environment: Record<string, string>
 beforeAll(async () => {
   const { token, client } = await service.organization()
   await client.webhooks.create({ url: 'https://127.0.0.1:9/kith', events: ['person.*'] })
+  await client.people.create({ external_id: 'erasable' })
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
@@ -84,6 +85,14 @@ const commands: Row[] = [
   { args: ['ledger', 'keys'], wrongArgs: ['x'], correctArgs: () => [], result: [{ retired_at: null }] },
   { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
   { args: ['verify'], wrongArgs: [], correctArgs: () => ['receipt.json'], result: { valid: true, index: 4 } },
+  {
+    args: ['erase'],
+    wrongArgs: ['ada'],
+    correctArgs: () => ['erasable', '--reason', 'test', '--dry-run'],
+    result: { dry_run: true, certificate: null },
+  },
+  { args: ['erasures', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [] },
+  { args: ['erasures', 'apply'], wrongArgs: ['missing.txt'], correctArgs: () => [], result: [] },
   { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
   { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
   {
@@ -165,7 +174,18 @@ const commands: Row[] = [
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
-const groups = [[], ['org'], ['client'], ['keys'], ['log'], ['ledger'], ['webhooks'], ['schema'], ['ledger']]
+const groups = [
+  [],
+  ['org'],
+  ['client'],
+  ['keys'],
+  ['log'],
+  ['ledger'],
+  ['webhooks'],
+  ['schema'],
+  ['ledger'],
+  ['erasures'],
+]
 
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
@@ -217,8 +237,8 @@ it('this file tests every command', async () => {
     const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  // follow prints lines until a signal ends it: cli/follow.test.ts.
-  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help']
+  // follow prints lines until a signal ends it: cli/follow.test.ts. The output of dossier and duplicates is lines, too.
+  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help', 'dossier', 'duplicates']
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 

@@ -112,16 +112,14 @@ describe('the page of a dossier', () => {
 
   it('has all sections in their order, whatever lines arrive', async () => {
     const lines = (await organization.send('GET', '/v1/people/ada/dossier')).body.data as DossierLine[]
-    const pageOf = async (some: DossierLine[]) =>
-      (
-        await Array.fromAsync(
-          dossierPage(
-            (async function* () {
-              yield* some
-            })(),
-          ),
-        )
-      ).join('')
+    const pageOf = async (some: DossierLine[]) => {
+      async function* arriving() {
+        yield* some
+      }
+      let page = ''
+      for await (const part of dossierPage(arriving())) page += part
+      return page
+    }
     const titlesOf = (page: string) => [...page.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, title]) => title)
     const whole = await pageOf(lines)
     expect(titlesOf(whole)).toHaveLength(13)

@@ -30,8 +30,11 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--dry-run', 'Erase nothing, and print what would be removed.')
   return addConnectionOptions(command).action(async (person: string, options: Options) => {
     const { client } = await connect(environment, options, { scope: 'people:erase' })
-    const body = { reason: options.reason, records: options.records, ...(options.dryRun && { dry_run: true }) }
-    const value = options.id ? await client.erasures.eraseById(person, body) : await client.erasures.erase(person, body)
+    const { reason, records, dryRun = false } = options
+    const why = { reason, records }
+    const value = options.id
+      ? await client.people.eraseById(person, why, { dryRun })
+      : await client.people.erase(person, why, { dryRun })
     printErased(options, value)
   })
 }

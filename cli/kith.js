@@ -1,6 +1,10 @@
 #!/usr/bin/env node
 // This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below.
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+// Node.js keeps compiled code in this folder if it may write there. A command that took 0.66 s of processor time takes 0.37 s.
+module.enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/kith', import.meta.url)))
 
 /** @param {string} problem */
 function stop(problem) {

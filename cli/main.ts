@@ -18,6 +18,8 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,
   erasures: async () => (await import('./erasures.ts')).erasuresCommand,
+  merge: async () => (await import('./merge.ts')).mergeCommand,
+  unmerge: async () => (await import('./merge.ts')).unmergeCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
@@ -35,11 +37,16 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   completion: async () => (await import('./completion.ts')).completionCommand,
 }
 
-/** The names of the commands that a command line needs: the one it begins with, or all for the help and for completion. */
-function neededCommands([word = '']: string[]): string[] {
+/** The names of the commands that a command line needs: the one it begins with, or all for the help. */
+function neededCommands([word = '', ...rest]: string[]): string[] {
   if (['--version', '-V'].includes(word)) return []
+  if (word === 'complete' && rest[0] === '--') return neededToComplete(rest.slice(1))
   return Object.hasOwn(commands, word) ? [word] : Object.keys(commands)
 }
+
+/** The last word of a line to complete is unfinished, so a single word may begin the name of any command. */
+const neededToComplete = ([word = '', ...rest]: string[]) =>
+  rest.length > 0 && Object.hasOwn(commands, word) ? [word] : Object.keys(commands)
 
 async function createProgram(environment: NodeJS.ProcessEnv, names: string[]): Promise<Command> {
   const description =

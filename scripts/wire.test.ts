@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
+import { Type } from '../src/json-schema.ts'
 import { root } from './source.ts'
 import { typeOf, wireText } from './wire.ts'
 

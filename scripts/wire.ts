@@ -27,6 +27,7 @@ import {
 import { errorStatuses } from '../src/errors.ts'
 import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { lookupBody } from '../src/identity/lookup-schema.ts'
+import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { organization } from '../src/organizations/schema.ts'
@@ -86,6 +87,15 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
     schema: recordBody(limits),
   },
+  MergeResult: {
+    about: 'The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge.',
+    schema: mergeAnswer(person),
+  },
+  UnmergeResult: {
+    about: 'The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge.',
+    schema: unmergeAnswer(person),
+  },
+  MergeBody: { about: 'Body of a merge and of an unmerge.', schema: identityBody(limits) },
   ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
   ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
   DuplicateGroup: { about: 'A group of people who may be one.', schema: duplicateGroup },

@@ -16,6 +16,9 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number]
 
+/** Whether an endpoint of the scope and the method writes. */
+export const isWriting = (scope: Scope, method: string): boolean => /:(write|erase)$/.test(scope) && method !== 'GET'
+
 const knownScopes: ReadonlySet<string> = new Set(scopes)
 
 export const isScope = (text: string): text is Scope => knownScopes.has(text)

@@ -1,9 +1,23 @@
 import type { BatchResult, Operation } from './batch.ts'
 import { type BatchOptions, Entities } from './entities.ts'
+import { pathOf, pathOfId } from './entity-reads.ts'
+import { KithConnectionError } from './errors.ts'
 import type { ImportAnswer, ImportOptions } from './import.ts'
 import type { CallOptions, WriteOptions } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
-import type { LookupBody } from './wire.ts'
+import { ndjson } from './stream.ts'
+import type {
+  DossierLine,
+  DuplicateGroup,
+  DuplicatesBody,
+  DuplicatesPage,
+  Erased,
+  ErasureBody,
+  LookupBody,
+  MergeBody,
+  MergeResult,
+  UnmergeResult,
+} from './wire.ts'
 
 /** The values that a write recognizes its person by. `mobile` is the phone number with its country. */
 export type MatchKind = 'external_id' | 'email' | 'mobile'
@@ -22,18 +36,40 @@ export type PeopleOperation<S extends OrganizationSchema> =
   | Operation<S, 'people'>
   | { op: 'upsert'; external_id?: string; body: BodyOf<S, 'people'>; if_match?: number | '*' }
 
+/** The other person of a merge: by its external identifier, or by its internal one. */
+export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
+
+/** The options of a merge and of an unmerge. */
+export type MergeOptions = WriteOptions & { dryRun?: boolean }
+
+/** The outcome of a merge. `person` is the survivor. */
+export type Merged<S extends OrganizationSchema> = Omit<MergeResult, 'person'> & { person: EntityOf<S, 'people'> }
+
+/** The outcome of an unmerge. `person` is the survivor, and `unmerged` the person who returned. */
+export type Unmerged<S extends OrganizationSchema> = Omit<UnmergeResult, 'person' | 'unmerged'> &
+  Record<'person' | 'unmerged', EntityOf<S, 'people'>>
+
+/** The options of a search for duplicates: the keys to search `by`, and the `size` of a page (20 by default, at most 100). */
+export type DuplicatesOptions = Pick<DuplicatesBody, 'by' | 'size'> & CallOptions
+
+/** Why a person is erased, and which records with the person. */
+export type ErasureReason = Omit<ErasureBody, 'dry_run'>
+
+/** The options of an erasure. With `dryRun`, nothing is erased. */
+export type ErasureOptions = CallOptions & { dryRun?: boolean }
+
 type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
 type Body<S extends OrganizationSchema> = BodyOf<S, 'people'>
 
-/** The endpoints of people: those of {@link Entities}, and those that recognize people by email and phone. */
+/** The endpoints of people: those of {@link Entities}, and those about who they are and what they have a right to. */
 export class People<S extends OrganizationSchema> extends Entities<S, 'people'> {
   /**
    * Finds the people who have an email, a phone number or an external identifier, at most 100. The email is compared in lower case.
    *
    * ```ts
-   * await client.people.create({ external_id: 'grace', email: 'Grace@example.com' })
-   * const { items } = await client.people.lookup({ email: 'grace@example.com' })
-   * console.log(items[0]?.external_id) // grace
+   * await client.people.create({ external_id: 'joan', email: 'Joan@example.com' })
+   * const { items } = await client.people.lookup({ email: 'joan@example.com' })
+   * console.log(items[0]?.external_id) // joan
    * ```
    */
   async lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {
@@ -60,6 +96,186 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     options?: WriteOptions,
   ): Promise<Person<S>> {
     return super.upsert(body as Body<S> & { external_id: string }, options)
+  }
+
+  /**
+   * Merges another person into a person, who survives: its unset fields are filled, links move to it, and the identifiers of the other
+   * lead to it. `dryRun` returns what would change, and changes nothing.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'emmy', first_name: 'Emmy' })
+   * await client.people.create({ external_id: 'emmy-news', email: 'emmy@example.com' })
+   * const { changes } = await client.people.merge('emmy', { from: 'emmy-news' }, { dryRun: true })
+   * console.log(changes.fields[0]?.path) // /email
+   * const { person } = await client.people.merge('emmy', { from: 'emmy-news' })
+   * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
+   * ```
+   */
+  merge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOf(external_id)}/merge`, from, options)
+  }
+
+  /**
+   * Merges another person into a person, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'sofia-news' })
+   * const { id } = await client.people.create({ external_id: 'sofia' })
+   * console.log((await client.people.mergeById(id, { from: 'sofia-news' })).merged.external_id) // sofia-news
+   * ```
+   */
+  mergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
+    return this.#join<Merged<S>>(`${pathOfId(id)}/merge`, from, options)
+  }
+
+  /**
+   * Undoes a merge: the other person returns, and what was written since stays with the survivor.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'maria' })
+   * await client.people.create({ external_id: 'maria-news', language: 'it' })
+   * await client.people.merge('maria', { from: 'maria-news' })
+   * const { person, unmerged } = await client.people.unmerge('maria', { from: 'maria-news' })
+   * console.log(person.language, unmerged.language) // null it
+   * ```
+   */
+  unmerge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOf(external_id)}/unmerge`, from, options)
+  }
+
+  /**
+   * Undoes a merge, by the internal identifier of the survivor.
+   *
+   * ```ts
+   * const { id } = await client.people.create({ external_id: 'noor' })
+   * const other = await client.people.create({ external_id: 'noor-news' })
+   * await client.people.mergeById(id, { from_id: other.id })
+   * console.log((await client.people.unmergeById(id, { from_id: other.id })).unmerged.external_id) // noor-news
+   * ```
+   */
+  unmergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
+    return this.#join<Unmerged<S>>(`${pathOfId(id)}/unmerge`, from, options)
+  }
+
+  async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
+    const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
+    const request = { method: 'POST', path: this.path + path, body, options, repeatable: false, writes: true } as const
+    return (await this.transport.send(request)) as T
+  }
+
+  /**
+   * Iterates the groups of people who share an email, a phone number, or name and date of birth.
+   *
+   * ```ts
+   * await client.people.create({ external_id: 'ada-2', email: 'Twin@example.com' })
+   * await client.people.create({ external_id: 'ada-3', email: 'twin@example.com' })
+   * for await (const { people, score } of client.people.duplicates({ by: ['email'] }))
+   *   console.log(people.map(person => person.external_id).join(), score) // ada-2,ada-3 0.95
+   * ```
+   */
+  async *duplicates(options: DuplicatesOptions = {}): AsyncGenerator<DuplicateGroup, void, undefined> {
+    let position: Pick<DuplicatesBody, 'cursor'> | undefined = {}
+    while (position) {
+      const { items, next_cursor }: DuplicatesPage = await this.duplicatesPage({ ...options, ...position })
+      yield* items
+      position = next_cursor === null ? undefined : { cursor: next_cursor }
+    }
+  }
+
+  /**
+   * Reads one page of duplicates. It may have fewer groups than its size, even none, while `has_more` is true.
+   *
+   * ```ts
+   * const { items, next_cursor } = await client.people.duplicatesPage({ by: ['mobile'], size: 100 })
+   * console.log(items.length, next_cursor) // 0 null
+   * ```
+   */
+  async duplicatesPage({ by, size, cursor, ...options }: DuplicatesBody & CallOptions = {}): Promise<DuplicatesPage> {
+    const body = { by, size, cursor }
+    const path = `${this.path}/duplicates`
+    return (await this.transport.send({
+      method: 'POST',
+      path,
+      body,
+      options,
+      repeatable: true,
+      writes: false,
+    })) as DuplicatesPage
+  }
+
+  /**
+   * Reads everything that is held about a person, line by line and from one moment. Also the last name of a deleted person leads to
+   * the dossier. Takes the scopes `people:read`, `consents:read`, `changes:read` and `records:read`. Throws a
+   * {@link KithConnectionError} if the dossier is cut off.
+   *
+   * ```ts
+   * for await (const line of client.people.dossier('ada')) {
+   *   if (line.type === 'about') console.log(line.person.state) // active
+   *   if (line.type === 'end') console.log(line.lines.profile) // 1
+   * }
+   * ```
+   */
+  dossier(external_id: string, options?: CallOptions): AsyncIterable<DossierLine> {
+    return this.#dossier(pathOf(external_id), options)
+  }
+
+  /**
+   * Reads everything that is held about a person by the internal identifier, also of one who was deleted.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * await client.people.delete('ada')
+   * for await (const line of client.people.dossierById(id)) if (line.type === 'about') console.log(line.person.state) // deleted
+   * ```
+   */
+  dossierById(id: string, options?: CallOptions): AsyncIterable<DossierLine> {
+    return this.#dossier(pathOfId(id), options)
+  }
+
+  #dossier(path: string, options: CallOptions | undefined): AsyncIterable<DossierLine> {
+    const request = { method: 'GET', path: `${this.path}${path}/dossier`, options, format: ndjson } as const
+    return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request)) }
+  }
+
+  /**
+   * Erases a person, existing or deleted, and returns the certificate. It cannot be undone, so `dryRun` first tells what
+   * would be removed. Asked again, the result is the same. `completed` is false while a very long log is still being erased.
+   *
+   * ```ts
+   * const { certificate, erasure } = await client.people.erase('ada', { reason: 'Request of 2026-01-01' })
+   * console.log(certificate?.split('.').length, erasure.removed.entities) // 3 1
+   * ```
+   */
+  erase(external_id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
+    return this.#erase(pathOf(external_id), reason, options)
+  }
+
+  /**
+   * Erases a person by the internal identifier, also one who was deleted.
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * await client.people.delete('ada')
+   * const { completed } = await client.people.eraseById(id, { reason: 'Request of 2026-01-01' })
+   * console.log(completed) // true
+   * ```
+   */
+  eraseById(id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
+    return this.#erase(pathOfId(id), reason, options)
+  }
+
+  async #erase(path: string, reason: ErasureReason, { dryRun, ...options }: ErasureOptions = {}): Promise<Erased> {
+    const body = { ...reason, ...(dryRun && { dry_run: true }) }
+    // An erasure that is repeated has the same result, so it needs no Idempotency-Key.
+    const request = {
+      method: 'POST',
+      path: `${this.path}${path}/erase`,
+      body,
+      options,
+      repeatable: true,
+      writes: false,
+    } as const
+    return (await this.transport.send(request)) as Erased
   }
 
   /**
@@ -100,4 +316,13 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   ): AsyncIterable<ImportAnswer> {
     return super.import(lines, options)
   }
+}
+
+async function* completeLines(lines: AsyncGenerator<unknown>): AsyncGenerator<DossierLine, void, undefined> {
+  let isComplete = false
+  for await (const line of lines as AsyncGenerator<DossierLine>) {
+    isComplete = line.type === 'end'
+    yield line
+  }
+  if (!isComplete) throw new KithConnectionError('The dossier is incomplete: its last line is missing.', {})
 }

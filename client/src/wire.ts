@@ -362,6 +362,123 @@ export type RecordBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
+/** The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge. */
+export type MergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** The identifiers of the person who is merged, or returns. */
+  merged: {
+    id: string
+    external_id: string | null
+  }
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: {
+      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
+      path: string
+      before: unknown
+      after: unknown
+    }[]
+    links: {
+      /** The links to the merged person, which lead to the survivor now. */
+      moved_in: number
+      /** The links of the merged person that the survivor has now. */
+      moved_out: number
+      /** The links between the two people, and those of the merged person that the survivor does not take. */
+      dropped: number
+    }
+    /** The standing answers of the survivor that change. */
+    consents: {
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      before: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+      after: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+    }[]
+    /** The external identifiers that lead to the survivor now. */
+    aliases: string[]
+  }
+  person: Person
+}
+
+/** The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge. */
+export type UnmergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** The identifiers of the person who is merged, or returns. */
+  merged: {
+    id: string
+    external_id: string | null
+  }
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: {
+      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
+      path: string
+      before: unknown
+      after: unknown
+    }[]
+    links: {
+      /** The links of others that lead to the returned person again. */
+      moved_in: number
+      /** The links of the returned person. */
+      moved_out: number
+      /** The links of the returned person to entities that do not exist any more. */
+      dropped: number
+    }
+    /** The standing answers of the survivor that change. */
+    consents: {
+      consent_type_id: number
+      channel: 'email' | 'sms'
+      before: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+      after: {
+        state: boolean
+        /** Whether it is a grant that waits for its confirmation. */
+        pending: boolean
+        answered_at: string
+        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        person_id: string | null
+      } | null
+    }[]
+    /** The external identifiers that lead to the returned person again. */
+    aliases: string[]
+  }
+  person: Person
+  unmerged: Person
+}
+
+/** Body of a merge and of an unmerge. */
+export type MergeBody = {
+  /** The external identifier of the other person. */
+  from?: string
+  /** Instead of `from`: the internal identifier of the other person. */
+  from_id?: string
+  /** Return what would change, and change nothing. The default is false. */
+  dry_run?: boolean
+}
+
 /** The links of a person: POST /v1/people/{external_id}/consent-links. */
 export type ConsentLinks = {
   /** The page with all purposes, where the person grants and refuses. */

@@ -95,6 +95,7 @@ describe('an error', () => {
       details: [],
       request_id: 'r1',
       errorstack: { reason: 'a reason', request_id: 'r1' },
+      reason: null,
       retryAfterSeconds: null,
       outcome: null,
       attempts: 1,

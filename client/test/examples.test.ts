@@ -96,9 +96,8 @@ describe('every public method', () => {
   it('has an example', async () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
-    const { people, consents, schema, changes, webhooks } = client
-    const { identity, rights } = client
-    const groups = [consents, schema, schema.stacks, changes, webhooks, identity, rights]
+    const { people, consents, schema, changes, webhooks, erasures } = client
+    const groups = [consents, schema, schema.stacks, changes, webhooks, erasures]
     const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })

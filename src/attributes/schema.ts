@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { isWhole } from '../../test/hostile/seed.ts'
 import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
 import { allScopes, useService } from '../../test/support/service.ts'
@@ -41,6 +42,13 @@ const sets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
   scopes.filter((_, index) => (bits >> index) & 1),
 ).filter(({ length }) => (length > 0 && length <= 2) || length >= scopes.length - 2)
 
+/** Whether a test of a row tries a set of scopes. `npm test` tries those of every two only if the row needs both, and the gate all. */
+const isTried = (held: readonly string[], needed: readonly string[]) =>
+  isWhole ||
+  held.length === 1 ||
+  held.length >= scopes.length - 1 ||
+  (held.length === needed.length && needed.every(scope => held.includes(scope)))
+
 describe('every row of the route table', () => {
   it('rejects every token that lacks a scope and no token that has all that it needs', async () => {
     const tokens = await Promise.all(
@@ -48,7 +56,7 @@ describe('every row of the route table', () => {
     )
     let tried = 0
     for (const row of rows())
-      for (const { held, scopedToken } of tokens) {
+      for (const { held, scopedToken } of tokens.filter(({ held }) => isTried(held, neededFor(row)))) {
         const { method, address } = row
         const { status, headers, body } = await service.sender(scopedToken)(method, address)
         tried++
@@ -61,7 +69,7 @@ describe('every row of the route table', () => {
           )
         }
       }
-    console.log(`${tried} requests: ${rows().length} rows, ${sets.length} sets of scopes`)
+    console.log(`${tried} requests: ${rows().length} rows`)
   }, 120_000)
 
   it('rejects a missing or invalid token before it checks anything else', async () => {

@@ -1,5 +1,5 @@
-import { Type } from 'typebox'
 import type { Route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import type { FeedCall } from './change-streams.ts'
 import { eventsType, feedChanges, linesType } from './changes.ts'
 import { change, changePage, changesQuery } from './schema.ts'

@@ -1,6 +1,7 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { type AsOfQuery, asOfQuery } from './as-of.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'

@@ -12,10 +12,19 @@ export type ErasableValue = { value: string; path: string }
 export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
 
 /** The parts of a change that may give a value to somebody. */
-type Giving = { operation: string; external_id: string | null; columns: Columns; missing: readonly PlannedMissing[] }
+export type Giving = {
+  operation: string
+  external_id: string | null
+  columns: Columns
+  missing: readonly PlannedMissing[]
+  aliases?: readonly string[]
+}
+
+/** The part of a write that tells what its change gives. */
+type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
 
 /** Returns the values that a change gives to people, with the paths that name them in the request. `row` is the row before. */
-export function erasableValues(change: Giving, write: Write, row: EntityRow | undefined): ErasableValue[] {
+export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
   const values: ErasableValue[] = change.missing
     .filter(({ name }) => name.stack_id === peopleStackId)
     .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
@@ -23,6 +32,8 @@ export function erasableValues(change: Giving, write: Write, row: EntityRow | un
   const { columns } = change
   const name = columns.external_id ?? (isCompleting(write, row) ? change.external_id : null)
   if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
+  for (const alias of change.aliases ?? [])
+    values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
   const keys = row ? changedMatchKeys(row, columns) : matchKeys(columns)
   if (keys.email_key != null) values.push({ value: erasableText('email', keys.email_key), path: pointer('email') })
   if (keys.mobile_key != null)
@@ -33,7 +44,7 @@ export function erasableValues(change: Giving, write: Write, row: EntityRow | un
 /** Refuses a change that gives an erased value to somebody. */
 export function erasedRefusal(
   change: Giving,
-  write: Write,
+  write: GivingWrite,
   row: EntityRow | undefined,
   erased: ReadonlySet<string>,
 ): Refusal | undefined {

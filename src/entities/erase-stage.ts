@@ -32,7 +32,7 @@ import {
 import { recordIdOf } from './identifiers.ts'
 import { emailKey, mobileKey } from './match-keys.ts'
 import type { Item } from './plan-write.ts'
-import { lockRows } from './read-stage.ts'
+import { lockAddressed } from './read-stage.ts'
 import { storeSet } from './store-stage.ts'
 import type { Write } from './write-request.ts'
 
@@ -177,11 +177,20 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
 /** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
 export async function lockForErasure(tx: Transaction, definitions: Definitions, targets: readonly ErasureTarget[]) {
   const author = { actor: '', request_id: '' }
-  await lockRows(
-    tx,
-    { ...definitions, has_aliases: false },
-    targets.map((target, index) => itemOf(target, index, author)),
-  )
+  const items = targets.map((target, index) => itemOf(target, index, author))
+  await lockItems(tx, definitions, items)
+}
+
+/** Locks the rows by their own ids: the id of a merged person does not lead to the survivor here. */
+async function lockItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Map<Item, LockedRow>> {
+  const rows = await lockAddressed(tx, definitions, items)
+  const byId = new Map(rows.map(row => [row.id, row]))
+  const found = new Map<Item, LockedRow>()
+  for (const item of items) {
+    const row = byId.get((item.write.address as { id: string }).id)
+    if (row) found.set(item, row)
+  }
+  return found
 }
 
 /** Locks the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
@@ -192,8 +201,7 @@ async function lockTargets(
   { actor, request_id, at }: ErasureOptions,
 ): Promise<{ set: DecidedSet; entities: Erased['entities'] }> {
   const items = targets.map((target, index) => itemOf(target, index, { actor, request_id }))
-  // The internal identifier of a merged person must not lead to the survivor here.
-  const rows = await lockRows(tx, { ...definitions, has_aliases: false }, items)
+  const rows = await lockItems(tx, definitions, items)
   const rowless = items.filter(item => !rows.has(item)).map(({ write }) => (write.address as { id: string }).id)
   const last =
     rowless.length === 0 ? [] : await tx.query<LastChange>(readLastChangesSql, [definitions.organization_id, rowless])

@@ -1,5 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
+import { Type } from '../json-schema.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 import { matchKinds } from './write-request.ts'
 

@@ -1,8 +1,8 @@
-import { Type } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
 import {
   type FilterBody,

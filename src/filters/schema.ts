@@ -1,5 +1,6 @@
-import { type Static, type TObject, type TSchema, Type } from 'typebox'
+import type { Static, TObject, TSchema } from 'typebox'
 import { pageSchema } from '../entities/schema.ts'
+import { Type } from '../json-schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 
 const direction = Type.Optional(

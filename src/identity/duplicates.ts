@@ -3,8 +3,12 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
 
-/** One statement reads at most this many entries of an index. */
-const entriesPerScan = 20_000
+/**
+ * The first statement of a page reads this many entries of an index, and each further one three times as many as the one before, up to
+ * the maximum. With many duplicates a page then needs few entries (3 ms), and without any, few statements.
+ */
+const firstEntries = 2_000
+const maxEntries = 50_000
 /** A page ends with the scan after which it has taken this long. */
 const pageMs = 500
 const maxPeoplePerGroup = 100
@@ -24,14 +28,16 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   const untilMs = performance.now() + pageMs
   const items: DuplicateGroup[] = []
   let people = 0
+  let entries = firstEntries
   let position: Position | undefined =
     cursor === undefined ? { by: searched[0]!, after: '' } : parseCursor(cursor, searched)
   while (position && items.length < size && people < maxPeoplePerPage && performance.now() < untilMs) {
-    const range = await scanRange(call, position, size - items.length)
+    const range = await scanRange(call, position, { entries, groups: size - items.length })
     for (const group of await readRange(call, searched, position.by, range.keys)) {
       items.push(group)
       people += group.people.length
     }
+    entries = Math.min(3 * entries, maxEntries)
     position = range.isEnd ? startAfter(position.by, searched) : { ...position, after: range.after }
   }
   const next_cursor = position ? printCursor(position) : null
@@ -47,13 +53,13 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
 type Range = { keys: string[]; after: string; isEnd: boolean }
 type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[]; is_filling: boolean }
 
-/** Finds the next shared keys, up to `limit`. Throws a Fault of 503 while stored people have no keys yet. */
+/** Finds the next shared keys within a number of entries, up to a number of groups. Throws a Fault of 503 while stored people have no keys yet. */
 async function scanRange(
   { db, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
-  limit: number,
+  limits: { entries: number; groups: number },
 ): Promise<Range> {
-  const values = [caller.organization.id, after, entriesPerScan, limit]
+  const values = [caller.organization.id, after, limits.entries, limits.groups]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
   const { scanned, keys, last, before_last, is_filling } = row!
   if (is_filling)
@@ -61,10 +67,10 @@ async function scanRange(
       status: 503,
       headers: { 'Retry-After': '10' },
     })
-  const isEnd = scanned < entriesPerScan
+  const isEnd = scanned < limits.entries
   // Entries of the last key may follow the range. A key that fills the whole range is a group by itself.
   const complete = isEnd || before_last === null ? keys : keys.filter(key => key !== last)
-  const isCut = complete.length === limit
+  const isCut = complete.length === limits.groups
   const end = isEnd || before_last === null ? last : before_last
   return { keys: complete, after: isCut ? complete.at(-1)! : (end ?? after), isEnd: isEnd && !isCut }
 }

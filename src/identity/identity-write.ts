@@ -78,7 +78,7 @@ export type IdentityResult = {
 }
 
 /** The most links to one person that a merge moves within the time of a request. */
-const maxMovedLinks = 100_000
+const maxMovedLinks = 50_000
 
 /** Throws a Fault of 400 if a person has more links than a request can move. */
 export function refuseManyLinks(count: number): void {

@@ -1,5 +1,6 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Limits } from '../config.ts'
+import { Type } from '../json-schema.ts'
 
 /** Body of a look-up: one of email, phone and external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {

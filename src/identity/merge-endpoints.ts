@@ -1,7 +1,8 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Config } from '../config.ts'
 import type { Address } from '../entities/write-request.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import type { IdentityBody } from './identity-write.ts'
 import { mergePeople } from './merge-people.ts'
 import { identityBody, mergeAnswer, mergeIdentifiers, unmergeAnswer } from './merge-schema.ts'
@@ -45,6 +46,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'The other person returns under its identifiers, with its values, answers and links. What was written to the survivor since ' +
         'the merge stays with the survivor. 409 if the survivor was itself merged or one of the two was erased.',
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
+      prefers: ['erased=recreate'],
       refusals: { 409: 'duplicate_entry' },
       handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
     },

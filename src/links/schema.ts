@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
 
 const daySeconds = 86_400
 /** How long a link is valid if the request does not say so, in seconds. */

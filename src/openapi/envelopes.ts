@@ -1,5 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { type ErrorCode, errorStatuses } from '../errors.ts'
+import { Type } from '../json-schema.ts'
 
 /** The envelope of a successful response around its `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { Type } from 'typebox'
 import { refuse } from '../errors.ts'
 import type { Exchange, Handle } from '../http/pipeline/exchange.ts'
 import type { OpenRoute } from '../http/pipeline/route.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import { pageHeaders } from '../http/server/security-headers.ts'
+import { Type } from '../json-schema.ts'
 import type { OpenApiDocument } from './document.ts'
 import { docsInitializer, docsPage, docsStyle, homePage } from './pages.ts'
 

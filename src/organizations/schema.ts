@@ -1,5 +1,6 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { camelCase, defaultLimits, type Limits } from '../config.ts'
+import { Type } from '../json-schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
 

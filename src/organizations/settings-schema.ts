@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { nullable } from './definition-schema.ts'
 
 /** The languages that the pages of links exist in. */

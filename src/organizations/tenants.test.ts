@@ -222,7 +222,7 @@ describe('SQL statements', () => {
   })
 
   it('only append to consent_history, except an erasure, and no other file changes it', async () => {
-    const erasing = ['delete_answers']
+    const erasing = ['delete_answers', 'erase_salts']
     const naming = (await statements()).filter(
       ({ name, text }) => text.includes('consent_history') && !erasing.includes(name),
     )

@@ -1,7 +1,8 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import type { Limits } from '../config.ts'
 import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
+import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
 

@@ -1,6 +1,7 @@
-import { type Static, type TProperties, Type } from 'typebox'
+import type { Static, TProperties } from 'typebox'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
+import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 

@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
 /** Body of the erasure of a person. */

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { attribute } from '../attributes/schema.ts'
 import { consent_type } from '../consents/schema.ts'
+import { Type } from '../json-schema.ts'
 import { examplesOf } from '../organizations/definition-schema.ts'
 import { stack } from '../stacks/schema.ts'
 

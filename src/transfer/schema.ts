@@ -1,5 +1,6 @@
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { matchKinds } from '../entities/write-request.ts'
+import { Type } from '../json-schema.ts'
 
 const importParameters = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Process all lines, and store nothing.' })),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { Type } from 'typebox'
 import type { Config } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,

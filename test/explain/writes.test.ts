@@ -1,12 +1,12 @@
-import pg from 'pg'
 import { beforeAll, expect, it } from 'vitest'
 import { readSequenceAtSql } from '../../src/changes/sql.ts'
-import { type Database, type Statement, statement, type Transaction } from '../../src/db/db.ts'
+import type { Database } from '../../src/db/db.ts'
 import { readPastChange, readPastState, readPastTargets } from '../../src/entities/past-state.ts'
 import { readPastBearersSql } from '../../src/entities/past-state-sql.ts'
 import type { Write } from '../../src/entities/write-request.ts'
 import { cachedDefinitions } from '../../src/organizations/definitions.ts'
 import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
+import { explain } from '../support/explain.ts'
 import { useService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
@@ -60,14 +60,6 @@ beforeAll(async () => {
   await service.sql('analyze')
 }, 120_000)
 
-type Node = {
-  'Node Type': string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  Plans?: Node[]
-}
-
 /** By statement name, the maximum number of rows that a step of its plan read. */
 type RowsByStatement = Map<string, number>
 
@@ -102,22 +94,6 @@ function withExplain(db: Database): { db: Database; rowsByStatement: RowsByState
       { ...options, lockTimeoutMs: undefined },
     )
   return { db: { ...db, transaction }, rowsByStatement }
-}
-
-async function explain(tx: Transaction, { text }: Statement, values: unknown[]): Promise<number> {
-  const run = (sql: string) => tx.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(statement('', sql), [])
-  const literals = values.map(value => (Array.isArray(value) ? `'{${value}}'` : pg.escapeLiteral(String(value))))
-  await run('savepoint explained')
-  await run(`prepare explained as ${text}`)
-  const [row] = await run(`explain (analyze, format json) execute explained(${literals})`)
-  await run('deallocate explained')
-  await run('rollback to savepoint explained')
-  return maxRowsOf(row!['QUERY PLAN'][0].Plan)
-}
-
-function maxRowsOf(node: Node): number {
-  const ownRows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  return Math.max(ownRows, ...(node.Plans ?? []).map(maxRowsOf))
 }
 
 const allFields = { city: 'Rome', referrer: 'p7', friends: ['p8', 'new friend'], employer: 'acme' }

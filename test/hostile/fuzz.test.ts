@@ -8,11 +8,11 @@ import { formatRequest, sendAllowed } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts'
 import { planOf, sealedPerson } from './requests.ts'
-import { fuzzSeed } from './seed.ts'
+import { fuzzSeed, isWhole } from './seed.ts'
 import { createSender, type RawRequest, type Sender } from './sender.ts'
 import { createTestTenant, readDigest, readHead, type TestTenant } from './test-tenant.ts'
 
-const tenantCount = 12
+const tenantCount = isWhole ? 12 : 4
 const roundsPerTenant = 45
 const validPerRound = 12
 const invalidPerRound = 12
@@ -96,9 +96,11 @@ it('keeps the invariants on every endpoint for valid and invalid requests', { ti
       `stored data, ${mutated} broken by one of ${rules} rules; at least ${Math.min(...countsOf('accepted'))} and ${Math.min(...countsOf('broken'))} each), KITH_FUZZ_SEED=${seed}`,
   )
   for (const result of results) if (result.status === 'rejected') throw result.reason.cause ?? result.reason
-  expect(accepted + refused + mutated).toBeGreaterThan(10_000)
+  expect(accepted + refused + mutated).toBe(tenantCount * roundsPerTenant * (validPerRound + invalidPerRound))
   // The webhooks of the tenants have names that never exist.
   expect(lookups.flatMap(({ mock }) => mock.calls)).toEqual([])
   const idsWithout = (kind: string) => ids.filter(id => !counters.has(`${id} ${kind}`))
-  expect({ accepted: idsWithout('accepted'), broken: idsWithout('broken') }).toEqual({ accepted: [], broken: [] })
+  expect(idsWithout('broken')).toEqual([])
+  // A third of the requests may miss an endpoint that accepts few of them.
+  if (isWhole) expect(idsWithout('accepted')).toEqual([])
 })

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { matchKinds } from '../../src/entities/write-request.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
 import { external_id, freeKey, json, padded, text, trimStrings } from './texts.ts'
@@ -87,6 +88,8 @@ const definitionKey = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
 const webhookUrl = text.map(path => `https://receiver.invalid/${encodeURIComponent([...path].slice(0, 20).join(''))}`)
 
 const shared: FieldGenerators = {
+  // A batch with emails might give a person an alias, as `withoutAlias` says.
+  match: fc.constantFrom(['external_id'], ['external_id', 'mobile'], ['mobile', 'external_id']),
   url: padded(webhookUrl),
   stacks: fc.constantFrom(null, ['orders'], ['visits', 'orders']),
   keys: fc.constantFrom(null, ['email'], ['state', 'attribute_values.city']),
@@ -101,6 +104,10 @@ const shared: FieldGenerators = {
   consent_type_id: fc.constant(1),
   external_ids: fc.array(padded(external_id), { minLength: 1, maxLength: 4 }),
   at: fc.constantFrom(...dateTimes),
+  // Only an event stack may have one.
+  retention_days: fc.constant(null),
+  by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
+  cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
   privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
 }
@@ -117,6 +124,14 @@ export function fieldGenerators(template: string, stack_key: string, document: O
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
+  if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })
+  // Merges are rehearsals, because other requests expect the name that they were sent with.
+  if (/\/(un)?merge$/.test(template))
+    Object.assign(generators, {
+      from: padded(external_id),
+      from_id: fc.constant(undefined),
+      dry_run: fc.constant(true),
+    })
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (template.includes('/related')) {
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })

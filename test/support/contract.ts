@@ -14,7 +14,13 @@ export type ReceivedResponse = {
 
 /** Creates an Ajv with kith's formats and a document. References to the document's parts begin with `contract#/`. */
 export function createAjv(document: OpenApiDocument): Ajv2020 {
-  const ajv = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true, allErrors: true })
+  const ajv = new Ajv2020({
+    strict: true,
+    strictTypes: false,
+    allowUnionTypes: true,
+    allErrors: true,
+    code: { optimize: false },
+  })
   for (const [name, { holds }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: holds })
   const words = ['openapi', 'info', 'servers', 'tags', 'paths', 'components']
   return ajv.addVocabulary(words).addSchema({ ...(forbidUndocumented(document) as OpenApiDocument), $id: 'contract' })

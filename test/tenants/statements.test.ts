@@ -16,9 +16,12 @@ import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { applyErasures } from '../../src/rights/apply-erasures.ts'
+import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
+import { retentionFollower } from '../../src/rights/retention.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
+import { giveAlias } from '../support/aliases.ts'
 import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { formOf, requestPage } from '../support/pages.ts'
@@ -31,6 +34,8 @@ const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
 let twin: Shop
 let tables: string[]
+let nick: string
+let merged: string
 let receiver: Receiver
 let hoursLater = 0
 beforeAll(async () => {
@@ -77,6 +82,13 @@ beforeAll(async () => {
   await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
   await expectSuccess(send('POST', '/v1/people/ada/consent-links'))
   await expectSuccess(send('PATCH', '/v1/schema/settings', { display_name: 'Shop' }))
+  for (const external_id of ['nick', 'merged']) await expectSuccess(send('POST', '/v1/people', { external_id }))
+  nick = (await send('GET', '/v1/people/nick')).body.data.id
+  merged = (await send('GET', '/v1/people/merged')).body.data.id
+  await expectSuccess(send('POST', '/v1/people/nick/merge', { from: 'merged' }))
+  await giveAlias(service, shop, nick, 'nickname')
+  // A write that reads the definitions again would run in a savepoint, which the watch does not support.
+  await expectSuccess(send('PATCH', '/v1/people/nick', { first_name: 'Nick' }))
   await copyRows(service, tables, shop.id, twin.id)
 })
 afterAll(() => receiver.close())
@@ -118,17 +130,23 @@ const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 async function listStatementNames(): Promise<string[]> {
   const files = (await readdir(statementsDir, { recursive: true })).filter(file => /sql\.ts$/.test(file))
   const modules = await Promise.all(files.map(file => import(pathToFileURL(join(statementsDir, file)).href)))
-  const isStatement = (value: unknown): value is Statement =>
-    typeof value === 'object' && value !== null && 'name' in value && 'text' in value
-  // Some statements are grouped in objects, by direction or by identifier.
-  const all = modules.flatMap(module =>
-    Object.values(module).flatMap(value => (isStatement(value) ? value : Object.values(value as object))),
-  )
-  return all.filter(isStatement).map(({ name }) => name)
+  return modules.flatMap(module => statementsOf(module)).map(({ name }) => name)
 }
 
-/** Statements of exports, which use a connection of their own. */
-const exportStatements = ['prepare_copy', 'copy_all']
+const isStatement = (value: unknown): value is Statement =>
+  typeof value === 'object' && value !== null && 'name' in value && 'text' in value
+
+/** The statements that a module exports. Some are grouped in objects, by direction or by identifier. */
+const statementsOf = (module: object): Statement[] =>
+  Object.values(module)
+    .flatMap(value => (isStatement(value) ? value : Object.values(value as object)))
+    .filter(isStatement)
+
+/** Statements of exports and dossiers, which use a connection of their own. */
+const exportStatements = [
+  ...['prepare_copy', 'copy_all', 'read_answers_after'],
+  ...statementsOf(dossierStatements).map(({ name }) => name),
+]
 
 /** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
 const globalStatements = [
@@ -146,6 +164,7 @@ const globalStatements = [
   'insert_first_consent_type',
   'insert_organization',
   'insert_signing_key',
+  'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
   'delete_verifying_key',
@@ -215,6 +234,10 @@ async function useEveryEndpoint(shop: Shop) {
   for (const exported of people)
     expect(exported).toEqual((await ok('GET', `/v1/people/internal/${exported.id}`)).body.data)
   expect(await exportAll(shop, '/v1/stacks/companies/export')).toHaveLength(1)
+  // A dossier has one, too. It must show each thing once, as the twin has the same.
+  const dossier = (await ok('GET', `/v1/people/internal/${ada.id}/dossier`)).body.data as object[]
+  expect(new Set(dossier.map(line => JSON.stringify(line))).size).toBe(dossier.length)
+  for (const by of ['email', 'mobile', 'name']) await findDuplicates(shop, by)
   await ok('PATCH', `/v1/stacks/companies/internal/${acme.record_id}`, { attribute_values: { founder: 'bob' } })
   await ok('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } })
   for (const atomic of [true, false])
@@ -250,6 +273,8 @@ async function useEveryEndpoint(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   await recognizePeople(shop)
+  await useAliases(shop)
+  await mergePeople(shop)
   await changeDefinitions(send)
   await readLog(shop, ada.id)
   await backfillIndexes(service.db)
@@ -257,11 +282,39 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useRetention(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
   await useErasures(shop)
   await followLog(shop)
+}
+
+/** Two people share a key. The twin has the same people. */
+async function findDuplicates({ send }: Shop, by: string) {
+  const { items } = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data
+  const shared = {
+    email: 'twice@example.com',
+    mobile_number: '+393331234567',
+    last_name: 'L',
+    date_of_birth: '1990-01-01',
+  }
+  for (const external_id of ['one', 'other'])
+    await expectSuccess(send('POST', '/v1/people/upsert', { external_id: `${external_id} of ${by}`, ...shared }))
+  const after = (await expectSuccess(send('POST', '/v1/people/duplicates', { by: [by] }))).body.data.items
+  expect(after.length).toBeGreaterThan(0)
+  expect(after.length).toBeGreaterThanOrEqual(items.length)
+}
+
+/** Erases an expired record and empties old changes of one organization. The follower of the twin is not watched. */
+async function useRetention({ id, send }: Shop) {
+  await expectSuccess(send('PATCH', '/v1/schema/stacks/visits', { retention_days: 1 }))
+  const nowMs = () => Date.now() + 2 * 86_400_000
+  const follower = retentionFollower({ logRetentionDays: 30, nowMs, pausePerWork: 0 })
+  const work: Follower['work'] = async task =>
+    task.organization_id === id ? follower.work(task) : { sequence: task.after, notBeforeMs: nowMs() + 86_400_000 }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  expect((await send('GET', '/v1/stacks/visits/v1')).status).toBe(404)
 }
 
 const { consents } = person
@@ -280,6 +333,58 @@ async function recognizePeople({ id, send }: Shop) {
   expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
   await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
   expect(await fillKeys(service.db)).toBeGreaterThan(0)
+}
+
+/** Reaches a person by an alias, by the name of a merged person and by a merged identifier. The twin has the same ones. */
+async function useAliases({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const purpose = { consent_type_id: 1, channel: 'email' }
+  const at = new Date().toISOString()
+  for (const address of ['nickname', 'merged', `internal/${merged}`]) {
+    const path = `/v1/people/${address}`
+    expect((await ok('GET', path)).body.data.id).toBe(nick)
+    await ok('GET', `${path}?at=${at}`)
+    await ok('PATCH', path, { first_name: address, attribute_values: { referrer: 'merged' } })
+    await ok('POST', `${path}/related`, { target: 'people' })
+    await ok('POST', `${path}/contactable`, purpose)
+    await ok('POST', `${path}/contactable`, { ...purpose, at })
+  }
+  for (const filter of [{ external_id: 'merged' }, { 'attribute_values.referrer': 'nickname' }])
+    expect((await ok('POST', '/v1/people/filter', { filter })).body.data.items).toHaveLength(1)
+  const { refused } = await importLines(
+    { send },
+    '/v1/people/import',
+    linesFrom([{ external_id: 'merged' }, { external_id: 'nick' }]),
+  )
+  expect(refused).toEqual([])
+  await ok('PATCH', `/v1/people/internal/${merged}`, { external_id: 'nickname' })
+}
+
+/** Merges people with links, aliases and answers, links to a merged one, and undoes the merges one after the other. */
+async function mergePeople({ send }: Shop) {
+  const ok = (path: string, body: object) => expectSuccess(send('POST', `/v1/people${path}`, body))
+  const answer = (day: number) => ({
+    consents: [{ consent_type_id: 1, channel: 'email', state: false, collected_at: `2020-01-0${day}T00:00:00Z` }],
+  })
+  await ok('', { external_id: 'merge-0', attribute_values: { friends: ['merge-1'] } })
+  await ok('', {
+    external_id: 'merge-1',
+    email: 'merge@example.com',
+    attribute_values: { referrer: 'eve' },
+    ...answer(5),
+  })
+  await ok('', { external_id: 'merge-2', ...answer(3) })
+  await ok('', { external_id: 'merge-3' })
+  await ok('', { external_id: 'merge-fan', attribute_values: { friends: ['merge-0', 'merge-1'], referrer: 'merge-1' } })
+  await ok('/merge-1/merge', { from: 'merge-3', dry_run: true })
+  await ok('/merge-1/merge', { from: 'merge-3' })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/merge', { from })
+  await ok('/upsert', { external_id: 'merge-fan', attribute_values: { referrer: 'merge-2' } })
+  for (const path of ['consents/history', 'consents/history?before_version=9', 'history'])
+    await expectSuccess(send('GET', `/v1/people/merge-0/${path}`))
+  await ok('/merge-0/contactable', { consent_type_id: 1, channel: 'email', at: new Date().toISOString() })
+  for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/unmerge', { from })
+  await ok('/merge-1/unmerge', { from: 'merge-3' })
 }
 
 /** Seals and audits the ledger, whose answers are read from the change log again and again. */

@@ -3,7 +3,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
 import type { Lane } from '../../db/shares.ts'
 import { refuse } from '../../errors.ts'
-import { requireScope } from '../../scopes.ts'
+import { isWriting, requireScope } from '../../scopes.ts'
 import { type Bound, bind } from '../input/bind.ts'
 import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
@@ -70,12 +70,12 @@ export function createNotFoundEndpoint(services: Services, router: Router): Endp
 
 function createEndpoint(row: Route, path: string, services: RouteServices): Endpoint {
   const { config, rateLimiter, logger } = services
-  const { scope } = row
+  const { scope, method } = row
   const { tracer } = services.instruments.observer
   const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(services, exchange))
   const readCall = traced(tracer, 'bind', createCallReader(services, row))
   const handle = createHandler(services, row)
-  const isWrite = scope.endsWith(':write')
+  const isWrite = isWriting(scope, method)
   const isKeyed = honorsIdempotencyKey(row)
   const answer = async (exchange: Exchange, caller: Caller, body: Buffer | undefined) => {
     const call = readCall(exchange, caller, body)
@@ -283,7 +283,7 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
  * start. Any other read is a page.
  */
 function laneOf({ method, scope, streams }: Route): Lane {
-  if (scope.endsWith(':write')) return 'writes'
+  if (isWriting(scope, method)) return 'writes'
   return method === 'GET' || streams ? 'reads' : 'pages'
 }
 

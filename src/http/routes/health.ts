@@ -1,7 +1,7 @@
-import { Type } from 'typebox'
 import { statement } from '../../db/db.ts'
 import { readOnlyMessage } from '../../db/pg-errors.ts'
 import { refuse } from '../../errors.ts'
+import { Type } from '../../json-schema.ts'
 import { version } from '../../version.ts'
 import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'

@@ -1,0 +1,87 @@
+import type { Command } from 'commander'
+import type { Client, MergeResult } from '../client/index.ts'
+import { newCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+
+type Options = ConnectionOptions & { ids?: true; dryRun?: true; json?: true }
+
+/** The part of a result that both commands print. */
+type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged' | 'changes'> & { person: Named; unmerged?: Named }
+type Named = { id: string; external_id: string | null }
+
+export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
+    'lead to the survivor. Prints what changed. unmerge undoes it.'
+  return joinCommand('merge', description, environment, (client, { survivor, from, ids, options }) =>
+    ids
+      ? client.people.mergeById(survivor, { from_id: from }, options)
+      : client.people.merge(survivor, { from }, options),
+  )
+}
+
+export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Undoes a merge: the merged person returns with its identifiers, values, answers and links. What was written to the survivor ' +
+    'since stays with the survivor. Prints what changed.'
+  return joinCommand('unmerge', description, environment, (client, { survivor, from, ids, options }) =>
+    ids
+      ? client.people.unmergeById(survivor, { from_id: from }, options)
+      : client.people.unmerge(survivor, { from }, options),
+  )
+}
+
+type Asked = { survivor: string; from: string; ids: boolean; options: { dryRun: boolean } }
+
+function joinCommand(
+  name: 'merge' | 'unmerge',
+  description: string,
+  environment: NodeJS.ProcessEnv,
+  send: (client: Client, asked: Asked) => Promise<Result>,
+): Command {
+  const command = newCommand(name, description, [`${name} ada ada-newsletter --dry-run`, `${name} ada ada-newsletter`])
+    .argument('<survivor>', 'The external identifier of the person who survives the merge.')
+    .argument('<merged>', 'The external identifier of the person who is merged.')
+    .option('--ids', 'Both are internal identifiers.')
+    .option('--dry-run', 'Change nothing, and print what would change.')
+  return addConnectionOptions(command).action(async (survivor: string, from: string, options: Options) => {
+    const { client } = await connect(environment, options, { scope: 'people:read people:write' })
+    const asked = { survivor, from, ids: options.ids === true, options: { dryRun: options.dryRun === true } }
+    const value = await send(client, asked)
+    printResult(options, { value, lines: linesOf(name, value) })
+  })
+}
+
+function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, merged, person, changes }: Result): string[] {
+  const [one, other] = [nameOf(merged), nameOf(person)]
+  const done = name === 'merge' ? `Merged ${one} into ${other}` : `Unmerged ${one} from ${other}`
+  const { fields, links, consents, aliases } = changes
+  return [
+    dry_run ? `Nothing has changed. Without --dry-run: ${done}.` : `${done} (merge ${merge_id}).`,
+    ...fields.map(({ path, before, after }) => `  ${path}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`),
+    ...consents.map(
+      ({ consent_type_id, channel, before, after }) =>
+        `  consent ${consent_type_id} by ${channel}: ${answerText(before)} → ${answerText(after)}`,
+    ),
+    ...(name === 'merge'
+      ? [
+          `  links: ${links.moved_in} to ${one} lead to ${other}, ${links.moved_out} of ${one} move to ${other}, ${links.dropped} end`,
+          `  identifiers that lead to ${other}: ${aliases.join(', ') || 'none'}`,
+        ]
+      : [
+          `  links: ${links.moved_in} lead to ${one} again, ${links.moved_out} of ${one} return, ${links.dropped} have no target any more`,
+          `  identifiers that lead to ${one} again: ${aliases.join(', ') || 'none'}`,
+        ]),
+  ]
+}
+
+const nameOf = ({ external_id, id }: Named) => external_id ?? id
+
+type Answer = MergeResult['changes']['consents'][number]['before']
+
+function answerText(answer: Answer): string {
+  if (answer === null) return 'no answer'
+  const { state, pending, answered_at, person_id } = answer
+  const word = state ? 'granted' : pending ? 'waits for its confirmation' : 'refused'
+  return `${word} at ${answered_at}${person_id === null ? '' : ` by ${person_id}`}`
+}

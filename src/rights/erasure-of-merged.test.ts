@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { findCanaries } from '../../test/support/person-canaries.ts'
+import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { makeShop } from '../../test/support/writes.ts'
+
+const service = useService()
+const reason = 'Request of the person'
+const erase = ({ send }: Organization, path: string) => send('POST', `/v1/people/${path}/erase`, { reason })
+const recreate = { Prefer: 'erased=recreate' }
+
+async function ok(replying: Promise<Reply>): Promise<Reply> {
+  const reply = await replying
+  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
+  return reply
+}
+
+let merges = 0
+/** Two people with links and answers, of whom one was merged into the other. */
+async function mergeTwo() {
+  const organization = await makeShop(service)
+  const { send } = organization
+  merges += 1
+  const [one, other] = ['one', 'other'].map(name => `${name}${merges}x`) as [string, string]
+  const create = async (external_id: string, consents: boolean) =>
+    (
+      await ok(
+        send('POST', '/v1/people', { external_id, email: `${external_id}@example.com`, email_consent: consents }),
+      )
+    ).body.data.id as string
+  const [one_id, other_id] = [await create(one, true), await create(other, false)]
+  await ok(send('POST', '/v1/people', { external_id: 'friend', attribute_values: { friends: [one, other] } }))
+  await ok(send('POST', `/v1/people/${one}/merge`, { from: other }))
+  return { organization, send, one, other, one_id, other_id }
+}
+
+describe('the erasure of a person whom another one was merged into', () => {
+  it.each(['the external identifier', 'the alias', 'the internal identifier', 'that of the merged person'])(
+    'takes both, under %s',
+    async by => {
+      const { organization, send, one, other, one_id, other_id } = await mergeTwo()
+      const path = { e: one, a: other, i: `internal/${one_id}`, m: `internal/${other_id}` }[
+        by.startsWith('that') ? 'm' : by === 'the alias' ? 'a' : by.includes('internal') ? 'i' : 'e'
+      ]!
+      const { erasure } = (await ok(erase(organization, path))).body.data
+      expect(erasure).toMatchObject({ person_id: one_id, merged_ids: [other_id], tombstones: 4 })
+      expect(await findCanaries(service, { one, other })).toEqual([])
+      for (const id of [one_id, other_id]) {
+        expect((await send('GET', `/v1/people/internal/${id}`)).status).toBe(404)
+        expect((await send('POST', `/v1/people/internal/${id}/restore`)).status).toBe(404)
+        const log = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+        expect(log[0]).toMatchObject({ operation: 'erase', before: null, after: {} })
+        expect((await ok(erase(organization, `internal/${id}`))).body.data.erasure).toEqual(erasure)
+      }
+      expect((await send('POST', `/v1/people/${one}/unmerge`, { from: other })).status).toBe(404)
+      for (const name of [one, other]) {
+        expect((await ok(erase(organization, name))).body.data.erasure).toEqual(erasure)
+        expect((await send('POST', '/v1/people', { external_id: name })).body.reason).toBe('erased')
+      }
+      expect((await ok(send('GET', '/v1/people/friend'))).body.data.attribute_values).toEqual({})
+    },
+  )
+})
+
+describe('a person who was erased', () => {
+  it('does not come back by an unmerge of somebody with the same email, unless with erased=recreate', async () => {
+    const { organization, send, one, other } = await mergeTwo()
+    await ok(send('POST', '/v1/people', { external_id: 'third', email: `${other}@example.com` }))
+    await ok(erase(organization, 'third'))
+    const unmerge = (headers?: Record<string, string>) =>
+      send('POST', `/v1/people/${one}/unmerge`, { from: other }, headers)
+    const refused = await unmerge()
+    expect([refused.status, refused.body.reason, refused.body.details]).toMatchObject([
+      409,
+      'erased',
+      [{ path: '/email' }],
+    ])
+    expect((await ok(unmerge(recreate))).body.data.unmerged.email).toBe(`${other}@example.com`)
+  })
+
+  it('is not recognized or created by a match of the email, and is no alias', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const ada = { external_id: 'ada', email: 'ada@example.com' }
+    await ok(send('POST', '/v1/people', ada))
+    await ok(erase(organization, 'ada'))
+    const match = ['email']
+    const refused = await send('POST', '/v1/people/upsert', { email: 'ADA@example.com', match })
+    expect([refused.status, refused.body.reason]).toEqual([409, 'erased'])
+    await ok(send('POST', '/v1/people', { external_id: 'eve', email: 'eve@example.com' }))
+    const alias = await send('POST', '/v1/people/upsert', { external_id: 'ada', email: 'eve@example.com', match })
+    expect([alias.status, alias.body.reason]).toEqual([409, 'erased'])
+    expect((await send('POST', '/v1/people/lookup', { email: 'ada@example.com' })).body.data.items).toEqual([])
+  })
+})
