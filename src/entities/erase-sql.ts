@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { profileTexts } from '../profile-fields.ts'
 
 // An erasure deletes rows and blanks the log. The numbers, times, operations and versions of changes stay, and so do the hashes of
 // the ledger: the log has no gaps, and the ledger still proves that nothing else was removed.
@@ -174,6 +175,57 @@ export const blankLaterQuotesSql = statement(
   `with ${blankQuotes(`
      select ${quotingColumns} from changes c
      where c.organization_id = $1 and c.sequence > $2::bigint and c.entity_id is not null and ${hasValues}`)}`,
+)
+
+const textNames = `array[${profileTexts.map(name => `'${name}'`).join(', ')}]`
+
+/**
+ * The values `logged` of a change q without those that a merge filled with the values q.given. A field becomes null. An attribute value
+ * is removed with its key, which may be the client's own text, and so is its removal.
+ */
+const withoutFilled = (logged: string) =>
+  `${logged} || coalesce((
+       select jsonb_object_agg(g.key, 'null'::jsonb) from jsonb_each(q.given) as g(key, value)
+       where g.key = any(${textNames}) and q.filled ? g.key and ${logged}->g.key = g.value
+     ), '{}') || case when jsonb_typeof(${logged}->'attribute_values') = 'object' then jsonb_build_object(
+       'attribute_values', (${logged}->'attribute_values') - array(
+         select a.key from jsonb_each(${logged}->'attribute_values') as a(key, value)
+         where q.filled->'attribute_values' ? a.key and (q.given->'attribute_values'->a.key = a.value
+           or (q.given->'attribute_values' ? a.key and a.value = 'null'))
+       )) else '{}' end`
+
+/**
+ * $2: a person. Takes its values out of the log of those whom a merge filled with them until an unmerge, and of those into whom these
+ * were merged meanwhile. Runs before the log of the person is blanked. Returns the numbers of the changes.
+ */
+export const blankFilledSql = statement(
+  'blank_filled',
+  `with recursive ended as (
+     select m.id, m.sequence as given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo from merges m
+     where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is not null
+     union
+     select m.id, e.given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo
+     from ended e join merges m on m.organization_id = $1 and m.merged_id = e.into_id
+       and m.sequence > e.sequence and m.unmerged_sequence < e.unmerged_sequence
+   ), quoting as materialized (
+     select c.sequence, c.before, c.after, g.before as given, f.after as filled from ended e cross join lateral (
+       select g.before from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
+     ) g cross join lateral (
+       select f.after from changes f
+       where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
+     ) f cross join lateral (
+       select c.sequence, c.before, c.after from changes c
+       where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
+         and (c.sequence <= e.unmerged_sequence or c.version = (e.undo->>'unmerge_version')::integer) offset 0
+     ) c
+   ), without as materialized (
+     select q.sequence, ${withoutFilled('q.before')} as before, ${withoutFilled('q.after')} as after from quoting q
+   ), blanked as (
+     update changes c set before = w.before, after = w.after from without w
+     where c.organization_id = $1 and c.sequence = w.sequence
+       and (c.before is distinct from w.before or c.after is distinct from w.after)
+     returning c.sequence
+   ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
 )
 
 /** $2: ids. */

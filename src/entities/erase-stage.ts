@@ -11,6 +11,7 @@ import type { LockedRow, Profile } from './entity-row.ts'
 import {
   blankChangesSql,
   blankDeliveriesSql,
+  blankFilledSql,
   blankLaterQuotesSql,
   blankMergesSql,
   blankQuotesSql,
@@ -105,6 +106,7 @@ export async function eraseEntities(
 
   const quoted = await run.changes(blankQuotesSql, [ids, names])
   await run.deliveries(quoted, { drops: false })
+  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
   await run.rows('links', deleteLinksOfSql, [ids])
   await run.rows('past_links', deletePastTargetsSql, [ids])
   if (people.length > 0) {

@@ -149,18 +149,31 @@ export const readReturnedSql = statement(
 const hashOf = (kind: string, value: string) =>
   `sha256(k.secret || sha256(k.secret || convert_to('${kind}:' || ${value}, 'UTF8')))`
 
-/** $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. */
+/**
+ * $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. Somebody
+ * else may have had the same email or phone when the person was erased, such as a member of the household. Whose log has the value
+ * from before the erasure, or had it before the retention of the log emptied it, is not erased.
+ */
 export const readEntombedSql = statement(
   'read_entombed',
   `with looked as materialized (
-     select e.id, e.external_id, e.email_key, e.mobile_key from entities e
+     select e.id, e.external_id, e.email, e.email_key, e.mobile_number, e.mobile_key from entities e
      where e.organization_id = $1 and e.stack_id = 0 and e.id > $2 order by e.id limit $3
    )
    select (select l.id from looked l order by l.id desc limit 1) as last, array(
      select l.id from looked l cross join tombstone_keys k
      where k.organization_id = $1 and exists (
-       select from tombstones t where t.organization_id = $1 and t.hash in (
-         ${hashOf('external_id', 'l.external_id')}, ${hashOf('email', 'l.email_key')}, ${hashOf('mobile', 'l.mobile_key')}
+       select from (values
+           ('external_id', l.external_id, ${hashOf('external_id', 'l.external_id')}),
+           ('email', l.email, ${hashOf('email', 'l.email_key')}),
+           ('mobile_number', l.mobile_number, ${hashOf('mobile', 'l.mobile_key')})
+         ) as v(field, value, hash)
+         join tombstones t on t.organization_id = $1 and t.hash = v.hash
+         join erasures x on x.organization_id = $1 and x.id = t.erasure_id
+       where not exists (
+         select from changes c
+         where c.organization_id = $1 and c.entity_id = l.id and c.at < x.at
+           and (c.after->>v.field = v.value or c.after = '{}')
        )
      )
    ) as ids`,
