@@ -184,7 +184,8 @@ export class WriteOrder {
   #registered: Promise<void> = Promise.resolve()
 
   /**
-   * Waits until the items may be written. The arrays take their places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
+   * Waits until the items may be written. The arrays take their places in the order of the calls, however long `read` takes, which
+   * adds the names that the items have in common.
    */
   async acquire(items: Item[], read: () => Promise<void>): Promise<Turn> {
     const earlier = this.#registered
@@ -218,7 +219,8 @@ export class WriteOrder {
     if (items.some(({ match }) => match)) before.push(...this.#pending.map(other => other.started))
     this.#pending.push(own)
     onRegistered()
-    await Promise.all(before.map(other => other.ended))
+    await Promise.all(before)
+    start()
     return {
       follow: async ids => {
         own.people = new Set(ids)

@@ -218,13 +218,18 @@ async function eraseInTransaction(
   return facts
 }
 
-type Principal = { request: ErasureRequest; at: string; erased: Erased; principal: ErasureTarget }
+type Principal = {
+  request: ErasureRequest & { found_id: string }
+  at: string
+  erased: Erased
+  principal: ErasureTarget
+}
 
 /** Stores the tombstones, and returns the facts of the certificate. The head is locked. */
 async function buildFacts(
   tx: Transaction,
   definitions: Definitions,
-  { request: { person_id, reason, records }, at, erased, principal }: Principal,
+  { request: { found_id: person_id, reason, records }, at, erased, principal }: Principal,
 ): Promise<ErasureFacts> {
   const { organization_id } = definitions
   const { entities, identifiers, removed } = erased
