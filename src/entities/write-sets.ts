@@ -255,6 +255,7 @@ export async function runStages(
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
   const read = { rows, lastVersionOf, knownAnswers, deleted, ...references }
   const decided = decideSet(set, read, { definitions, limits, at })
+  if (matched && turn) await storeInOrder(turn)
   const storing = [...storeSet(tx, decided), ...checkMatches(tx, decided)]
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
@@ -264,6 +265,15 @@ export async function runStages(
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
   return outcomes
+}
+
+/**
+ * Waits until the earlier sets of an import with `match` are stored. Otherwise an import that is cut off could give a person the
+ * name of a later line. The wait is bounded, because the rows that this set has locked may hold up the earlier ones.
+ */
+async function storeInOrder(turn: Turn): Promise<void> {
+  const ends = await turn.waitForEarlier(setLockTimeoutMs)
+  if (ends.length > 0) throw new EarlierFirst(ends)
 }
 
 const results = {
