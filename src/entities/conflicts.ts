@@ -166,6 +166,8 @@ export type Turn = {
    * array must wait for them without a connection, which they may need, and then recognize its people again.
    */
   follow(ids: readonly string[]): Promise<readonly Promise<void>[]>
+  /** Waits for the ends of all earlier arrays, so that they are stored first. Returns the ends that take longer than `maxMs`. */
+  waitForEarlier(maxMs: number): Promise<readonly Promise<void>[]>
   /** Called when the writes end, even after an error. */
   end(): void
 }
@@ -227,6 +229,11 @@ export class WriteOrder {
         announce()
         return this.#endsOfRelated(own)
       },
+      waitForEarlier: maxMs =>
+        endsAfter(
+          this.#pending.slice(0, this.#pending.indexOf(own)).map(other => other.ended),
+          maxMs,
+        ),
       end: () => {
         const index = this.#pending.indexOf(own)
         if (index !== -1) this.#pending.splice(index, 1)
@@ -241,6 +248,17 @@ export class WriteOrder {
     return earlier
       .filter(other => this.#pending.includes(other) && !other.people.isDisjointFrom(own.people))
       .map(other => other.ended)
+  }
+}
+
+async function endsAfter(ends: Promise<void>[], maxMs: number): Promise<readonly Promise<void>[]> {
+  if (ends.length === 0) return ends
+  const { promise: late, resolve } = Promise.withResolvers<Promise<void>[]>()
+  const timer = setTimeout(() => resolve(ends), maxMs)
+  try {
+    return await Promise.race([Promise.all(ends).then(() => []), late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -36,14 +36,10 @@ export const checkMatchesSql = statement(
    )`,
 )
 
-// PostgreSQL knows how many rows have no keys, but not that hardly any of those is a person. Expecting many, it would scan the table
-// for the first one. Each of the further conditions, which are true whenever the first is, lets it expect fewer.
-/** The people e whose keys are not computed yet, by the index that holds only those. */
-export const withoutKeys = `e.stack_id = 0 and not e.has_keys
-       and e.has_keys::integer + 0 = 0 and e.has_keys::integer + 1 = 1 and e.has_keys::integer + 2 = 2`
-
 /** Whether the background fill has people left to compute keys for. $1: organization. */
-export const isFilling = `exists (select from entities e where e.organization_id = $1 and ${withoutKeys})`
+export const isFilling = `exists (
+     select from entities e where e.organization_id = $1 and e.stack_id = 0 and not e.has_keys
+   )`
 
 /** $1: organization. Whether look-ups by email and phone would miss people of earlier releases. */
 export const readIsFillingSql = statement('read_is_filling', `select ${isFilling} as is_filling`)

@@ -281,6 +281,15 @@ export async function runStages(
   return outcomes
 }
 
+/**
+ * Waits until the earlier sets of an import with `match` are stored. Otherwise an import that is cut off could give a person the
+ * name of a later line. The wait is bounded, because the rows that this set has locked may hold up the earlier ones.
+ */
+async function storeInOrder(turn: Turn): Promise<void> {
+  const ends = await turn.waitForEarlier(setLockTimeoutMs)
+  if (ends.length > 0) throw new EarlierFirst(ends)
+}
+
 const results = {
   create: 'created',
   update: 'updated',

@@ -46,14 +46,14 @@ const reads = (id: number) =>
   ] as const
 
 it('reads only a few rows to look people up and to see that all have keys, whatever PostgreSQL knows of the table', async () => {
-  for (const statistics of ['none', 'of the table', 'from before the keys']) {
+  for (const statistics of ['none', 'of the table', 'from before the keys', 'after a vacuum']) {
     if (statistics === 'of the table') await service.sql('analyze entities')
     if (statistics === 'from before the keys') {
       await service.sql('update entities set has_keys = false')
       await service.sql('analyze entities')
       await service.sql('update entities set has_keys = true where stack_id = 0')
-      await service.sql('vacuum entities')
     }
+    if (statistics === 'after a vacuum') await service.sql('vacuum entities')
     for (const read of reads(shop.id))
       expect(await rowsOf(read as never), `${statistics}: ${read[0].name}`).toBeLessThan(maxRows)
   }
