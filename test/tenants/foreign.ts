@@ -108,6 +108,8 @@ const bodyPositions: Record<string, BodyPosition[]> = {
     { kind: 'external_id', description: 'links', body: name => values({ friends: [name], bought: [name] }) },
     { kind: 'attribute_key', description: 'a key', body: key => values({ [key]: ['x', 1] }) },
   ],
+  from: [{ kind: 'external_id', description: 'a name', body: from => ({ from }) }],
+  from_id: [{ kind: 'uuid', description: 'an id', body: from_id => ({ from_id }) }],
   external_ids: [
     { kind: 'external_id', description: 'a name', body: name => ({ ...bodies.contactable, external_ids: [name] }) },
   ],
