@@ -270,6 +270,7 @@ export async function runStages(
   const decided = await decideUnlessErased(tx, definitions, erased =>
     decideSet(set, read, { definitions, limits, at, erased }),
   )
+  if (matched && turn) await storeInOrder(turn)
   const storing = [...storeSet(tx, decided), ...checkMatches(tx, decided)]
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])

@@ -72,6 +72,7 @@ function minimalBodyOf({ id, template }: Operation): Values {
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }
   if (template.endsWith('/upsert')) return { external_id: 'ada' }
   if (template.endsWith('/related')) return { target: 'people' }
+  if (template.endsWith('/erase')) return { reason: 'x' }
   return minimalBodies[id] ?? {}
 }
 
