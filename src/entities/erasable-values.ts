@@ -12,7 +12,7 @@ export type ErasableValue = { value: string; path: string }
 export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
 
 /** The parts of a change that may give a value to somebody. */
-export type Giving = {
+type Giving = {
   operation: string
   external_id: string | null
   columns: Columns
@@ -20,11 +20,8 @@ export type Giving = {
   aliases?: readonly string[]
 }
 
-/** The part of a write that tells what its change gives. */
-type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
-
 /** Returns the values that a change gives to people, with the paths that name them in the request. `row` is the row before. */
-export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
+export function erasableValues(change: Giving, write: Write, row: EntityRow | undefined): ErasableValue[] {
   const values: ErasableValue[] = change.missing
     .filter(({ name }) => name.stack_id === peopleStackId)
     .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
@@ -44,7 +41,7 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
 /** Refuses a change that gives an erased value to somebody. */
 export function erasedRefusal(
   change: Giving,
-  write: GivingWrite,
+  write: Write,
   row: EntityRow | undefined,
   erased: ReadonlySet<string>,
 ): Refusal | undefined {

@@ -1,8 +1,7 @@
 import type { Transaction } from '../db/db.ts'
-import { Fault } from '../errors.ts'
-import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Definitions } from '../organizations/definitions.ts'
 import type { DecidedSet } from './decide-set.ts'
-import { erasableValues, erasedRefusal, type Giving } from './erasable-values.ts'
+import { erasableValues } from './erasable-values.ts'
 import { deleteTombstonesSql, readTombstonesSql } from './tombstone-sql.ts'
 
 /**
@@ -30,25 +29,6 @@ export async function readErased(
 ): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
   return new Set(rows.map(({ value }) => value))
-}
-
-/**
- * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
- * 409 if one belongs to a person who was erased.
- */
-export async function checkReturn(
-  tx: Transaction,
-  { organization_id, has_tombstones }: Definitions,
-  change: Giving,
-  erasedPeople: 'refuse' | 'recreate',
-): Promise<void> {
-  if (!has_tombstones) return
-  const write = { stack_id: peopleStackId, operation: 'restore' } as const
-  const values = erasableValues(change, write, undefined).map(({ value }) => value)
-  const erased = await readErased(tx, organization_id, values)
-  if (erased.size === 0) return
-  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
-  else throw new Fault(erasedRefusal(change, write, undefined, erased)!)
 }
 
 /** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */

@@ -5,7 +5,6 @@ import { eachOnce, readPastChange } from '../entities/past-state.ts'
 import { LostRace } from '../entities/read-stage.ts'
 import { readBearersSql, readNamesLeftSql } from '../entities/sql.ts'
 import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/store-changes.ts'
-import { checkReturn } from '../entities/tombstone-stage.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -67,8 +66,6 @@ async function unmerge(
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
   const returned = await buildReturn(tx, definitions, merge, facts, asked.path)
-
-  await checkReturn(tx, definitions, returned, call.preferences.erased)
 
   const aliases = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
