@@ -39,6 +39,9 @@ export type WriteOptions = {
   writeOrder?: WriteOrder
 }
 
+/** The wait of a set for the earlier ones of its import, with its rows locked. Two sets rarely take longer. */
+const maxOrderWaitMs = 1_000
+
 /** Lock timeout of a set. A locked row must not delay the other items, so the set then runs in halves. */
 const setLockTimeoutMs = 250
 
@@ -287,7 +290,7 @@ export async function runStages(
  * name of a later line. The wait is bounded, because the rows that this set has locked may hold up the earlier ones.
  */
 async function storeInOrder(turn: Turn): Promise<void> {
-  const ends = await turn.waitForEarlier(setLockTimeoutMs)
+  const ends = await turn.waitForEarlier(maxOrderWaitMs)
   if (ends.length > 0) throw new EarlierFirst(ends)
 }
 
