@@ -36,7 +36,7 @@ async function list(environment: NodeJS.ProcessEnv, options: Options): Promise<v
   const { client } = await connect(environment, options, { scope: 'people:read' })
   let count = 0
   if (limit > 0)
-    for await (const group of client.identity.duplicates({ size: Math.min(limit, groupsPerPage), ...(by && { by }) })) {
+    for await (const group of client.people.duplicates({ size: Math.min(limit, groupsPerPage), ...(by && { by }) })) {
       const lines = format === 'ndjson' ? [JSON.stringify(group)] : linesOf(group)
       process.stdout.write(lines.map(line => `${line}\n`).join(''))
       count += 1

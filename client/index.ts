@@ -30,7 +30,6 @@ export type {
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
 export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
-export type { DuplicatesOptions, IdentityEndpoints } from './src/identity.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
@@ -51,8 +50,8 @@ export type {
   ReadValues,
   WriteValues,
 } from './src/organization.ts'
-export type { RightsEndpoints } from './src/rights.ts'
 export type {
+  DuplicatesOptions,
   LookupKey,
   Match,
   MatchKind,
@@ -63,6 +62,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export type { RightsEndpoints } from './src/rights.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -3,11 +3,10 @@ import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
-import { IdentityEndpoints } from './identity.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
-import { RightsEndpoints } from './rights.ts'
 import { People } from './people.ts'
+import { RightsEndpoints } from './rights.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -28,7 +27,6 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
-  readonly identity: IdentityEndpoints
   readonly rights: RightsEndpoints
 
   constructor(options: ClientOptions) {
@@ -39,7 +37,6 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
-    this.identity = new IdentityEndpoints(this.#transport.send)
     this.rights = new RightsEndpoints(this.#transport)
   }
 

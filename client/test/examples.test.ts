@@ -97,8 +97,7 @@ describe('every public method', () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks } = client
-    const { identity, rights } = client
-    const groups = [consents, schema, schema.stacks, changes, webhooks, identity, rights]
+    const groups = [consents, schema, schema.stacks, changes, webhooks, client.rights, client.erasures]
     const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
