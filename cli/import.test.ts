@@ -132,6 +132,32 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('ada')).toMatchObject(same)
   })
 
+  it('recognizes people by email and phone with --match, in NDJSON and in CSV, and changes nothing the second time', async () => {
+    const { id } = await client.people.create({ external_id: 'shop-1', email: 'ada@example.com' })
+    await put('people.ndjson', '{"email":"Ada@Example.com","first_name":"Ada"}\n{"mobile_number":"+39 333 1234567"}\n')
+    const match = ['--match', 'external_id, email,mobile']
+    expect(await counts('people', 'people.ndjson', ...match)).toMatchObject({ created: 1, updated: 1, failed: 0 })
+    await put(
+      'news.csv',
+      'external_id,email,mobile_prefix,mobile_number\nnews-7,ADA@example.com,,\n,,0039,333/1234567\n',
+    )
+    expect(await counts('people', 'news.csv', ...match)).toMatchObject({ created: 0, updated: 2, failed: 0 })
+    expect(await counts('people', 'news.csv', ...match)).toMatchObject({ unchanged: 2 })
+    expect(await client.people.get('news-7')).toMatchObject({ id, external_id: 'shop-1', first_name: 'Ada' })
+  })
+
+  it.each(['phone', '', 'email,email', 'email,'])('refuses --match %j', async keys => {
+    await put('people.ndjson', '')
+    const { code, stderr } = await run(['people', 'people.ndjson', '--match', keys])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Give external_id, email and mobile')])
+  })
+
+  it('refuses --match for records', async () => {
+    await put('orders.ndjson', '')
+    const { code, stderr } = await run(['orders', 'orders.ndjson', '--match', 'email'])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--match applies only to people.')])
+  })
+
   it('refuses lines that would change an existing person with --create-only', async () => {
     await client.people.create({ external_id: 'p0', first_name: 'Kept' })
     await put('people.ndjson', lines(3).join(''))

@@ -23,6 +23,7 @@ create table aliases (
   primary key (organization_id, external_id)
 );
 create index aliases_person on aliases (organization_id, person_id);
+alter table aliases alter column organization_id set (n_distinct = 1);
 
 create table merges (
   organization_id integer not null,
@@ -45,6 +46,7 @@ create unique index merges_merged on merges (organization_id, merged_id) where u
 create index merges_of on merges (organization_id, merged_id, sequence);
 create index merges_into on merges (organization_id, into_id);
 create index merges_person on merges (organization_id, person_id) where unmerged_sequence is null;
+alter table merges alter column organization_id set (n_distinct = 1);
 
 -- Which entities ever linked to another one and do so no longer. Their log entries quote its external identifier.
 create table past_links (

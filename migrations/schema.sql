@@ -10,6 +10,7 @@ create table aliases (
   constraint aliases_pkey PRIMARY KEY (organization_id, external_id)
 );
 CREATE INDEX aliases_person ON public.aliases USING btree (organization_id, person_id);
+alter table aliases alter column organization_id set (n_distinct=1);
 
 create table attributes (
   organization_id integer not null,
@@ -309,6 +310,7 @@ CREATE INDEX merges_into ON public.merges USING btree (organization_id, into_id)
 CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id, merged_id) WHERE (unmerged_sequence IS NULL);
 CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
+alter table merges alter column organization_id set (n_distinct=1);
 
 create table organization_settings (
   organization_id integer not null,

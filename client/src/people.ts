@@ -56,9 +56,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * Finds the people who have an email, a phone number or an external identifier, at most 100. The email is compared in lower case.
    *
    * ```ts
-   * await client.people.create({ external_id: 'grace', email: 'Grace@example.com' })
-   * const { items } = await client.people.lookup({ email: 'grace@example.com' })
-   * console.log(items[0]?.external_id) // grace
+   * await client.people.create({ external_id: 'joan', email: 'Joan@example.com' })
+   * const { items } = await client.people.lookup({ email: 'joan@example.com' })
+   * console.log(items[0]?.external_id) // joan
    * ```
    */
   async lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {

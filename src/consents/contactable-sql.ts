@@ -20,35 +20,41 @@ const lastAnswer = (person: string) =>
 const person = `case $4::text when 'email' then e.email else e.mobile_number end as address,
        coalesce((e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid, e.id) as answered_by`
 
-/**
- * The facts of decisions, all of one snapshot. The people o are found by a condition, and the deleted ones by an expression. Only if
- * there is no such person, the one that the identifier leads to is looked up: e is either.
- */
-const facts = (asked: string, condition: string, further: string, deleted: string) =>
-  `select h.sequence as head, t.state as purpose_state, t.mandatory, t.default_state,
+/** The person e that a condition finds, or else the one that an identifier leads to. */
+const findPerson = (condition: string, further?: string) => {
+  const own = `select e.id, ${person} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0`
+  if (!further) return `left join lateral (${own}) e on true`
+  return `left join lateral (${own}) o on true
+     left join lateral (
+       select e.id, ${person} from (${further} offset 0) p cross join lateral (
+         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
+       ) e where o.id is null
+     ) f on true
+     cross join lateral (
+       select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address, coalesce(o.answered_by, f.answered_by) as answered_by
+     ) e`
+}
+
+/** The facts of decisions, all of one snapshot. The people e are found by joins, and the deleted ones by an expression. */
+const facts = (asked: string, people: string, deleted: string) =>
+  `select h.sequence as head, h.schema_version, t.state as purpose_state, t.mandatory, t.default_state,
      t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text)) as has_channel,
      e.id is not null as is_present, e.address, d.sequence as gone_sequence, d.at as gone_at,
      d.operation = 'erase' as is_erased, a.*, nullif(a.person_id, e.id) as merged_person_id, ${answerReferences}
    from change_heads h
      left join consent_types t on t.organization_id = $1 and t.id = $3
      cross join ${asked}
-     left join lateral (
-       select e.id, ${person} from entities e where e.organization_id = $1 and e.stack_id = 0 and ${condition} offset 0
-     ) o on true
-     left join lateral (
-       select e.id, ${person} from (${further} offset 0) p cross join lateral (
-         select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
-       ) e
-     ) f on o.id is null
-     cross join lateral (
-       select coalesce(o.id, f.id) as id, coalesce(o.address, f.address) as address, coalesce(o.answered_by, f.answered_by) as answered_by
-     ) e
+     ${people}
      left join lateral (
        select c.sequence, c.at, c.operation from changes c
        where e.id is null and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${deleted}) order by c.version desc limit 1
      ) d on true
      left join lateral (${lastAnswer('e.answered_by')}) a on true
    where h.organization_id = $1 order by n.position`
+
+const askedNames = 'unnest($2::text[]) with ordinality as n(name, position)'
+const askedId = '(select 1 as position) n'
+const deletedOrErased = `coalesce((${deletedWith('n.name')}), (${erasedWith('n.name')}))`
 
 /**
  * $2: external identifiers, or one internal identifier, $3: consent type, $4: channel. Returns a row for each identifier, in
@@ -57,20 +63,33 @@ const facts = (asked: string, condition: string, further: string, deleted: strin
 export const readContactFacts = {
   external_id: statement(
     'read_contact_facts',
+    facts(askedNames, findPerson('e.external_id = n.name'), deletedOrErased),
+  ),
+  id: statement('read_contact_facts_by_id', facts(askedId, findPerson('e.id = $2'), '$2')),
+}
+
+/** As {@link readContactFacts}, and finds people by further identifiers too. */
+export const readContactFactsByAnyIdentifier = {
+  external_id: statement(
+    'read_contact_facts_by_any_external_id',
     facts(
-      'unnest($2::text[]) with ordinality as n(name, position)',
-      'e.external_id = n.name',
-      'select s.person_id from aliases s where o.id is null and s.organization_id = $1 and s.external_id = n.name',
-      `coalesce((${deletedWith('n.name')}), (${erasedWith('n.name')}))`,
+      askedNames,
+      findPerson(
+        'e.external_id = n.name',
+        'select s.person_id from aliases s where s.organization_id = $1 and s.external_id = n.name',
+      ),
+      deletedOrErased,
     ),
   ),
   id: statement(
-    'read_contact_facts_by_id',
+    'read_contact_facts_by_any_id',
     facts(
-      '(select 1 as position) n',
-      'e.id = $2',
-      `select m.person_id from merges m
-       where o.id is null and m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
+      askedId,
+      findPerson(
+        'e.id = $2',
+        `select m.person_id from merges m
+         where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
+      ),
       '$2',
     ),
   ),

@@ -2,10 +2,10 @@ import { pastTimeOf } from '../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { type Channel, type ConsentType, currentDefinitions, definitionsAt } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { type ContactDecision, decideContact } from './contact-decision.ts'
-import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
+import { readContactFacts, readContactFactsByAnyIdentifier, readPastContactFacts } from './contactable-sql.ts'
 import { addressOf, throwNoPerson } from './history.ts'
 import { type AnswerRow, recordedAnswer } from './recorded-answers.ts'
 import type { ContactableBody, ContactableManyBody } from './schema.ts'
@@ -18,6 +18,7 @@ type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 /** The columns of the consent type are null if it does not exist. */
 type FactsRow = {
   head: number
+  schema_version: number
   purpose_state: Purpose['state'] | null
   mandatory: boolean
   default_state: boolean
@@ -32,28 +33,37 @@ type FactsRow = {
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
   if (call.body.at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(call.body.at)) }
-  const { db, caller, params, body, signal } = call
-  const { by, identifier } = addressOf(params)
-  const asked = by === 'id' ? identifier : [identifier]
-  const values = [caller.organization.id, asked, body.consent_type_id, body.channel]
-  const [row] = await db.query<FactsRow>(readContactFacts[by], values, signal)
+  const { by, identifier } = addressOf(call.params)
+  const [row] = await readFacts(call, by, by === 'id' ? identifier : [identifier])
   const { head, is_present, gone_sequence } = row!
   if (!is_present && gone_sequence === null) throwNoPerson()
   return { status: 200, data: { ...decide(row!, purposeOf(row!)), sequence: head } }
 }
 
 /** Answers which people may be written to. Throws a Fault of 400. */
-export async function answerContactableMany({
-  db,
-  caller,
-  body: { external_ids, consent_type_id, channel },
-  signal,
-}: Call<ContactableManyBody>): Promise<HandlerResult> {
-  const values = [caller.organization.id, external_ids, consent_type_id, channel]
-  const rows = await db.query<FactsRow>(readContactFacts.external_id, values, signal)
+export async function answerContactableMany(call: Call<ContactableManyBody>): Promise<HandlerResult> {
+  const { external_ids } = call.body
+  const rows = await readFacts(call, 'external_id', external_ids)
   const purpose = purposeOf(rows[0]!)
   const items = rows.map((row, index) => ({ external_id: external_ids[index]!, ...decide(row, purpose) }))
   return { status: 200, data: { items, sequence: rows[0]!.head } }
+}
+
+/**
+ * Reads the facts about people from one snapshot. A second statement reads all of them again if the organization has aliases and an
+ * identifier is nobody's own.
+ */
+async function readFacts(
+  { db, caller, body, signal }: Call<ContactableBody | ContactableManyBody>,
+  by: 'id' | 'external_id',
+  asked: string | string[],
+): Promise<FactsRow[]> {
+  const organization_id = caller.organization.id
+  const values = [organization_id, asked, body.consent_type_id, body.channel]
+  const rows = await db.query<FactsRow>(readContactFacts[by], values, signal)
+  if (rows.every(({ is_present }) => is_present)) return rows
+  const { has_aliases } = await definitionsAt(db, organization_id, rows[0]!.schema_version, signal)
+  return has_aliases ? db.query<FactsRow>(readContactFactsByAnyIdentifier[by], values, signal) : rows
 }
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */

@@ -3,6 +3,7 @@ import { giveAlias, moveAlias } from '../../test/support/aliases.ts'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { momentBetween } from '../../test/support/moments.ts'
+import { linksOf, requestPage } from '../../test/support/pages.ts'
 import { type Organization, type Send, useService } from '../../test/support/service.ts'
 import {
   makeShop,
@@ -18,6 +19,8 @@ import {
 import { statement } from '../db/db.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
 import { parseLink } from '../links/token.ts'
+
+import { backfillIndexes } from './index-backfill.ts'
 
 const service = useService()
 let shop: Shop
@@ -230,6 +233,35 @@ describe('a further identifier of a person', () => {
     })
   })
 
+  it('takes the lines of an import in their order, also where several sets of lines are written at once', async () => {
+    const further = ['old', 'ada', 'newsletter']
+    const lines = Array.from({ length: 1_500 }, (_, n) =>
+      n % 50 === 0
+        ? { external_id: further[(n / 50) % 3], first_name: `line ${n}` }
+        : { external_id: `p${n}`, first_name: `line ${n}` },
+    )
+    const { counts } = await importLines(shop, '/v1/people/import', linesFrom(lines))
+    expect(counts).toMatchObject({ updated: 30, created: 1_470, failed: 0 })
+    const history = (await ok('GET', '/v1/people/ada/history?limit=30')).items as { after: { first_name: string } }[]
+    expect(history.map(({ after }) => after.first_name)).toEqual(
+      Array.from({ length: 30 }, (_, n) => `line ${(29 - n) * 50}`),
+    )
+  })
+
+  it('keeps the order of a batch, in which an alias is linked to before its person is deleted', async () => {
+    const { items } = await ok('POST', '/v1/people/batch', {
+      operations: [
+        { op: 'delete', external_id: 'ada' },
+        { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'newsletter' } } },
+        { op: 'patch', external_id: 'newsletter', body: { first_name: 'New' } },
+      ],
+    })
+    expect(items.map(({ status }: { status: number }) => status)).toEqual([200, 201, 200])
+    // The deletion made the name free, so the link has made a placeholder of it.
+    expect((await read('bob')).attribute_values).toEqual({ referrer: 'newsletter' })
+    expect(await read('newsletter')).toMatchObject({ external_id: 'newsletter', first_name: 'New' })
+  })
+
   it('links to the person, who is shown by name and linked to once', async () => {
     const body = (external_id: string, friends: unknown) => ({
       external_id,
@@ -318,30 +350,45 @@ describe('a further identifier of a person', () => {
     })
   })
 
-  it('finds the person in a filter, and those who link to the person', async () => {
-    await ok('POST', '/v1/people', {
-      external_id: 'bob',
-      attribute_values: { referrer: 'ada', friends: ['ada', 'eve'] },
-    })
-    await ok('POST', '/v1/people', { external_id: 'ida', attribute_values: { referrer: 'eve' } })
-    const find = async (filter: object) =>
-      (await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })).items.map(
-        ({ external_id }: { external_id: string }) => external_id,
-      )
-    await eachName(async name => {
-      expect(await find({ external_id: name })).toEqual(['ada'])
-      expect(await find({ external_id: { $in: [name, 'bob', 'missing'] } })).toEqual(['ada', 'bob'])
-      expect(await find({ external_id: { $neq: name } })).toEqual(['bob', 'eve', 'ida'])
-      expect(await find({ external_id: { $starts_with: name } })).toEqual([])
-      expect(await find({ external_id: { $eq: name, $in: ['ada'] } })).toEqual(['ada'])
-      for (const key of ['referrer', 'friends']) {
-        expect(await find({ [`attribute_values.${key}`]: name })).toEqual(['bob'])
-        expect(await find({ [`attribute_values.${key}`]: { $in: [name] } })).toEqual(['bob'])
-        expect(await find({ [`attribute_values.${key}`]: { $some: { external_id: name } } })).toEqual(['bob'])
-      }
-      expect(await find({ 'attribute_values.referrer': { $nin: [name] } })).toEqual(['ada', 'eve', 'ida'])
-    })
+  it('is reached by the pages of a link that was made before the merge', async () => {
+    await ok('POST', '/v1/people', { external_id: 'eve' })
+    const { unsubscribe_url } = await linksOf(shop, 'eve', { consent_type_id: 1, channel: 'email' })
+    await merge('eve')
+    expect((await requestPage(unsubscribe_url, { method: 'POST' })).status).toBe(200)
+    const { consents } = await read()
+    expect(consents).toContainEqual(
+      expect.objectContaining({ consent_type_id: 1, channel: 'email', state: false, source: 'answer' }),
+    )
   })
+
+  it.each(['without', 'with'])(
+    'finds the person in a filter, and those who link to the person, %s indexes',
+    async indexes => {
+      if (indexes === 'with') await backfillIndexes(service.db)
+      await ok('POST', '/v1/people', {
+        external_id: 'bob',
+        attribute_values: { referrer: 'ada', friends: ['ada', 'eve'] },
+      })
+      await ok('POST', '/v1/people', { external_id: 'ida', attribute_values: { referrer: 'eve' } })
+      const find = async (filter: object) =>
+        (await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })).items.map(
+          ({ external_id }: { external_id: string }) => external_id,
+        )
+      await eachName(async name => {
+        expect(await find({ external_id: name })).toEqual(['ada'])
+        expect(await find({ external_id: { $in: [name, 'bob', 'missing'] } })).toEqual(['ada', 'bob'])
+        expect(await find({ external_id: { $neq: name } })).toEqual(['bob', 'eve', 'ida'])
+        expect(await find({ external_id: { $starts_with: name } })).toEqual([])
+        expect(await find({ external_id: { $eq: name, $in: ['ada'] } })).toEqual(['ada'])
+        for (const key of ['referrer', 'friends']) {
+          expect(await find({ [`attribute_values.${key}`]: name })).toEqual(['bob'])
+          expect(await find({ [`attribute_values.${key}`]: { $in: [name] } })).toEqual(['bob'])
+          expect(await find({ [`attribute_values.${key}`]: { $some: { external_id: name } } })).toEqual(['bob'])
+        }
+        expect(await find({ 'attribute_values.referrer': { $nin: [name] } })).toEqual(['ada', 'eve', 'ida'])
+      })
+    },
+  )
 
   it('shows the past of the person who had it until the merge, and then that of the other', async () => {
     const at = (address: string, time: string) => send('GET', `/v1/people/${address}?at=${time}`)
@@ -429,21 +476,24 @@ describe('the first alias of an organization', () => {
 
   it('is found by a process that read the definitions before', async () => {
     const fresh = await makeShop(service)
-    const by = async (method: string, path: string, body?: unknown) => (await fresh.send(method, path, body)).body.data
+    const by = async (method: string, path: string, body?: unknown, headers = {}) =>
+      (await fresh.send(method, path, body, headers)).body.data
     const id = (await by('POST', '/v1/people', { external_id: 'eve' })).id
-    const requests: [string, string, unknown?][] = [
+    const requests: [string, string, unknown?, Record<string, string>?][] = [
       ['GET', '/v1/people/also'],
       ['PATCH', '/v1/people/also', { first_name: 'Eve' }],
       ['POST', '/v1/people/upsert', { external_id: 'also' }],
+      ['POST', '/v1/people/upsert', { external_id: 'also' }, { 'Idempotency-Key': 'one' }],
+      ['PATCH', '/v1/people/also', { last_name: 'E' }, { 'Idempotency-Key': 'two' }],
       ['POST', '/v1/people/also/contactable', { consent_type_id: 1, channel: 'email' }],
       ['POST', '/v1/people/filter', { filter: { external_id: 'also' } }],
       ['POST', '/v1/people', { external_id: 'bob', attribute_values: { referrer: 'also' } }],
     ]
-    for (const [method, path, body] of requests) {
+    for (const [method, path, body, headers] of requests) {
       // The definitions are cached for the version before the alias.
       await by('PATCH', '/v1/people/eve', { last_name: path })
       await giveAlias(service, fresh, id, 'also')
-      const data = await by(method, path, body)
+      const data = await by(method, path, body, headers)
       expect([path, JSON.stringify(data)]).not.toEqual([path, undefined])
       expect((await fresh.send('GET', '/v1/people/also')).body.data.id).toBe(id)
       const { length } = await service.sql(

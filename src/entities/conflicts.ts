@@ -146,8 +146,28 @@ function addressKind({ stack_id, address }: Write, opposite: boolean): string {
 const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
   ambiguous.size > 0 && ambiguous.has(addressKind(write, false))
 
-/** The names that an array of writes writes or mentions, and a promise for its end. */
-type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
+/**
+ * The names that an array of writes writes or mentions, the ids of the people whom it may recognize once they are known, and promises
+ * for that moment and for its end.
+ */
+type PendingArray = {
+  written: Set<string>
+  mentioned: Set<string>
+  people: ReadonlySet<string>
+  known: Promise<void>
+  ended: Promise<void>
+}
+
+/** The place of an array in the order. */
+export type Turn = {
+  /**
+   * Announces the people whom the array may recognize, and waits for the earlier arrays that may recognize the same ones. Returns
+   * whether it waited, so that its people have to be read again.
+   */
+  follow(ids: readonly string[]): Promise<boolean>
+  /** Called when the writes end, even after an error. */
+  end(): void
+}
 
 /**
  * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
@@ -159,8 +179,27 @@ export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
   readonly #pending: PendingArray[] = []
 
-  /** Waits until the items may be written. Returns a function to call when the writes end, even after an error. */
-  async acquire(items: Item[]): Promise<() => void> {
+  /** Ends when the earlier arrays have registered their names, which `read` may add to. */
+  #registered: Promise<void> = Promise.resolve()
+
+  /**
+   * Waits until the items may be written. The arrays take their places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
+   */
+  async acquire(items: Item[], read: () => Promise<void>): Promise<Turn> {
+    const earlier = this.#registered
+    const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
+    this.#registered = registered
+    try {
+      await read()
+      await earlier
+      return await this.#take(items, onRegistered)
+    } finally {
+      // If `read` fails, the next array still waits for the ones before this one.
+      void earlier.then(onRegistered)
+    }
+  }
+
+  async #take(items: Item[], onRegistered: () => void): Promise<Turn> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
     for (const item of items) {
@@ -170,15 +209,36 @@ export class WriteOrder {
       for (const name of names.linked) mentioned.add(name)
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const own: PendingArray = { written, mentioned, ended }
+    const { promise: known, resolve: announce } = Promise.withResolvers<void>()
+    const own: PendingArray = { written, mentioned, people: new Set(), known, ended }
     const before = this.#pending.filter(other => mustFollow(own, other))
     this.#pending.push(own)
+    onRegistered()
     await Promise.all(before.map(other => other.ended))
-    return () => {
-      const index = this.#pending.indexOf(own)
-      if (index !== -1) this.#pending.splice(index, 1)
-      resolve()
+    return {
+      follow: async ids => {
+        own.people = new Set(ids)
+        announce()
+        return this.#followPeople(own)
+      },
+      end: () => {
+        const index = this.#pending.indexOf(own)
+        if (index !== -1) this.#pending.splice(index, 1)
+        resolve()
+      },
     }
+  }
+
+  async #followPeople(own: PendingArray): Promise<boolean> {
+    const earlier = this.#pending.slice(0, this.#pending.indexOf(own))
+    let hasWaited = false
+    for (const other of earlier) {
+      await Promise.race([other.known, other.ended])
+      if (!this.#pending.includes(other) || other.people.isDisjointFrom(own.people)) continue
+      await other.ended
+      hasWaited = true
+    }
+    return hasWaited
   }
 }
 

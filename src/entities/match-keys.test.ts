@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
+import { getCountries, getCountryCallingCode, parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import { describe, expect, it } from 'vitest'
 import { isEmail } from '../formats.ts'
 import type { Profile } from './entity-row.ts'
@@ -84,6 +84,18 @@ describe('the key of a phone number', () => {
     ['a link', null, 'tel:+39-333-1234567'],
   ])('is null for %s', (_, prefix, number) => {
     expect(mobileKey(prefix, number)).toBeNull()
+  })
+
+  it('is that of the library for the national numbers of every country', () => {
+    const callingCode = fc.constantFrom(...new Set(getCountries().map(country => getCountryCallingCode(country))))
+    const digits = fc.stringMatching(/^[1-9]\d{2,12}$|^0[1-9]\d{2,11}$/)
+    fc.assert(
+      fc.property(callingCode, digits, (defaultCallingCode, number) => {
+        const parsed = parsePhoneNumberFromString(number, { extract: false, defaultCallingCode })
+        expect(mobileKey(defaultCallingCode, number)).toBe(parsed?.isPossible() ? parsed.number : null)
+      }),
+      { numRuns: 3_000 },
+    )
   })
 
   it('is null or a possible number in E.164, and the key of the key is the same', () => {

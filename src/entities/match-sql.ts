@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $1: organization, $2: numbers of advisory locks in order, $3: which of them are shared. Locks them until the end of the
- * transaction. The lock timeout applies to rows, but not to these: every write waits its turn, as at the head.
+ * $1: organization, $2: numbers of advisory locks in order. Locks them until the end of the transaction. The lock timeout applies to
+ * rows, but not to these: every write waits its turn, as at the head.
  */
 export const lockMatchKeysSql = statement(
   'lock_match_keys',
@@ -10,12 +10,30 @@ export const lockMatchKeysSql = statement(
      select current_setting('lock_timeout') as timeout, set_config('lock_timeout', '0', true) as off
      from (select $1::integer as organization_id) o
    ), locked as materialized (
-     select max(p.timeout) as timeout, count(case when l.is_shared then pg_advisory_xact_lock_shared(l.number) else
-       pg_advisory_xact_lock(l.number) end)
-     from patient p cross join unnest($2::bigint[], $3::boolean[]) as l(number, is_shared)
+     select max(p.timeout) as timeout, count(pg_advisory_xact_lock(l.number))
+     from patient p cross join unnest($2::bigint[]) as l(number)
      where p.off is not null
    )
    select set_config('lock_timeout', l.timeout, true) from locked l where l.timeout is not null`,
+)
+
+/**
+ * $2: [{id, email, mobile}], written people and the keys by which nobody else was found. Runs after apply, which has locked the head,
+ * so it sees every commit before. If somebody else has one of the keys now, the not-null constraint of the head fails the
+ * transaction, and the set is decided again.
+ */
+export const checkMatchesSql = statement(
+  'check_matches',
+  `update change_heads set sequence = null
+   where organization_id = $1 and exists (
+     select from jsonb_to_recordset($2::text::jsonb) as a(id uuid, email text, mobile text) cross join lateral (
+       (select from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.email_key = a.email and e.id <> a.id limit 1)
+       union all
+       (select from entities e
+       where e.organization_id = $1 and e.stack_id = 0 and e.mobile_key = a.mobile and e.id <> a.id limit 1)
+     ) e
+   )`,
 )
 
 // PostgreSQL knows how many rows have no keys, but not that hardly any of those is a person. Expecting many, it would scan the table

@@ -2,10 +2,12 @@ import { createHash } from 'node:crypto'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import type { Turn } from './conflicts.ts'
+import type { DecidedSet } from './decide-set.ts'
 import type { LockedRow } from './entity-row.ts'
 import { fillingRefusal } from './match-keys.ts'
 import { ambiguityRefusal, type MatchPlan, maxCandidates, missingKeysRefusal } from './match-plan.ts'
-import { findMatchesSql, lockMatchKeysSql, readIsFillingSql } from './match-sql.ts'
+import { checkMatchesSql, findMatchesSql, lockMatchKeysSql, readIsFillingSql } from './match-sql.ts'
 import { type Item, nameKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
 import { DefinitionsChanged } from './store-stage.ts'
@@ -24,16 +26,27 @@ export type MatchedItems = {
 }
 
 /**
- * Match stage: finds the people whom writes with `match` recognize, under a lock of every email and phone of the set. So of two
- * writes with a new email, the second one finds the person whom the first one creates. Issues no statement for items without `match`.
- * Items that may concern the same person as an earlier one are left out, and belong to a later set.
+ * Match stage: finds the people whom writes with `match` recognize. The emails and phones of a small set are locked, so of two
+ * writes with a new email, the second one finds the person whom the first one creates. {@link checkMatches} finds what the locks
+ * do not cover. Issues no statement for items without `match`. Items that may concern the same person as an earlier one are left
+ * out, and belong to a later set. `turn` is the place of the set among the concurrent ones of an import.
  */
-export async function matchItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<MatchedItems> {
+export async function matchItems(
+  tx: Transaction,
+  definitions: Definitions,
+  items: Item[],
+  turn?: Turn | undefined,
+): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
   for (const item of items)
     if (item.match?.tried.length === 0) refused.set(item, missingKeysRefusal(item.write.match!, item.write.body))
   const rest = items.filter(item => !refused.has(item))
-  const { matches, isFilling } = await findMatches(tx, definitions.organization_id, rest)
+  const locking = lockMatchKeys(tx, definitions.organization_id, rest)
+  const finding = findMatches(tx, definitions.organization_id, rest)
+  await awaitPipelined([locking, finding])
+  let { matches, isFilling } = await finding
+  while (turn && (await turn.follow([...matches.values()].flat().map(({ id }) => id))))
+    ({ matches, isFilling } = await findMatches(tx, definitions.organization_id, rest))
   const resolved: Item[] = []
   const recognized: Recognized[] = []
   for (const item of takeUnrelated(rest, matches)) {
@@ -41,7 +54,7 @@ export async function matchItems(tx: Transaction, definitions: Definitions, item
     if (!recognition) resolved.push(item)
     else if ('refusal' in recognition) refused.set(item, recognition.refusal)
     else {
-      const addressed = addressTo(item, recognition.match)
+      const addressed = addressTo({ ...item, match: triedUntil(item.match!, recognition.match) }, recognition.match)
       resolved.push(addressed)
       recognized.push({ item: addressed, match: recognition.match })
     }
@@ -84,36 +97,46 @@ async function findMatches(tx: Transaction, organization_id: number, items: Item
     match ? [{ number, ...Object.fromEntries(match.tried.map(({ kind, key }) => [kind, key])) }] : [],
   )
   if (keys.length === 0) return { matches: new Map<Item, Match[]>(), isFilling: false }
-  const locking = lockMatchKeys(tx, organization_id, items)
-  const finding = tx.query<MatchRow>(findMatchesSql, [organization_id, JSON.stringify(keys), maxCandidates + 1])
-  await awaitPipelined([locking, finding])
-  const rows = await finding
+  const values = [organization_id, JSON.stringify(keys), maxCandidates + 1]
+  const rows = await tx.query<MatchRow>(findMatchesSql, values)
   const matches = new Map<Item, Match[]>()
   for (const { number, ...match } of rows)
     if (number >= 0) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
   return { matches, isFilling: rows.some(({ number }) => number < 0) }
 }
 
-/** A set with more keys locks all keys of the organization instead, because the locks of PostgreSQL are limited. */
+/** A set with more keys locks none, because the locks of PostgreSQL are limited. It is decided again after a conflict. */
 const maxLockedKeys = 64
 
 /** Locks the emails and phones of writes with `match`, before any row. All transactions lock in the same order. */
-export async function lockMatchKeys(tx: Transaction, organization_id: number, items: readonly Item[]): Promise<void> {
+async function lockMatchKeys(tx: Transaction, organization_id: number, items: readonly Item[]): Promise<void> {
   const names = new Set(items.flatMap(({ match }) => match?.names ?? []))
-  if (names.size === 0) return
-  const isWhole = names.size > maxLockedKeys
-  const numbers = isWhole ? [] : [...names].map(name => lockNumberOf(organization_id, name))
-  const sorted = numbers.toSorted((a, b) => (a < b ? -1 : 1))
-  const locks = [lockNumberOf(organization_id, ''), ...sorted]
-  await tx.query(lockMatchKeysSql, [
-    organization_id,
-    locks.map(String),
-    locks.map((_, index) => index === 0 && !isWhole),
-  ])
+  if (names.size === 0 || names.size > maxLockedKeys) return
+  const numbers = [...names].map(name => lockNumberOf(organization_id, name)).sort((a, b) => (a < b ? -1 : 1))
+  await tx.query(lockMatchKeysSql, [organization_id, numbers.map(String)])
 }
 
 const lockNumberOf = (organization_id: number, name: string): bigint =>
   createHash('sha256').update(`match\n${organization_id}\n${name}`).digest().readBigInt64BE()
+
+/** The keys that decided, or that nobody had. */
+function triedUntil(plan: MatchPlan, match: Match | undefined): MatchPlan {
+  const index = plan.tried.findIndex(({ kind }) => kind === match?.kind)
+  return index === -1 ? plan : { ...plan, tried: plan.tried.slice(0, index + 1) }
+}
+
+/**
+ * Fails the transaction after apply if a concurrent write gave somebody else one of the keys that decided. It would have been found,
+ * so the set is decided again.
+ */
+export function checkMatches(tx: Transaction, { definitions, accepted }: DecidedSet): Promise<unknown>[] {
+  const keys = accepted.flatMap(({ item: { match }, change }) =>
+    match && match.names.length > 0
+      ? [{ id: change.id, ...Object.fromEntries(match.tried.map(({ kind, key }) => [kind, key])) }]
+      : [],
+  )
+  return keys.length === 0 ? [] : [tx.query(checkMatchesSql, [definitions.organization_id, JSON.stringify(keys)])]
+}
 
 type Recognition = { refusal: Refusal } | { match: Match | undefined }
 

@@ -5,12 +5,12 @@ import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { checkAddresses, readSameAs } from './alias-stage.ts'
-import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
+import { type SetSize, type Turn, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
-import { matchItems } from './match-stage.ts'
+import { checkMatches, matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -55,7 +55,7 @@ export async function writeEntities(
   options: WriteOptions,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let release: (() => void) | undefined
+  let turn: Turn | undefined
   try {
     await runInSets(writes, outcomes, {
       limits: options.limits,
@@ -63,12 +63,16 @@ export async function writeEntities(
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
       // Concurrent requests have no order.
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
+      prepare:
+        options.writeOrder &&
+        (async (items, read) => {
+          turn = await options.writeOrder!.acquire(items, read)
+        }),
       begin: async (items, isSplit, current) => {
-        release = await options.writeOrder?.acquire(items)
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
-        const setOutcomes = await runSet(db, definitions, set, options)
+        const setOutcomes = await runSet(db, definitions, set, { ...options, turn })
         countInserted(db, organization_id, set, setOutcomes)
         return setOutcomes
       },
@@ -78,7 +82,7 @@ export async function writeEntities(
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
     for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
-    release?.()
+    turn?.end()
   }
   return outcomes
 }
@@ -93,6 +97,8 @@ type SetRunner = {
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
   readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
+  /** Called with all items before they are split. `read` adds their `sameAs`. By default, it only calls `read`. */
+  prepare?: ((items: Item[], read: () => Promise<void>) => Promise<void>) | undefined
   /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   run(set: Item[], definitions: Definitions): Promise<SetOutcomes>
@@ -102,7 +108,7 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, readSameAs, begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, prepare = (_, read) => read(), begin, run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
@@ -111,8 +117,11 @@ export async function runInSets(
     definitions,
     limits.links,
   )
-  const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
-  if (sameAs) for (const item of items) item.sameAs = sameAs
+  const addSameAs = async () => {
+    const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
+    if (sameAs) for (const item of items) item.sameAs = sameAs
+  }
+  await prepare(items, addSameAs)
   for (;;) {
     const { set, later } = takeSet(items, { size })
     if (items.length === writes.length)
@@ -122,8 +131,11 @@ export async function runInSets(
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
     if (items.length === 0) return
     const current = await nextDefinitions()
-    if (current !== definitions) items = planItems(items, current, limits.links)
+    const isSame = current === definitions
     definitions = current
+    if (isSame) continue
+    items = planItems(items, definitions, limits.links)
+    await addSameAs()
   }
 }
 
@@ -148,16 +160,16 @@ async function runSet(
   db: Database,
   definitions: Definitions,
   set: Item[],
-  options: WriteOptions,
+  options: WriteOptions & { turn?: Turn | undefined },
 ): Promise<SetOutcomes> {
-  const { limits, signal, halves = true } = options
+  const { limits, signal, halves = true, turn } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
   const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
-      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
+      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit', turn)
       return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
     })
     if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
@@ -226,10 +238,11 @@ export async function runStages(
   items: Item[],
   limits: DecisionLimits,
   ending: 'commit' | 'continue',
+  turn?: Turn | undefined,
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items, turn) : undefined
   const own = matched?.items ?? items
   const locking = lockRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
@@ -246,7 +259,7 @@ export async function runStages(
   const decided = await decideUnlessErased(tx, definitions, erased =>
     decideSet(set, read, { definitions, limits, at, erased }),
   )
-  const storing = storeSet(tx, decided)
+  const storing = [...storeSet(tx, decided), ...checkMatches(tx, decided)]
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
   const representations = await representing

@@ -335,6 +335,50 @@ describe('an import with match', () => {
     expect(await textsOf(imported)).toEqual(await textsOf(upserted))
   }, 60_000)
 
+  it('keeps the order of the lines of a person across concurrent sets, whatever key each names', async () => {
+    const shop = await service.organization()
+    const count = 200
+    const keysOf = (n: number) => [
+      { external_id: `p${n}` },
+      { email: `P${n}@example.com` },
+      { mobile_number: `+39333${1_000_000 + n}` },
+    ]
+    const owners = Array.from({ length: 3_000 }, (_, n) => (n < count ? n : (n * 7_919) % count))
+    const lines = owners.map((owner, n) => ({
+      ...(n < count ? Object.assign({}, ...keysOf(owner)) : keysOf(owner)[(n * 31) % 3]),
+      last_name: `line ${n}`,
+    }))
+    const { counts, refused } = await importLines(shop, path, linesFrom(lines))
+    expect({ counts, refused }).toMatchObject({ counts: { created: count, updated: 3_000 - count }, refused: [] })
+    const expected = Array.from({ length: count }, (_, owner) => ({
+      external_id: `p${owner}`,
+      last_name: `line ${owners.lastIndexOf(owner)}`,
+      version: owners.filter(other => other === owner).length,
+    }))
+    const found = (await readAll(shop)).map(({ external_id, last_name, version }) => ({
+      external_id,
+      last_name,
+      version,
+    }))
+    const byName = (one: { external_id: string | null }) => Number(one.external_id!.slice(1))
+    expect(found.toSorted((a, b) => byName(a) - byName(b))).toEqual(expected)
+  }, 60_000)
+
+  it('makes one person of each email when two imports bring the same people at once, beside upserts', async () => {
+    const shop = await service.organization()
+    const people = Array.from({ length: 600 }, (_, n) => ({ email: `p${n}@example.com` }))
+    const importAll = (word: string) =>
+      importLines(shop, '/v1/people/import?match=email', linesFrom(people.map(body => ({ ...body, [word]: 'x' }))))
+    const upserts = people.slice(0, 60).map(body => upsert(shop, { ...byEmail, ...body, language: 'en' }))
+    const imports = await Promise.all([importAll('first_name'), importAll('last_name')])
+    const statuses = (await Promise.all(upserts)).map(({ status }) => status)
+    expect(imports.map(({ refused }) => refused)).toEqual([[], []])
+    expect(statuses.every(status => status === 200 || status === 201)).toBe(true)
+    const created =
+      imports.reduce((sum, { counts }) => sum + counts.created, 0) + statuses.filter(s => s === 201).length
+    expect([created, (await readAll(shop)).length]).toEqual([600, 600])
+  }, 60_000)
+
   it('refuses lines that more than one person could be, and lines without a key', async () => {
     const shop = await service.organization()
     for (const external_id of ['one', 'two']) await create(shop, { external_id, email: 'info@example.com' })

@@ -63,8 +63,8 @@ export const moveLinksToSql = statement(
      where l.ctid = any(array(select m.own from moved m where m.kept > m.position)) and l.ctid = m.own
        and l.organization_id = $1 and m.kept > m.position
    ), quoted as (
-     insert into past_links (organization_id, target_id, source_id) select distinct $1::integer, $2::uuid, m.source_id from moved m
-     on conflict do nothing
+     insert into past_links (organization_id, target_id, source_id)
+     select distinct $1::integer, $2::uuid, m.source_id from moved m order by m.source_id on conflict do nothing
    )
    select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
 )

@@ -224,6 +224,30 @@ describe('an unmerge', () => {
     expect((await get('bob')).id).toBe(merged.id)
   })
 
+  it('is refused if it would bring back an identifier of a person who was erased since', async () => {
+    const eraser = service.sender(await service.tokenFor(shop.key, 'people:erase people:read'))
+    const erase = (name: string) => eraser('POST', `/v1/people/${name}/erase`, { reason: 'Request of the person' })
+    await create('ada')
+    await create('bob', { email: 'shared@example.org' })
+    await create('eve', { email: 'shared@example.org' })
+    await ok(merge('ada', 'bob'))
+    await ok(erase('eve'))
+    const refused = await unmerge('ada', 'bob')
+    expect([refused.status, (refused.body as { reason?: string }).reason, refused.body.details?.[0]?.path]).toEqual([
+      409,
+      'erased',
+      '/email',
+    ])
+    await ok(unmerge('ada', 'bob', { Prefer: 'erased=recreate' }))
+    await ok(merge('ada', 'bob'))
+    await ok(erase('ada'))
+    expect((await unmerge('ada', 'bob')).status).toBe(404)
+    expect((await shop.send('GET', '/v1/people/bob')).status).toBe(404)
+    expect(
+      await service.sql('select undo from merges where organization_id = $1 and undo is not null', [shop.id]),
+    ).toEqual([])
+  })
+
   it('is possible by every identifier, and once', async () => {
     await create('ada')
     const bob = await create('bob')

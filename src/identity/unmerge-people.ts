@@ -56,7 +56,8 @@ async function unmerge(
 ): Promise<IdentityResult> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
+  const { erased } = call.preferences
+  const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id, erased }
   const { survivor, merge, locked } = await lockMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
   const group = await readGroups(tx, organization_id, merge)

@@ -9,7 +9,7 @@ import { writeEntities } from '../entities/write-sets.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
-import { cachedDefinitions } from '../organizations/definitions.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { dryRun } from './dry-run.ts'
@@ -61,7 +61,8 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const countInMetrics: CountOutcome = outcome =>
     call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
   // The definitions are loaded here because two sets that load them concurrently could receive them in the wrong order.
-  await cachedDefinitions(call.db, call.caller.organization.id, call.signal)
+  // They are the current ones, because the order of lines that name a person by an alias depends on them.
+  await currentDefinitions(call.db, call.caller.organization.id, call.signal)
   const release =
     importPermits.tryAcquire(call.db, call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
@@ -131,11 +132,10 @@ async function* answerLines(
 
 /**
  * The number of concurrent sets. A dry run has one at a time, because it stores nothing that the next set could find. So has an import
- * with strict references, because a link may refer to the previous set, and one with `match`, because two lines may name one person by
- * different keys.
+ * with strict references, because a link may refer to the previous set.
  */
 const concurrentSets = ({ body, preferences }: Call<ImportQuery>) =>
-  body.dry_run || body.match || preferences.references === 'strict' ? 1 : maxConcurrentSets
+  body.dry_run || preferences.references === 'strict' ? 1 : maxConcurrentSets
 
 const shuttingDown = new Fault(createRefusal('operation_failed', 'The service is shutting down.', { status: 503 }))
 

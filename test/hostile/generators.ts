@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { matchKinds } from '../../src/entities/write-request.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
 import { external_id, freeKey, json, padded, text, trimStrings } from './texts.ts'
@@ -87,6 +88,8 @@ const definitionKey = fc.stringMatching(/^zz[a-z0-9_]{1,20}$/)
 const webhookUrl = text.map(path => `https://receiver.invalid/${encodeURIComponent([...path].slice(0, 20).join(''))}`)
 
 const shared: FieldGenerators = {
+  // A batch with emails might give a person an alias, as `withoutAlias` says.
+  match: fc.constantFrom(['external_id'], ['external_id', 'mobile'], ['mobile', 'external_id']),
   url: padded(webhookUrl),
   stacks: fc.constantFrom(null, ['orders'], ['visits', 'orders']),
   keys: fc.constantFrom(null, ['email'], ['state', 'attribute_values.city']),
@@ -119,6 +122,7 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     attribute_values: attributeValues(model),
     filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
+  if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   // Merges are rehearsals, because other requests expect the name that they were sent with.

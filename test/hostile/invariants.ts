@@ -32,7 +32,7 @@ export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawRe
   }
   const reads =
     plan.operation.method === 'GET' ||
-    /(list|filter|related|contactable)$/.test(plan.operation.template) ||
+    /(list|filter|related|contactable|lookup)$/.test(plan.operation.template) ||
     (/\/(un)?merge$/.test(plan.operation.template) && plan.body?.dry_run === true)
   if (reads && head !== tenant.head) fail('a read changed stored data')
   tenant.head = head
@@ -73,8 +73,17 @@ function findUnexpectedRefusal(
   const strictHandling = /handling=strict/.test(headers.Prefer ?? '')
   if (strictHandling && responseBody.details?.every(({ message }) => message.startsWith('is not declared, and no ')))
     return undefined
+  // An upsert names a value that its person is recognized by.
+  const keys = ['/external_id', '/email', '/mobile_number']
+  if (template.endsWith('/upsert') && paths.every(path => keys.includes(path)) && lacksKeys(body ?? {}))
+    return undefined
   const allowed = ['/attribute_key', '/cardinality', '/indexed', '/channels/0/is_default', '/sms_consent']
   return paths.length > 0 && paths.every(path => allowed.includes(path)) ? undefined : 'an unexpected refusal'
+}
+
+function lacksKeys({ match = ['external_id'], external_id, email }: Values): boolean {
+  const kinds = match as string[]
+  return !(kinds.includes('external_id') && external_id) && !(kinds.includes('email') && email)
 }
 
 /** Returns how a read of the written data differs from the request; undefined if they agree. */
@@ -87,6 +96,7 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
       ? undefined
       : 'a link has no token'
   if (/(list|filter|related)$/.test(template)) return findPageMismatch(plan, data)
+  if (template.endsWith('/lookup')) return findLookupMismatch(plan, data)
   if (template.endsWith('/batch')) return readBatch(tenant, plan, data)
   if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
@@ -146,6 +156,13 @@ function findPageMismatch({ body, operation }: Plan, { items, has_more }: { item
   const sent = operation.template.endsWith('/filter') ? body?.sort_direction : body?.sorting_type
   const sorted = sent === 'asc' ? ids.toSorted() : ids.toSorted().reverse()
   return isDeepStrictEqual(ids, [...new Set(sorted)]) ? undefined : 'the page is not in order'
+}
+
+function findLookupMismatch({ body }: Plan, { items }: { items: Values[] }): string | undefined {
+  if (body?.email === undefined) return undefined
+  const fold = (email: unknown) => String(trimStrings(email)).normalize('NFC').toLowerCase()
+  const other = items.find(({ email }) => fold(email) !== fold(body.email))
+  return other && `a person with the email ${other.email} was found`
 }
 
 async function readCreated(

@@ -58,6 +58,7 @@ beforeAll(async () => {
   await create('/v1/schema/consent-types/1/texts', { language: 'en', text: 'x' })
   const person = await create('/v1/people', {
     external_id: 'secret-9',
+    email: 'secret-9@example.com',
     email_consent: true,
     attribute_values: { referrer: 'x' },
   })
@@ -68,6 +69,7 @@ beforeAll(async () => {
   const ownWebhook = await create('/v1/webhooks', webhook())
   pairs = {
     external_id: pair('secret-9'),
+    email: { foreign: 'secret-9@example.com', unknown: 'secret-8@example.com' },
     uuid: pair(person.id),
     record_id: pair(record.record_id),
     stack_key: pair('secrets9'),

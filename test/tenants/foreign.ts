@@ -7,6 +7,7 @@ export type Pair = { foreign: string; unknown: string }
 /** Pairs by kind of identifier. Both have the same length and sort order, so that they differ only in their owner. */
 export type Pairs = {
   external_id: Pair
+  email: Pair
   uuid: Pair
   record_id: Pair
   stack_key: Pair
@@ -100,6 +101,8 @@ export const webhook = (properties: object = {}) => ({
 /** By body property, the positions that take an identifier, each with an otherwise valid body. */
 const bodyPositions: Record<string, BodyPosition[]> = {
   external_id: [{ kind: 'external_id', description: 'a name', body: external_id => ({ external_id }) }],
+  email: [{ kind: 'email', description: 'an email', body: email => ({ email }) }],
+  match: [{ kind: 'email', description: 'an email', body: email => ({ match: ['email'], email }) }],
   attribute_values: [
     { kind: 'external_id', description: 'a link', body: name => values({ referrer: name, buyer: name }) },
     { kind: 'external_id', description: 'links', body: name => values({ friends: [name], bought: [name] }) },

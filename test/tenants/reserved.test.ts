@@ -63,6 +63,7 @@ const minimalBodies: Record<string, Values> = {
   addConsentText: { language: 'en', text: 'x' },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
+  lookUpPeople: { external_id: 'ada' },
   decideContacts: { external_ids: ['ada'], consent_type_id: 1, channel: 'email' },
   decideContact: { consent_type_id: 1, channel: 'email' },
   decideContactById: { consent_type_id: 1, channel: 'email' },

@@ -21,6 +21,7 @@ import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
+import { giveAlias } from '../support/aliases.ts'
 import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { formOf, requestPage } from '../support/pages.ts'
@@ -33,6 +34,8 @@ const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
 let twin: Shop
 let tables: string[]
+let nick: string
+let merged: string
 let receiver: Receiver
 let hoursLater = 0
 beforeAll(async () => {
@@ -79,6 +82,13 @@ beforeAll(async () => {
   await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
   await expectSuccess(send('POST', '/v1/people/ada/consent-links'))
   await expectSuccess(send('PATCH', '/v1/schema/settings', { display_name: 'Shop' }))
+  for (const external_id of ['nick', 'merged']) await expectSuccess(send('POST', '/v1/people', { external_id }))
+  nick = (await send('GET', '/v1/people/nick')).body.data.id
+  merged = (await send('GET', '/v1/people/merged')).body.data.id
+  await expectSuccess(send('POST', '/v1/people/nick/merge', { from: 'merged' }))
+  await giveAlias(service, shop, nick, 'nickname')
+  // A write that reads the definitions again would run in a savepoint, which the watch does not support.
+  await expectSuccess(send('PATCH', '/v1/people/nick', { first_name: 'Nick' }))
   await copyRows(service, tables, shop.id, twin.id)
 })
 afterAll(() => receiver.close())
@@ -263,6 +273,7 @@ async function useEveryEndpoint(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   await recognizePeople(shop)
+  await useAliases(shop)
   await mergePeople(shop)
   await changeDefinitions(send)
   await readLog(shop, ada.id)
@@ -322,6 +333,31 @@ async function recognizePeople({ id, send }: Shop) {
   expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
   await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
   expect(await fillKeys(service.db)).toBeGreaterThan(0)
+}
+
+/** Reaches a person by an alias, by the name of a merged person and by a merged identifier. The twin has the same ones. */
+async function useAliases({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const purpose = { consent_type_id: 1, channel: 'email' }
+  const at = new Date().toISOString()
+  for (const address of ['nickname', 'merged', `internal/${merged}`]) {
+    const path = `/v1/people/${address}`
+    expect((await ok('GET', path)).body.data.id).toBe(nick)
+    await ok('GET', `${path}?at=${at}`)
+    await ok('PATCH', path, { first_name: address, attribute_values: { referrer: 'merged' } })
+    await ok('POST', `${path}/related`, { target: 'people' })
+    await ok('POST', `${path}/contactable`, purpose)
+    await ok('POST', `${path}/contactable`, { ...purpose, at })
+  }
+  for (const filter of [{ external_id: 'merged' }, { 'attribute_values.referrer': 'nickname' }])
+    expect((await ok('POST', '/v1/people/filter', { filter })).body.data.items).toHaveLength(1)
+  const { refused } = await importLines(
+    { send },
+    '/v1/people/import',
+    linesFrom([{ external_id: 'merged' }, { external_id: 'nick' }]),
+  )
+  expect(refused).toEqual([])
+  await ok('PATCH', `/v1/people/internal/${merged}`, { external_id: 'nickname' })
 }
 
 /** Merges people with links, aliases and answers, links to a merged one, and undoes the merges one after the other. */
