@@ -212,7 +212,7 @@ class FollowedLog {
     else if (head > this.#kept.end) this.read()
   }
 
-  /** Takes note of the newest erasure. What was read before it may have values that were erased. */
+  /** Takes note of the newest erasure. Changes that were read before it may have values that were erased. */
   seeErasure(erasure: number | null): void {
     if (erasure === this.#erasure) return
     this.#erasure = erasure

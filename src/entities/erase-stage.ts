@@ -45,11 +45,11 @@ export type ErasureOptions = {
   at: string
   /** Whether the log of the entities stays for {@link blankLog}, because it is long. */
   keepsLog?: boolean
-  /** Whether stored responses are searched. It takes as long as all responses of a day. */
+  /** Whether stored responses are searched. The search reads all responses of a day. */
   searchesResponses?: boolean
 }
 
-/** What the entities were known by. `names` are external identifiers by stack. */
+/** The identifiers that the entities ever had. `names` are external identifiers by stack. */
 export type ErasedIdentifiers = {
   names: Map<number, Set<string>>
   emails: Set<string>

@@ -7,7 +7,7 @@ import { FormatError } from './strict-text.ts'
 /** The format of certificates. A later format has another number. */
 export const certificateFormat = 'kith erasure certificate 1'
 
-/** What was erased, by table, and what was not. It names nobody but by internal identifiers. */
+/** The facts of an erasure. They name nobody but by internal identifiers. */
 export type ErasureFacts = {
   id: number
   at: string
@@ -25,7 +25,7 @@ export type ErasureFacts = {
   not_removed: readonly string[]
 }
 
-/** What a certificate states. `verifier_key` is the note key of the ledger that signed it. */
+/** The content of a certificate. `verifier_key` is the note key of the ledger that signed it. */
 export type CertificateContent = {
   format: typeof certificateFormat
   organization: string

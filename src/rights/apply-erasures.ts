@@ -3,7 +3,7 @@ import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { CertificateContent } from '../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId } from '../organizations/definitions.ts'
 import { type ErasureContext, type ErasureResult, erasePerson } from './erasure.ts'
-import { readEntombedSql, readReturnedSql } from './erasure-sql.ts'
+import { findByIdSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */
 const peoplePerRead = 10_000
@@ -28,7 +28,7 @@ export async function applyErasures(
       ...merged_ids.map(id => ({ stack_id: peopleStackId, id })),
       ...(await recordsOf(context, erasure.record_ids)),
     ]
-    again.set(person_id, { person_id, reason, also })
+    again.set(person_id, { person_id: await leadOf(context, person_id), reason, also })
   }
   const reason = 'The person was erased before and came back.'
   for (const person_id of await findReturned(context))
@@ -48,6 +48,12 @@ export async function applyErasures(
     if (result && Date.parse(result.erasure.at) >= before) results.push(result)
   }
   return results
+}
+
+/** The person, or the one it was merged into since. */
+async function leadOf({ db, organization }: ErasureContext, person_id: string): Promise<string> {
+  const [found] = await db.query<{ id: string | null }>(findByIdSql, [organization.id, person_id])
+  return found?.id ?? person_id
 }
 
 /** Finds the people who exist although they, or their identifiers, were erased. */

@@ -4,6 +4,8 @@ import { erasableText } from '../entities/erasable-values.ts'
 import { countChangesOfSql, readEndOfSetSql } from '../entities/erase-sql.ts'
 import {
   blankLog,
+  type Erased,
+  type ErasedIdentifiers,
   type ErasureTarget,
   eraseEntities,
   lockForErasure,
@@ -21,6 +23,7 @@ import type { Signal } from '../signal.ts'
 import {
   claimErasureSql,
   completeErasureSql,
+  findByIdSql,
   insertErasuresSql,
   listUnfinishedOrganizationsSql,
   nextErasureIdSql,
@@ -32,7 +35,7 @@ import {
   storeProgressSql,
 } from './erasure-sql.ts'
 
-/** What kith does not erase. Every certificate says so. */
+/** The places that kith does not erase. Every certificate names them. */
 export const notRemoved = [
   'the write-ahead log and dead row versions of PostgreSQL, until it reuses their space, and its statistics, until the next ANALYZE',
   'backups, dumps, archives and replicas of the database',
@@ -88,7 +91,7 @@ export type ErasureRow = {
   certificate: string | null
 }
 
-/** What an unfinished erasure still has to do, and the facts for its certificate. */
+/** The state of an unfinished erasure: the log that is left, and the facts for its certificate. */
 type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number }
 
 /** Carries the facts of a dry run out of its transaction, and rolls it back. */
@@ -158,10 +161,11 @@ async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
   { maxChanges = maxChangesAtOnce }: ErasureContext,
-  { person_id, reason, records, also = [], dry_run = false, actor, request_id }: ErasureRequest,
+  request: ErasureRequest,
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
+  const { person_id, reason, records, also = [], dry_run = false, actor, request_id } = request
   const at = new Date().toISOString()
   const merged = await readMerged(tx, organization_id, person_id)
   const people = [person_id, ...merged]
@@ -172,56 +176,67 @@ async function eraseInTransaction(
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
   const keepsLog = log!.count > maxChanges
-  const { entities, identifiers, removed } = await eraseEntities(tx, definitions, targets, {
-    ...{ actor, request_id, at, keepsLog },
-  })
+  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog })
+  const { entities } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
-  const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
-  const id = next!.id
-  const { names, emails, mobiles } = identifiers
-  const values = [
-    ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
-    ...[...emails].map(email => erasableText('email', email)),
-    ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
+  const facts = await buildFacts(tx, definitions, { request, at, erased, principal })
+  if (dry_run) throw new DryRun(facts)
+  const pending: Pending = { facts, entities: entities.map(({ id }) => id), next: 0, after: 0 }
+  const state = keepsLog
+    ? { removed: { pending }, certificate: null }
+    : { removed: facts.removed, certificate: await sign(facts) }
+  // The row of the person is the erasure. The others only tell that they were erased with it.
+  const others = entities.filter(({ id }) => id !== principal.id)
+  const rows = [
+    { id: facts.id, stack_id: principal.stack_id, entity_id: principal.id, ...state },
+    ...others.map(({ stack_id, id }, index) => ({
+      ...{ id: facts.id + index + 1, stack_id, entity_id: id, removed: {}, certificate: null },
+    })),
   ]
-  const [tombstones] = await tx.query<{ count: number }>(insertTombstonesSql, [organization_id, values, id])
-  const isOther = ({ stack_id, id }: ErasureTarget) => stack_id === peopleStackId && id !== principal.id
-  const facts: ErasureFacts = {
-    id,
+  const stored = [JSON.stringify(rows), at, actor, request_id, reason, records, !keepsLog]
+  await tx.query(insertErasuresSql, [organization_id, ...stored])
+  await tx.query(renewDefinitionsSql, [organization_id])
+  return facts
+}
+
+type Principal = { request: ErasureRequest; at: string; erased: Erased; principal: ErasureTarget }
+
+/** Stores the tombstones, and returns the facts of the certificate. The head is locked. */
+async function buildFacts(
+  tx: Transaction,
+  definitions: Definitions,
+  { request: { person_id, reason, records }, at, erased, principal }: Principal,
+): Promise<ErasureFacts> {
+  const { organization_id } = definitions
+  const { entities, identifiers, removed } = erased
+  const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
+  const values = valuesOf(identifiers)
+  const [tombstones] = await tx.query<{ count: number }>(insertTombstonesSql, [organization_id, values, next!.id])
+  const isPerson = ({ stack_id }: ErasureTarget) => stack_id === peopleStackId
+  return {
+    id: next!.id,
     at,
-    person_id: principal.stack_id === peopleStackId ? principal.id : person_id,
-    merged_ids: entities.filter(isOther).map(({ id }) => id),
+    person_id: isPerson(principal) ? principal.id : person_id,
+    merged_ids: entities.filter(entity => isPerson(entity) && entity.id !== principal.id).map(({ id }) => id),
     record_ids: entities
-      .filter(({ stack_id }) => stack_id !== peopleStackId)
-      .map(entity => ({ stack_key: stackKeyOf(definitions, entity.stack_id), record_id: recordIdOf(entity.id) })),
+      .filter(entity => !isPerson(entity))
+      .map(({ stack_id, id }) => ({ stack_key: stackKeyOf(definitions, stack_id), record_id: recordIdOf(id) })),
     reason,
     records,
     removed: sorted(removed),
     tombstones: tombstones!.count,
     not_removed: notRemoved,
   }
-  if (dry_run) throw new DryRun(facts)
-  const pending: Pending = { facts, entities: entities.map(entity => entity.id), next: 0, after: 0 }
-  // The person's row is the erasure. The others only tell that they were erased with it.
-  const others = entities.filter(entity => entity.id !== principal.id)
-  const rows = [
-    {
-      ...{ id, stack_id: principal.stack_id, entity_id: principal.id },
-      ...(keepsLog
-        ? { removed: { pending }, certificate: null }
-        : { removed: facts.removed, certificate: await sign(facts) }),
-    },
-    ...others.map((entity, index) => ({
-      ...{ id: id + index + 1, stack_id: entity.stack_id, entity_id: entity.id, removed: {}, certificate: null },
-    })),
-  ]
-  const values2 = [JSON.stringify(rows), at, actor, request_id, reason, records, !keepsLog]
-  await tx.query(insertErasuresSql, [organization_id, ...values2])
-  await tx.query(renewDefinitionsSql, [organization_id])
-  return facts
 }
+
+/** The values that get tombstones. */
+const valuesOf = ({ names, emails, mobiles }: ErasedIdentifiers): string[] => [
+  ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
+  ...[...emails].map(email => erasableText('email', email)),
+  ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
+]
 
 const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
 
@@ -243,6 +258,8 @@ type Found = { person_id: string; records: ErasureRequest['records']; merged: st
 
 /** A link or a merge that came before the locks changes what is erased. Throws LostRace. */
 async function throwIfChanged(tx: Transaction, organization_id: number, { person_id, records, merged, linked }: Found) {
+  const [led] = await tx.query<{ id: string | null }>(findByIdSql, [organization_id, person_id])
+  if (led!.id !== null && led!.id !== person_id) throw new LostRace('the person was merged into another one')
   const mergedNow = await readMerged(tx, organization_id, person_id)
   const linkedNow = records === 'linked' ? await readLinked(tx, organization_id, [person_id, ...mergedNow]) : []
   const isSame = (before: string[], now: string[]) =>

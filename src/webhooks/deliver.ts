@@ -209,7 +209,7 @@ class Delivery {
   }
 
   async #sendDue(webhook: Sending): Promise<void> {
-    // What was read before an erasure may have values that were erased.
+    // A change that was read before an erasure may have values that were erased.
     this.#queued = this.#queued.filter(({ erasure }) => erasure === webhook.erasure)
     if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue(webhook)))
     this.#sending = webhook
