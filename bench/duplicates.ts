@@ -13,8 +13,8 @@ const checkout = fileURLToPath(new URL('..', import.meta.url))
 const print = (line = '') => process.stdout.write(`${line}\n`)
 
 /**
- * Gives each person i the keys of the person k. Of a share of the people, two have each email, each phone, and each name with date of
- * birth: those of one group share nothing else.
+ * Gives each person keys of its own, and a share of the people one key of somebody else: the email, the phone, or the name with date
+ * of birth.
  */
 const fillKeysSql = `
 update entities e set has_keys = true, email_key = 'p' || p.email || '@example.org', mobile_key = '+39' || (3000000000 + p.mobile),

@@ -1,4 +1,5 @@
-import { refuse } from '../errors.ts'
+import { fillingRefusal } from '../entities/match-keys.ts'
+import { Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
@@ -62,11 +63,7 @@ async function scanRange(
   const values = [caller.organization.id, after, limits.entries, limits.groups]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
   const { scanned, keys, last, before_last, is_filling } = row!
-  if (is_filling)
-    refuse('operation_failed', 'kith is still indexing the people of an earlier release. Retry after 10 seconds.', {
-      status: 503,
-      headers: { 'Retry-After': '10' },
-    })
+  if (is_filling) throw new Fault(fillingRefusal())
   const isEnd = scanned < limits.entries
   // Entries of the last key may follow the range. A key that fills the whole range is a group by itself.
   const complete = isEnd || before_last === null ? keys : keys.filter(key => key !== last)
