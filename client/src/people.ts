@@ -36,9 +36,6 @@ export type PeopleOperation<S extends OrganizationSchema> =
   | Operation<S, 'people'>
   | { op: 'upsert'; external_id?: string; body: BodyOf<S, 'people'>; if_match?: number | '*' }
 
-/** The options of a search for duplicates: the keys to search `by`, and the `size` of a page (20 by default, at most 100). */
-export type DuplicatesOptions = Pick<DuplicatesBody, 'by' | 'size'> & CallOptions
-
 /** The other person of a merge: by its external identifier, or by its internal one. */
 export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
 
@@ -80,46 +77,6 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     const body: LookupBody = key
     const request = { method: 'POST', path, body, options, repeatable: true, writes: false } as const
     return (await this.transport.send(request)) as { items: Person<S>[]; has_more: boolean }
-  }
-
-  /**
-   * Iterates the groups of people who share an email, a phone number, or name and date of birth.
-   *
-   * ```ts
-   * await client.people.create({ external_id: 'twin-1', email: 'Twin@example.com' })
-   * await client.people.create({ external_id: 'twin-2', email: 'twin@example.com' })
-   * for await (const { people, score } of client.people.duplicates({ by: ['email'] }))
-   *   console.log(people.map(person => person.external_id).join(), score) // twin-1,twin-2 0.95
-   * ```
-   */
-  async *duplicates(options: DuplicatesOptions = {}): AsyncGenerator<DuplicateGroup, void, undefined> {
-    let position: Pick<DuplicatesBody, 'cursor'> | undefined = {}
-    while (position) {
-      const { items, next_cursor }: DuplicatesPage = await this.duplicatesPage({ ...options, ...position })
-      yield* items
-      position = next_cursor === null ? undefined : { cursor: next_cursor }
-    }
-  }
-
-  /**
-   * Reads one page of duplicates. It may have fewer groups than its size, even none, while `has_more` is true.
-   *
-   * ```ts
-   * const { items, next_cursor } = await client.people.duplicatesPage({ by: ['mobile'], size: 100 })
-   * console.log(items.length, next_cursor) // 0 null
-   * ```
-   */
-  async duplicatesPage({ by, size, cursor, ...options }: DuplicatesBody & CallOptions = {}): Promise<DuplicatesPage> {
-    const body = { by, size, cursor }
-    const path = `${this.path}/duplicates`
-    return (await this.transport.send({
-      method: 'POST',
-      path,
-      body,
-      options,
-      repeatable: true,
-      writes: false,
-    })) as DuplicatesPage
   }
 
   /**
