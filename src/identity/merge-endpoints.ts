@@ -45,7 +45,6 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
         'The other person returns under its identifiers, with its values, answers and links. What was written to the survivor since ' +
         'the merge stays with the survivor. 409 if the survivor was itself merged or one of the two was erased.',
       answer: Type.Union([unmergeAnswer(person), mergeIdentifiers('UnmergeIdentifiers')]),
-      prefers: ['erased=recreate'],
       refusals: { 409: 'duplicate_entry' },
       prefers: ['erased=recreate'],
       handle: call => unmergePeople(call as Call<IdentityBody>, addressOf(call)),
