@@ -182,6 +182,16 @@ export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
   readonly #pending: PendingArray[] = []
 
+  #reserved: Promise<void> = Promise.resolve()
+
+  /** Reserves the next place, before anything is awaited. `previous` ends when the array before has called {@link acquire}. */
+  reserve(): { previous: Promise<void>; release: () => void } {
+    const { promise, resolve: release } = Promise.withResolvers<void>()
+    const previous = this.#reserved
+    this.#reserved = promise
+    return { previous, release }
+  }
+
   /** Waits until the items may be written. */
   async acquire(items: Item[]): Promise<Turn> {
     const written = new Set<string>()

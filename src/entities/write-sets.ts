@@ -58,6 +58,7 @@ export async function writeEntities(
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
   let turn: Turn | undefined
+  const place = options.writeOrder?.reserve()
   try {
     await runInSets(writes, outcomes, {
       limits: options.limits,
@@ -66,7 +67,11 @@ export async function writeEntities(
       // Concurrent requests have no order.
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
       begin: async (items, isSplit, current) => {
-        turn = await options.writeOrder?.acquire(items)
+        // The names of aliases are read before, and the reads of concurrent arrays may end in any order.
+        await place?.previous
+        const acquiring = options.writeOrder?.acquire(items)
+        place?.release()
+        turn = await acquiring
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
@@ -80,6 +85,7 @@ export async function writeEntities(
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
     for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
+    place?.release()
     turn?.end()
   }
   return outcomes
