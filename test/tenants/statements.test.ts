@@ -311,7 +311,7 @@ const { consents } = person
 /** Looks people up and matches them by email and phone. Computes the keys of people of an earlier release. */
 async function recognizePeople({ id, send }: Shop) {
   const email = 'match@example.com'
-  const mobile_number = '+39 333 1234567'
+  const mobile_number = '+39 333 7654321'
   const match = ['external_id', 'email', 'mobile']
   for (const external_id of ['match', 'alias'])
     await expectSuccess(send('POST', '/v1/people/upsert', { match, external_id, email, mobile_number }))
