@@ -59,7 +59,6 @@ export async function writeEntities(
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
   let turn: Turn | undefined
-  const place = options.writeOrder?.reserve()
   try {
     await runInSets(writes, outcomes, {
       limits: options.limits,
@@ -86,7 +85,6 @@ export async function writeEntities(
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
     for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
-    place?.release()
     turn?.end()
   }
   return outcomes
