@@ -146,31 +146,8 @@ function addressKind({ stack_id, address }: Write, opposite: boolean): string {
 const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
   ambiguous.size > 0 && ambiguous.has(addressKind(write, false))
 
-/**
- * The names that an array of writes writes or mentions, the ids of the people whom it may recognize once they are known, and promises
- * for its start, for that moment and for its end.
- */
-type PendingArray = {
-  written: Set<string>
-  mentioned: Set<string>
-  people: ReadonlySet<string>
-  started: Promise<void>
-  known: Promise<void>
-  ended: Promise<void>
-}
-
-/** The place of an array in the order. */
-export type Turn = {
-  /**
-   * Announces the people whom the array may recognize. Returns the ends of the earlier arrays that may recognize the same ones. The
-   * array must wait for them without a connection, which they may need, and then recognize its people again.
-   */
-  follow(ids: readonly string[]): Promise<readonly Promise<void>[]>
-  /** Waits for the ends of all earlier arrays, so that they are stored first. Returns the ends that take longer than `maxMs`. */
-  waitForEarlier(maxMs: number): Promise<readonly Promise<void>[]>
-  /** Called when the writes end, even after an error. */
-  end(): void
-}
+/** The names that an array of writes writes or mentions, and a promise for its end. */
+type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
 
 /**
  * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
@@ -186,10 +163,10 @@ export class WriteOrder {
   #registered: Promise<void> = Promise.resolve()
 
   /**
-   * Waits until the items may be written. The arrays take their places in the order of the calls, however long `read` takes, which
-   * adds the names that the items have in common.
+   * Waits until the items may be written. Returns a function to call when the writes end, even after an error. The arrays take their
+   * places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
    */
-  async acquire(items: Item[], read: () => Promise<void>): Promise<Turn> {
+  async acquire(items: Item[], read: () => Promise<void>): Promise<() => void> {
     const earlier = this.#registered
     const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
     this.#registered = registered
@@ -203,7 +180,7 @@ export class WriteOrder {
     }
   }
 
-  async #take(items: Item[], onRegistered: () => void): Promise<Turn> {
+  async #take(items: Item[], onRegistered: () => void): Promise<() => void> {
     const written = new Set<string>()
     const mentioned = new Set<string>()
     for (const item of items) {
@@ -213,52 +190,16 @@ export class WriteOrder {
       for (const name of names.linked) mentioned.add(name)
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const { promise: known, resolve: announce } = Promise.withResolvers<void>()
-    const { promise: started, resolve: start } = Promise.withResolvers<void>()
-    const own: PendingArray = { written, mentioned, people: new Set(), started, known, ended }
-    const before = this.#pending.filter(other => mustFollow(own, other)).map(other => other.ended)
-    // An array that recognizes people waits for what the earlier ones find, so these are the first to ask for a connection.
-    if (items.some(({ match }) => match)) before.push(...this.#pending.map(other => other.started))
+    const own: PendingArray = { written, mentioned, ended }
+    const before = this.#pending.filter(other => mustFollow(own, other))
     this.#pending.push(own)
     onRegistered()
-    await Promise.all(before)
-    start()
-    return {
-      follow: async ids => {
-        own.people = new Set(ids)
-        announce()
-        return this.#endsOfRelated(own)
-      },
-      waitForEarlier: maxMs =>
-        endsAfter(
-          this.#pending.slice(0, this.#pending.indexOf(own)).map(other => other.ended),
-          maxMs,
-        ),
-      end: () => {
-        const index = this.#pending.indexOf(own)
-        if (index !== -1) this.#pending.splice(index, 1)
-        resolve()
-      },
+    await Promise.all(before.map(other => other.ended))
+    return () => {
+      const index = this.#pending.indexOf(own)
+      if (index !== -1) this.#pending.splice(index, 1)
+      resolve()
     }
-  }
-
-  async #endsOfRelated(own: PendingArray): Promise<Promise<void>[]> {
-    const earlier = this.#pending.slice(0, this.#pending.indexOf(own))
-    await Promise.all(earlier.map(other => Promise.race([other.known, other.ended])))
-    return earlier
-      .filter(other => this.#pending.includes(other) && !other.people.isDisjointFrom(own.people))
-      .map(other => other.ended)
-  }
-}
-
-async function endsAfter(ends: Promise<void>[], maxMs: number): Promise<readonly Promise<void>[]> {
-  if (ends.length === 0) return ends
-  const { promise: late, resolve } = Promise.withResolvers<Promise<void>[]>()
-  const timer = setTimeout(() => resolve(ends), maxMs)
-  try {
-    return await Promise.race([Promise.all(ends).then(() => []), late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

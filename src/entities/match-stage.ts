@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import type { Turn } from './conflicts.ts'
 import type { DecidedSet } from './decide-set.ts'
 import type { LockedRow } from './entity-row.ts'
 import { fillingRefusal } from './match-keys.ts'
@@ -29,15 +28,9 @@ export type MatchedItems = {
  * Match stage: finds the people whom writes with `match` recognize. The emails and phones of a small set are locked, so of two
  * writes with a new email, the second one finds the person whom the first one creates. {@link checkMatches} finds what the locks
  * do not cover. Issues no statement for items without `match`. Items that may concern the same person as an earlier one are left
- * out, and belong to a later set. `turn` is the place of the set among the concurrent ones of an import. Throws
- * {@link EarlierFirst} if others of them come first.
+ * out, and belong to a later set.
  */
-export async function matchItems(
-  tx: Transaction,
-  definitions: Definitions,
-  items: Item[],
-  turn?: Turn | undefined,
-): Promise<MatchedItems> {
+export async function matchItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
   for (const item of items)
     if (item.match?.tried.length === 0) refused.set(item, missingKeysRefusal(item.write.match!, item.write.body))
@@ -46,8 +39,6 @@ export async function matchItems(
   const finding = findMatches(tx, definitions.organization_id, rest)
   await awaitPipelined([locking, finding])
   const { matches, isFilling } = await finding
-  const earlier = (await turn?.follow([...matches.values()].flat().map(({ id }) => id))) ?? []
-  if (earlier.length > 0) throw new EarlierFirst(earlier)
   const resolved: Item[] = []
   const recognized: Recognized[] = []
   for (const item of takeUnrelated(rest, matches)) {
@@ -61,15 +52,6 @@ export async function matchItems(
     }
   }
   return { items: resolved, refused, check: rows => checkRecognized(definitions, recognized, rows) }
-}
-
-/** Earlier sets of the import may concern the same people. The set is decided again after their ends. */
-export class EarlierFirst extends Error {
-  readonly ends: readonly Promise<void>[]
-  constructor(ends: readonly Promise<void>[]) {
-    super('an earlier set of the import may concern the same people')
-    this.ends = ends
-  }
 }
 
 /** An item with the person whom it recognizes, if there is one. */

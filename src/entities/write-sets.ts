@@ -5,12 +5,12 @@ import { retryConflicts, runsAgainApart } from '../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { checkAddresses, readSameAs } from './alias-stage.ts'
-import { type SetSize, type Turn, takeSet, type WriteOrder } from './conflicts.ts'
+import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
 import type { Decision, DecisionLimits } from './decide.ts'
 import { decideSet } from './decide-set.ts'
 import type { SerializedEntity } from './entity-reader.ts'
 import type { EntityRow } from './entity-row.ts'
-import { checkMatches, EarlierFirst, matchItems } from './match-stage.ts'
+import { checkMatches, matchItems } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import {
   LostRace,
@@ -39,9 +39,6 @@ export type WriteOptions = {
   writeOrder?: WriteOrder
 }
 
-/** The wait of a set for the earlier ones of its import, with its rows locked. Two sets rarely take longer. */
-const maxOrderWaitMs = 1_000
-
 /** Lock timeout of a set. A locked row must not delay the other items, so the set then runs in halves. */
 const setLockTimeoutMs = 250
 
@@ -58,7 +55,7 @@ export async function writeEntities(
   options: WriteOptions,
 ): Promise<Outcome[]> {
   const outcomes = new Array<Outcome>(writes.length)
-  let turn: Turn | undefined
+  let release: (() => void) | undefined
   try {
     await runInSets(writes, outcomes, {
       limits: options.limits,
@@ -69,13 +66,13 @@ export async function writeEntities(
       prepare:
         options.writeOrder &&
         (async (items, read) => {
-          turn = await options.writeOrder!.acquire(items, read)
+          release = await options.writeOrder!.acquire(items, read)
         }),
       begin: async (items, isSplit, current) => {
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
       },
       run: async (set, definitions) => {
-        const setOutcomes = await runSet(db, definitions, set, { ...options, turn })
+        const setOutcomes = await runSet(db, definitions, set, options)
         countInserted(db, organization_id, set, setOutcomes)
         return setOutcomes
       },
@@ -85,7 +82,7 @@ export async function writeEntities(
     // Earlier sets have outcomes. Throwing now would tell the caller to retry all of them.
     for (const index of writes.keys()) outcomes[index] ??= { error }
   } finally {
-    turn?.end()
+    release?.()
   }
   return outcomes
 }
@@ -163,17 +160,17 @@ async function runSet(
   db: Database,
   definitions: Definitions,
   set: Item[],
-  options: WriteOptions & { turn?: Turn | undefined },
+  options: WriteOptions,
 ): Promise<SetOutcomes> {
-  const { limits, signal, halves = true, turn } = options
+  const { limits, signal, halves = true } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   // Writes without an address are inserted without a read.
   const readsFirst = set.some(({ write, match }) => write.address !== null || match)
   try {
     const outcomes = await decideAgain(db, definitions, signal, current => {
       const items = current === definitions ? set : planItems(set, current, limits.links)
-      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit', turn)
-      return afterEarlier(() => db.transaction(work, { signal, lockTimeoutMs, readsFirst }))
+      const work = (tx: Transaction) => runStages(tx, current, items, limits, 'commit')
+      return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
     })
     if (hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
     return outcomes
@@ -187,17 +184,6 @@ async function runSet(
     const second = await runSet(db, definitions, set.slice(middle), options)
     return new Map([...first, ...second])
   }
-}
-
-/** Runs `work`, and again after the earlier sets that it has to follow. Meanwhile it holds no connection. */
-async function afterEarlier<T>(work: () => Promise<T>): Promise<T> {
-  for (;;)
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof EarlierFirst)) throw error
-      await Promise.all(error.ends)
-    }
 }
 
 /**
@@ -252,11 +238,10 @@ export async function runStages(
   items: Item[],
   limits: DecisionLimits,
   ending: 'commit' | 'continue',
-  turn?: Turn | undefined,
 ): Promise<SetOutcomes> {
   const { organization_id } = definitions
   const at = new Date().toISOString()
-  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items, turn) : undefined
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
   const own = matched?.items ?? items
   const locking = lockRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
@@ -273,7 +258,6 @@ export async function runStages(
   const decided = await decideUnlessErased(tx, definitions, erased =>
     decideSet(set, read, { definitions, limits, at, erased }),
   )
-  if (matched && turn) await storeInOrder(turn)
   const storing = [...storeSet(tx, decided), ...checkMatches(tx, decided)]
   const representing = readRepresentations(tx, decided)
   await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
@@ -283,15 +267,6 @@ export async function runStages(
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations))
   return outcomes
-}
-
-/**
- * Waits until the earlier sets of an import with `match` are stored. Otherwise an import that is cut off could give a person the
- * name of a later line. The wait is bounded, because the rows that this set has locked may hold up the earlier ones.
- */
-async function storeInOrder(turn: Turn): Promise<void> {
-  const ends = await turn.waitForEarlier(maxOrderWaitMs)
-  if (ends.length > 0) throw new EarlierFirst(ends)
 }
 
 const results = {
