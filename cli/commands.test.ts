@@ -17,7 +17,7 @@ let environment: Record<string, string>
 beforeAll(async () => {
   const { token, client } = await service.organization()
   await client.webhooks.create({ url: 'https://127.0.0.1:9/kith', events: ['person.*'] })
-  await client.people.create({ external_id: 'erasable' })
+  for (const external_id of ['erasable', 'mergeable', 'mergeable-too']) await client.people.create({ external_id })
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
@@ -86,13 +86,25 @@ const commands: Row[] = [
   { args: ['ledger', 'rotate-key'], wrongArgs: ['x'], correctArgs: () => [], result: { kid: expect.any(String) } },
   { args: ['verify'], wrongArgs: [], correctArgs: () => ['receipt.json'], result: { valid: true, index: 4 } },
   {
+    args: ['merge'],
+    wrongArgs: ['mergeable'],
+    correctArgs: () => ['mergeable', 'mergeable-too'],
+    result: { merge_id: 1, merged: { external_id: 'mergeable-too' } },
+  },
+  {
+    args: ['unmerge'],
+    wrongArgs: ['mergeable'],
+    correctArgs: () => ['mergeable', 'mergeable-too'],
+    result: { merge_id: 1, unmerged: { external_id: 'mergeable-too' } },
+  },
+  {
     args: ['erase'],
     wrongArgs: ['ada'],
     correctArgs: () => ['erasable', '--reason', 'test', '--dry-run'],
     result: { dry_run: true, certificate: null },
   },
   { args: ['erasures', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [] },
-  { args: ['erasures', 'apply'], wrongArgs: ['missing.txt'], correctArgs: () => [], result: [] },
+  { args: ['erasures', 'apply'], wrongArgs: ['a.txt', 'b.txt'], correctArgs: () => [], result: [] },
   { args: ['webhooks', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [{ id: 1, events: ['person.*'] }] },
   { args: ['webhooks', 'deliveries'], wrongArgs: ['x'], correctArgs: () => ['1'], result: { items: [] } },
   {
