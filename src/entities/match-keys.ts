@@ -73,8 +73,9 @@ export function nameAndBirthKey({
   last_name,
   date_of_birth,
 }: Pick<KeyFields, 'first_name' | 'last_name' | 'date_of_birth'>): string | null {
+  if (!last_name || !date_of_birth) return null
   const last = foldName(last_name)
-  if (last === '' || !date_of_birth) return null
+  if (last === '') return null
   return bounded([foldName(first_name), last, date_of_birth].join('\n'))
 }
 
@@ -92,21 +93,24 @@ const maxKeyLength = 600
 const bounded = (key: string) =>
   key.length <= maxKeyLength ? key : `sha256:${createHash('sha256').update(key).digest('hex')}`
 
-/** Returns all keys of a person. */
-export function matchKeys(fields: Partial<KeyFields>): MatchKeys {
-  return {
-    email_key: emailKey(fields.email),
-    mobile_key: mobileKey(fields.mobile_prefix, fields.mobile_number),
-    name_key: nameAndBirthKey(fields as KeyFields),
-  }
+const keyOf: { [Key in keyof MatchKeys]: (fields: Partial<KeyFields>) => MatchKeys[Key] } = {
+  email_key: ({ email }) => emailKey(email),
+  mobile_key: ({ mobile_prefix, mobile_number }) => mobileKey(mobile_prefix, mobile_number),
+  name_key: fields => nameAndBirthKey(fields as KeyFields),
 }
 
-/** Returns the keys whose fields `columns` changes. `row` is the person before. */
+/** Returns all keys of a person. */
+export function matchKeys(fields: Partial<KeyFields>): MatchKeys {
+  return { email_key: keyOf.email_key(fields), mobile_key: keyOf.mobile_key(fields), name_key: keyOf.name_key(fields) }
+}
+
+/** Returns the keys whose fields `columns` changes. `row` is the person before. The other keys are not computed: a phone takes 14 µs. */
 export function changedMatchKeys(row: Profile, columns: Columns): Partial<MatchKeys> {
-  const changed = keyNames.filter(key => fieldsByKey[key].some(field => columns[field] !== undefined))
-  if (changed.length === 0) return noKeys
-  const keys = matchKeys({ ...row, ...columns })
-  return Object.fromEntries(changed.map(key => [key, keys[key]]))
+  let keys = noKeys
+  for (const key of keyNames)
+    if (fieldsByKey[key].some(field => columns[field] !== undefined))
+      keys = { ...keys, [key]: keyOf[key]({ ...row, ...columns }) }
+  return keys
 }
 
 const noKeys: Partial<MatchKeys> = {}
