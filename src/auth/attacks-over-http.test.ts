@@ -34,8 +34,10 @@ const rows = () =>
   }))
 
 /** The scopes that a token needs for a row. */
-const neededFor = ({ scope, path }: { scope: string; path: string }) =>
-  path.endsWith('/history') && scope !== 'consents:read' ? [scope, 'changes:read'] : [scope]
+function neededFor({ scope, path }: { scope: string; path: string }): string[] {
+  if (path.endsWith('/dossier')) return [scope, 'consents:read', 'changes:read', 'records:read']
+  return path.endsWith('/history') && scope !== 'consents:read' ? [scope, 'changes:read'] : [scope]
+}
 
 /** Every scope alone, every two, all but one, all but two, and all. */
 const sets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
