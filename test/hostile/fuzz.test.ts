@@ -102,5 +102,7 @@ it('keeps the invariants on every endpoint for valid and invalid requests', { ti
   const idsWithout = (kind: string) => ids.filter(id => !counters.has(`${id} ${kind}`))
   expect(idsWithout('broken')).toEqual([])
   // A third of the requests may miss an endpoint that accepts few of them.
-  if (isWhole) expect(idsWithout('accepted')).toEqual([])
+  // Merges are rehearsals here, so nobody is ever merged; the tests of src/identity accept them.
+  const accepting = (id: string) => !/^(un)?mergePeople/.test(id)
+  if (isWhole) expect(idsWithout('accepted').filter(accepting)).toEqual([])
 })

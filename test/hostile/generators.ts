@@ -125,7 +125,6 @@ export function fieldGenerators(template: string, stack_key: string, document: O
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   if (template.endsWith('/upsert')) generators.match = fc.shuffledSubarray([...matchKinds], { minLength: 1 })
-  // Merges are rehearsals, because other requests expect the name that they were sent with.
   if (/\/(un)?merge$/.test(template))
     Object.assign(generators, {
       from: padded(external_id),
@@ -137,7 +136,11 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
     generators.direction = fc.constant('both')
   }
-  if (template.endsWith('/batch')) generators.operations = batchOperations(document, isPeople, generators)
+  if (template.endsWith('/batch')) {
+    generators.operations = batchOperations(document, isPeople, generators)
+    // An operation has a name, which another match would make an alias.
+    generators.match = fc.constantFrom(undefined, ['external_id'])
+  }
   return generators
 }
 

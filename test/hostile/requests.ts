@@ -39,7 +39,12 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
   if (!operation.body) return fc.constant(undefined)
   if (operation.template.endsWith('/lookup')) return lookupBody
   const bodies = valuesOf(operation.body, document, fieldGenerators(operation.template, stack_key, document))
-  const validBodies = (bodies as fc.Arbitrary<Record<string, unknown>>).map(withoutUndefined).map(withoutAlias)
+  const isMerge = /\/(un)?merge$/.test(operation.template)
+  const validBodies = (bodies as fc.Arbitrary<Record<string, unknown>>)
+    .map(withoutUndefined)
+    .map(withoutAlias)
+    // Merges are rehearsals, because other requests expect the name that they were sent with.
+    .map(body => (isMerge ? { ...body, dry_run: true } : body))
   // The related endpoint requires `target`, so its body is always sent.
   return operation.isBodyRequired || operation.template.endsWith('/related')
     ? validBodies
@@ -57,9 +62,9 @@ const lookupBody = fc.oneof(
 const withoutUndefined = (body: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 
-/** An upsert by email that has a name too may make it an alias. Links to aliases read as the name of their person. */
+/** An upsert by email or phone that has a name too may make it an alias. Aliases read as the name of their person. */
 const withoutAlias = ({ external_id, ...body }: Record<string, unknown>): Record<string, unknown> =>
-  external_id === undefined || (Array.isArray(body.match) && body.match.includes('email'))
+  external_id === undefined || (Array.isArray(body.match) && body.match.some(kind => kind !== 'external_id'))
     ? body
     : { external_id, ...body }
 
