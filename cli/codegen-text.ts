@@ -32,11 +32,17 @@ function attributesOf(owner: string, attributes: Attribute[], indent: string): s
   )
 }
 
-function attributeText({ key, name, description, type, target_stack, cardinality }: Attribute, indent: string): string {
+function attributeText(attribute: Attribute, indent: string): string {
+  const { key, name, description, type, target_stack, cardinality } = attribute
   const target = target_stack === null ? '' : `; target: '${target_stack}'`
+  const values = attribute.enum === null ? '' : `; values: ${attribute.enum.map(literal).join(' | ')}`
   const about = description ? `${name}: ${description}` : name
-  return `${comment(about, key, indent)}${key}: { type: '${type}'; cardinality: '${cardinality}'${target} }`
+  return `${comment(about, key, indent)}${key}: { type: '${type}'; cardinality: '${cardinality}'${target}${values} }`
 }
+
+/** A literal type. JSON escapes what TypeScript escapes, but for two line ends. */
+const literal = (value: string | number | boolean): string =>
+  JSON.stringify(value).replace(/[\u2028\u2029]/g, end => `\\u${end.charCodeAt(0).toString(16)}`)
 
 /** Encloses lines in braces. `indent` is the indentation of the lines. */
 function braced(lines: string[], indent: string): string {

@@ -114,6 +114,24 @@ describe('kith codegen', () => {
     expect([...printed.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6', '7'])
   })
 
+  it('makes the compiler reject a written value that an enum does not allow', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    const shared = { owner: 'orders', type: 'text', enum: ['open', "it's \\ do\u2028ne"] } as const
+    await client.schema.attributes.create({ ...shared, key: 'status', enum: [...shared.enum] })
+    await client.schema.attributes.create({ ...shared, key: 'marks', enum: [...shared.enum], cardinality: 'many' })
+    await codegen()
+    const right = `
+      client.stack('orders').create({ attribute_values: { status: 'open', marks: ["it's \\\\ do\\u2028ne"] } })
+      client.stack('orders').get('o').then(({ attribute_values }) => attribute_values.status?.length)`
+    expect(await compile(right)).toBe('')
+    const wrong = [
+      `client.stack('orders').create({ attribute_values: { status: 'opened' } })`,
+      `client.stack('orders').patch('o', { attribute_values: { marks: ['open', 'closed'] } })`,
+    ]
+    const printed = await compile(wrong.join('\n'))
+    expect([...printed.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5'])
+  })
+
   it('makes the compiler reject a filter with a misspelt key or an operand of another type', async () => {
     await declareShop()
     await codegen()

@@ -20,6 +20,7 @@ beforeAll(async () => {
   for (const external_id of ['erasable', 'mergeable', 'mergeable-too']) await client.people.create({ external_id })
   environment = { DATABASE_URL: service.databaseUrl, KITH_URL: service.address, KITH_TOKEN: token, PORT: '0' }
   folder = await mkdtemp(join(tmpdir(), 'kith-commands-'))
+  environment.XDG_CONFIG_HOME = folder
   await writeFile(join(folder, 'people.ndjson'), '{"external_id":"ada"}\n')
   await writeFile(join(folder, 'receipt.json'), JSON.stringify(await receiptOf()))
 })
@@ -43,7 +44,16 @@ async function spareKey(): Promise<string> {
 
 const defaultReader = ['--org', 'default', '--scope', 'people:read']
 
-type Row = { args: string[]; wrongArgs: string[]; correctArgs: () => Promise<string[]> | string[]; result: object }
+type Row = {
+  args: string[]
+  wrongArgs: string[]
+  correctArgs: () => Promise<string[]> | string[]
+  result: object
+  /** The words that ask for JSON, instead of `--json`. */
+  asJson?: string[]
+}
+
+const asJson = ['--output', 'json']
 
 /** Makes a backup. From then on the commands use an empty database. */
 async function restoreElsewhere(): Promise<string[]> {
@@ -102,6 +112,38 @@ const commands: Row[] = [
     wrongArgs: ['ada'],
     correctArgs: () => ['erasable', '--reason', 'test', '--dry-run'],
     result: { dry_run: true, certificate: null },
+  },
+  {
+    ...{ args: ['people', 'get'], asJson },
+    ...{ wrongArgs: [], correctArgs: () => ['erasable'], result: { external_id: 'erasable' } },
+  },
+  {
+    ...{ args: ['people', 'list'], asJson },
+    ...{ wrongArgs: ['x'], correctArgs: () => ['--limit', '1'], result: { state: 'active' } },
+  },
+  {
+    ...{ args: ['people', 'filter'], asJson },
+    ...{
+      wrongArgs: ['x'],
+      correctArgs: () => ['--where', 'external_id=erasable'],
+      result: { external_id: 'erasable' },
+    },
+  },
+  { args: ['people', 'count'], asJson, wrongArgs: ['x'], correctArgs: () => [], result: { count: 3 } },
+  {
+    ...{ args: ['aggregate'], asJson },
+    ...{ wrongArgs: [], correctArgs: () => ['people', '--group-by', 'state'], result: { state: 'active', count: 3 } },
+  },
+  {
+    ...{ args: ['segments', 'create'], wrongArgs: [] },
+    ...{ correctArgs: () => ['vips', '--where', 'language=en'], result: { key: 'vips', filter: { language: 'en' } } },
+  },
+  { args: ['segments', 'list'], asJson, wrongArgs: ['x'], correctArgs: () => [], result: { key: 'vips' } },
+  { args: ['segments', 'get'], wrongArgs: [], correctArgs: () => ['vips'], result: { key: 'vips' } },
+  { args: ['segments', 'delete'], wrongArgs: [], correctArgs: () => ['vips'], result: { key: 'vips' } },
+  {
+    ...{ args: ['observed', 'declare'], wrongArgs: ['people', 'shoe'] },
+    ...{ correctArgs: () => ['people', 'shoe', '--type', 'number', '--dry-run'], result: { attribute: null, fits: 0 } },
   },
   { args: ['erasures', 'list'], wrongArgs: ['x'], correctArgs: () => [], result: [] },
   { args: ['erasures', 'apply'], wrongArgs: ['a.txt', 'b.txt'], correctArgs: () => [], result: [] },
@@ -184,6 +226,19 @@ const commands: Row[] = [
     result: { people: { received: 5, failed: 0 } },
   },
   { args: ['doctor'], wrongArgs: ['extra'], correctArgs: () => [], result: { healthy: true } },
+  {
+    args: ['login'],
+    wrongArgs: [],
+    correctArgs: () => ['--url', service.address],
+    result: { profile: 'default', url: expect.any(String) },
+  },
+  {
+    args: ['profiles'],
+    wrongArgs: ['x'],
+    correctArgs: () => [],
+    result: [{ name: 'default', credentials: 'token' }],
+  },
+  { args: ['logout'], wrongArgs: ['x'], correctArgs: () => [], result: { profile: 'default' } },
   { args: ['completion'], wrongArgs: ['tcsh'], correctArgs: () => ['bash'], result: { shell: 'bash' } },
 ]
 const groups = [
@@ -197,9 +252,14 @@ const groups = [
   ['schema'],
   ['ledger'],
   ['erasures'],
+  ['people'],
+  ['records'],
+  ['segments'],
 ]
+/** Groups with a subcommand that runs if none is named. */
+const groupsWithDefault = [['observed']]
 
-describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
+describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result, ...row }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
     const wrongRuns = [wrongArgs, ['--no-such-option']].map(each => run([...args, ...each]))
     const help = await run([...args, '--help'])
@@ -209,7 +269,7 @@ describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, c
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toContain(`See npm run -s kith -- ${args.join(' ')} --help`)
     }
-    const { code, stdout, stderr } = await run([...args, ...(await correctArgs()), '--json'])
+    const { code, stdout, stderr } = await run([...args, ...(await correctArgs()), ...(row.asJson ?? ['--json'])])
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) })
     expect(stdout).toMatch(/^[^\n]+\n$/)
     expect(JSON.parse(stdout)).toMatchObject(
@@ -246,11 +306,15 @@ it('this file tests every command', async () => {
     )
   const found = []
   for (const name of await names()) {
-    const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
+    const inner = [...groups, ...groupsWithDefault].some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  // follow prints lines until a signal ends it: cli/follow.test.ts. The output of dossier and duplicates is lines, too.
-  const known = [...commands.map(({ args }) => args.join(' ')), 'serve', 'follow', 'help', 'dossier', 'duplicates']
+  // follow prints lines until a signal ends it: cli/follow.test.ts. The output of dossier and duplicates is lines, too, and that of api
+  // is the body of a response. cli/entities.test.ts and cli/segments.test.ts test the others.
+  const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
+  const rows = [...records, 'people search', 'segments people', 'observed list']
+  const others = ['serve', 'follow', 'help', 'dossier', 'duplicates', 'api', ...rows]
+  const known = [...commands.map(({ args }) => args.join(' ')), ...others]
   expect(found.toSorted()).toEqual(known.toSorted())
 }, 60_000)
 

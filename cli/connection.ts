@@ -3,12 +3,14 @@ import { type Client, type ClientOptions, createClient } from '../client/index.t
 import { loadConfig } from '../src/config.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
+import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
 import { withSession } from './session.ts'
 import { makeToken } from './token.ts'
 import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
 /** The service that a command connects to, and the credentials. */
 export type ConnectionOptions = {
+  profile?: string | undefined
   url?: string
   token?: string
   tokenFile?: string
@@ -20,10 +22,18 @@ export type ConnectionOptions = {
 
 export type Connection = { client: Client; url: string }
 
-/** Adds the options that name the service and the credentials. */
+/**
+ * Adds the options that name the service and the credentials. `kith import` has another `--profile`, so it selects a profile only with
+ * KITH_PROFILE.
+ */
 export function addConnectionOptions(command: Command): Command {
+  if (!command.options.some(({ long }) => long === '--profile'))
+    command.option('--profile <name>', 'A service and credentials that kith login stored. Default: KITH_PROFILE.')
   return command
-    .option('--url <url>', 'The address of the service. Default: KITH_URL, else the service of this machine.')
+    .option(
+      '--url <url>',
+      'The address of the service. Default: KITH_URL, else the profile, else the service of this machine.',
+    )
     .option('--token <token>', 'A token. Default: KITH_TOKEN.')
     .option('--token-file <file>', 'A file that holds the token, or - for standard input.')
     .option('--client-id <id>', 'A client. The command fetches and renews its tokens. Default: KITH_CLIENT_ID.')
@@ -34,23 +44,73 @@ export function addConnectionOptions(command: Command): Command {
     .option('--org <key>', 'The organization, on the machine of the service and without a token. Default: default.')
 }
 
+/** The address of a service, and the credentials as a client takes them. */
+export type Target = { url: string } & Access
+
 /**
- * Connects to the service that the options or the environment name. Without an address this is the service of this
+ * Connects to the service that the options or the environment name, or a profile. Without any of them this is the service of this
  * machine (PORT, and DATABASE_URL or KITH_DATA_DIR), and the command creates its own tokens with `scope`. Throws a
  * UsageError if the options contradict each other or the credentials are incomplete.
  */
 export async function connect(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
-  { scope, retries }: { scope: string; retries?: number },
+  { scope, ...settings }: { scope: string } & Pick<ClientOptions, 'retries' | 'fetch'>,
 ): Promise<Connection> {
+  const target = await resolveTarget(environment, options, scope)
+  const clientOptions = { ...target, ...settings } as ClientOptions
+  return { client: createClient(clientOptions), url: target.url }
+}
+
+/** Finds the service and the credentials of a command, as {@link connect} does. */
+export async function resolveTarget(
+  environment: NodeJS.ProcessEnv,
+  options: ConnectionOptions,
+  scope: string,
+): Promise<Target> {
+  const profile = await selectProfile(environment, options)
+  if (profile !== null) return { url: profile.url, ...accessOf(profile) }
   const url = options.url ?? (environment.KITH_URL || undefined)
-  if (url !== undefined && !/^https?:/.test(URL.parse(url)?.protocol ?? ''))
-    throw new UsageError(`${JSON.stringify(url)} is not a URL. Give one such as https://kith.example.org.`)
+  if (url !== undefined) requireUrl(url)
   const access = await resolveAccess(environment, options, { url, scope })
-  const address = url ?? localAddress(environment)
-  const clientOptions = { url: address, ...access, ...(retries !== undefined && { retries }) } as ClientOptions
-  return { client: createClient(clientOptions), url: address }
+  return { url: url ?? localAddress(environment), ...access }
+}
+
+/** Throws a UsageError unless the text is the URL of a service. */
+export function requireUrl(url: string): void {
+  if (!/^https?:/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError(`${JSON.stringify(url)} is not a URL. Give one such as https://kith.example.org.`)
+}
+
+const accessOf = ({ token, client_id, client_secret }: Profile): Access =>
+  token === undefined ? { clientCredentials: { clientId: client_id, clientSecret: client_secret } } : { token }
+
+/**
+ * The profile of a command, or null. A profile is used whole: neither its token nor a token of the environment reaches another service
+ * than the one it is for.
+ */
+async function selectProfile(environment: NodeJS.ProcessEnv, options: ConnectionOptions): Promise<Profile | null> {
+  const { profile, ...others } = options
+  const given = serviceOptions.find(name => others[name] !== undefined)
+  if (profile !== undefined && given !== undefined)
+    throw new UsageError(
+      'A profile has an address and credentials. Leave out --profile, or the options that name them.',
+    )
+  if (profile !== undefined) return requireProfile(environment, profile)
+  if (given !== undefined || environment.KITH_URL) return null
+  if (environment.KITH_PROFILE) return requireProfile(environment, environment.KITH_PROFILE)
+  if (environment.KITH_TOKEN || environment.KITH_CLIENT_ID) return null
+  return findProfile(environment, defaultProfile)
+}
+
+const serviceOptions = ['url', 'token', 'tokenFile', 'clientId', 'clientSecret', 'org', 'subject'] as const
+
+async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Promise<Profile> {
+  const profile = await findProfile(environment, name)
+  if (profile !== null) return profile
+  throw new UsageError(
+    `There is no profile ${JSON.stringify(name)}. See kith profiles, or run kith login --profile ${name}.`,
+  )
 }
 
 function localAddress(environment: NodeJS.ProcessEnv): string {
@@ -59,9 +119,12 @@ function localAddress(environment: NodeJS.ProcessEnv): string {
 }
 
 type AccessOptions = { url: string | undefined; scope: string }
-type Access = Pick<ClientOptions, 'token' | 'getToken' | 'clientCredentials'>
 
-async function resolveAccess(
+/** Credentials as a client takes them: exactly one of the three. */
+export type Access = Pick<ClientOptions, 'token' | 'getToken' | 'clientCredentials'>
+
+/** The credentials that the options or the environment name. Without a `url`, the command may create its own tokens. */
+export async function resolveAccess(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
   { url, scope }: AccessOptions,

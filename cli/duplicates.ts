@@ -19,7 +19,11 @@ export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
     'duplicates --by email,mobile --limit 50',
     'duplicates --format ndjson > duplicates.ndjson',
   ])
-    .option('--by <keys>', 'What they share: email, mobile or name, separated by commas. Default: all.', parseKeys)
+    .option(
+      '--by <keys>',
+      'The keys that they share: email, mobile or name, separated by commas. Default: all.',
+      parseKeys,
+    )
     .addOption(new Option('--format <format>', 'The format.').choices(['table', 'ndjson']).default('table'))
     .option('--limit <count>', 'The most groups to list. Default: all.', parseWholeNumber)
   return addConnectionOptions(command).action((options: Options) => list(environment, options))

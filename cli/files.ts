@@ -16,6 +16,12 @@ export async function readInput(environment: NodeJS.ProcessEnv, file: string): P
   return bytes
 }
 
+/** The bytes that an argument names: a file after @, standard input as -, else the text itself. */
+export async function readArgument(environment: NodeJS.ProcessEnv, text: string): Promise<Buffer> {
+  if (text === '-') return readInput(environment, '-')
+  return text.startsWith('@') ? readInput(environment, text.slice(1)) : Buffer.from(text)
+}
+
 /** The text of a file, or null if the file does not exist. */
 export async function readFileOrNull(file: string): Promise<string | null> {
   return (await readOrNull(file))?.toString() ?? null

@@ -14,6 +14,7 @@ type FollowOptions = ConnectionOptions & {
   subject?: Change['subject'][]
   stack?: string[]
   operation?: Change['operation'][]
+  segment?: string[]
   state?: string
 }
 
@@ -28,6 +29,7 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
     .addOption(new Option('--subject <subject...>', 'Only changes of these kinds (repeatable).').choices(subjects))
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
     .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
+    .option('--segment <key...>', 'Only changes by which a person entered or left these segments (repeatable).')
     .option(
       '--state <file>',
       'Keep the position in this file. If the file exists, continue from it, and ignore --after.',
@@ -57,7 +59,7 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, subject, stack, operation, ...options }: FollowOptions,
+  { state: file, after, subject, stack, operation, segment, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
@@ -67,6 +69,7 @@ async function followUntil(
     ...(subject && { subject }),
     ...(stack && { stack }),
     ...(operation && { operation }),
+    ...(segment && { segment }),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),

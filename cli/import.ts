@@ -142,7 +142,8 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
-  const { client } = await connect(environment, options, { scope })
+  // The profile of an import is the format of its file.
+  const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
   const input = await openInput(file, path(file), options.encoding)
   const head: CsvHead = { cells: [], delimiter: ',' }
   const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)

@@ -14,6 +14,12 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   export: async () => (await import('./export.ts')).exportCommand,
   dossier: async () => (await import('./dossier.ts')).dossierCommand,
   duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,
+  people: async () => (await import('./entities.ts')).peopleCommand,
+  records: async () => (await import('./entities.ts')).recordsCommand,
+  aggregate: async () => (await import('./aggregate.ts')).aggregateCommand,
+  segments: async () => (await import('./segments.ts')).segmentsCommand,
+  observed: async () => (await import('./observed.ts')).observedCommand,
+  api: async () => (await import('./api.ts')).apiCommand,
   follow: async () => (await import('./follow.ts')).followCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   erase: async () => (await import('./erase.ts')).eraseCommand,
@@ -34,6 +40,9 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   seed: async () => (await import('./seed.ts')).seedCommand,
   verify: async () => (await import('./verify.ts')).verifyCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  login: async () => (await import('./login.ts')).loginCommand,
+  logout: async () => (await import('./login.ts')).logoutCommand,
+  profiles: async () => (await import('./login.ts')).profilesCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,
 }
 

@@ -1,8 +1,10 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
+import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
@@ -31,7 +33,7 @@ async function schema(args: string[], { token, input = '' } = { token: organizat
   return ended
 }
 
-type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[] }
+type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[]; segments?: object[] }
 
 const marketing = {
   key: 'marketing',
@@ -49,6 +51,29 @@ function write(content: Content) {
 
 const orders = { key: 'orders', kind: 'item' }
 const total = { owner: 'orders', key: 'total', type: 'number' }
+
+it('kith schema push makes an attribute unique when the index of its stored values is ready', async () => {
+  await client.people.create({ external_id: 'ada', attribute_values: { code: 'x' } })
+  const code = { owner: 'people', key: 'code', type: 'text', indexed: true, unique: true, pattern: '^.$' }
+  await write({ attributes: [code] })
+  let isOver = false
+  const filling = (async () => {
+    while (!isOver) {
+      await backfillIndexes(service.db)
+      await setTimeout(10)
+    }
+  })()
+  const pushed = await schema(['push']).finally(() => {
+    isOver = true
+  })
+  await filling
+  expect(pushed.stdout).toContain('+ attribute people.code (text, indexed, unique, pattern "^.$")')
+  expect(await client.schema.attributes.list()).toMatchObject([{ key: 'code', unique: true, pattern: '^.$' }])
+  expect((await schema(['diff'])).code).toBe(0)
+  await write({ attributes: [{ ...code, pattern: null, enum: ['x', 'y'] }] })
+  const changed = await schema(['push'])
+  expect(changed.stdout).toContain('~ attribute people.code: enum null → ["x","y"]; pattern "^.$" → null')
+})
 
 describe('kith schema pull', () => {
   it('writes a sorted file without times, ids and defaults', async () => {
@@ -282,5 +307,50 @@ describe('kith schema push', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect([...stderr.matchAll(/^ {2}(\/\S+) \S/gm)].map(([, path]) => path)).toEqual(paths)
     expect(await client.schema.get()).toEqual(before)
+  })
+})
+
+describe('the segments of a file', () => {
+  const rome = { key: 'rome', filter: { 'attribute_values.city': 'Rome' } }
+  const others = { key: 'a_others', name: 'Others', filter: { $not: { $segment: 'rome' } } }
+  const city = { owner: 'people', key: 'city', type: 'text' }
+
+  it('are pushed after all that they name, pulled in order of their keys, and equal then', async () => {
+    await write({ attributes: [city], segments: [others, rome] })
+    const pushed = await schema(['push'])
+    expect([pushed.code, pushed.stdout]).toEqual([
+      0,
+      expect.stringMatching(/\+ attribute people\.city .*\n\+ segment rome .*\n\+ segment a_others /s),
+    ])
+    const pulled = JSON.parse((await schema(['pull', '-'])).stdout)
+    expect(pulled.segments).toEqual([others, rome])
+    expect((await schema(['diff'])).code).toBe(0)
+  })
+
+  it('are changed and named if they are missing, but never deleted', async () => {
+    await write({ attributes: [city], segments: [others, rome] })
+    await schema(['push'])
+    const swapped = [
+      { ...rome, filter: { $segment: 'a_others' } },
+      { ...others, filter: { language: { $neq: 'it' }, first_name: { $exists: true } } },
+    ]
+    await client.segments.create({ key: 'extra', filter: { language: 'en' } })
+    await write({ attributes: [city], segments: swapped })
+    const pushed = await schema(['push', '--archive-missing'])
+    expect([pushed.code, pushed.stdout]).toEqual([0, expect.stringContaining('? segment extra is not in the file')])
+    const stored = await client.segments.list()
+    expect(stored.map(({ key, filter }) => [key, filter])).toEqual([
+      ['rome', swapped[0]!.filter],
+      ['a_others', swapped[1]!.filter],
+      ['extra', { language: 'en' }],
+    ])
+  })
+
+  it('are left alone by a file without the list', async () => {
+    await client.segments.create({ key: 'extra', filter: { language: 'en' } })
+    await write({})
+    expect((await schema(['push'])).stdout).not.toContain('segment')
+    expect((await schema(['diff'])).code).toBe(0)
+    expect(await client.segments.list()).toHaveLength(1)
   })
 })

@@ -18,7 +18,7 @@ const defaultFile = 'kith.schema.json'
 
 export function schemaCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Keeps stacks, attributes and consent types in a file under version control; see docs/schema-file.md.'
+    'Keeps stacks, attributes, consent types and segments in a file under version control; see docs/schema-file.md.'
   return newPlainCommand('schema', description, ['schema pull', 'schema diff', 'schema push --dry-run'])
     .addCommand(pullCommand(environment))
     .addCommand(diffCommand(environment))
@@ -56,7 +56,7 @@ function pushCommand(environment: NodeJS.ProcessEnv): Command {
 async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullOptions) {
   const { client } = await connect(environment, options, { scope: 'schema:read' })
   const schema = await client.schema.get()
-  const text = schemaFileText(schema)
+  const text = schemaFileText(schema, await client.segments.list())
   const withTexts = schema.consent_types.filter(type => type.text_versions > 0).map(({ key }) => key)
   if (withTexts.length > 0)
     printStderr(
@@ -111,7 +111,7 @@ async function readPlan(
   { client, archiveMissing }: PlanOptions,
 ): Promise<Plan> {
   const declared = parseSchemaFile(await readInput(environment, file), file)
-  const plan = planPush(declared, await client.schema.get(), archiveMissing)
+  const plan = planPush(declared, await client.schema.get(), archiveMissing, await client.segments.list())
   if (plan.faults.length > 0) throw new SchemaFileError(file, plan.faults)
   return plan
 }

@@ -35,8 +35,9 @@ async function readAll() {
   const all: Record<string, unknown[]> = {}
   for (const file of files) {
     all[file] = []
-    const entities = file === 'people' ? client.people : client.stack(file)
-    for await (const { created_at, updated_at, version, ...entity } of entities.list({ size: 500 })) {
+    const page = { size: 500 }
+    const entities = file === 'people' ? client.people.list(page) : client.stack(file).list(page)
+    for await (const { created_at, updated_at, version, ...entity } of entities) {
       const { id, record_id, consents, ...body } = entity as Record<string, unknown>
       const answers = (consents as { answered_at: string }[] | undefined)?.map(({ answered_at, ...answer }) => answer)
       all[file].push({ ...body, answers })

@@ -16,9 +16,17 @@ export type {
   ReceiptOptions,
 } from './src/consents.ts'
 export type { ClientCredentials } from './src/credentials.ts'
-export type { DefinitionEndpoints, SchemaEndpoints } from './src/definitions.ts'
+export type {
+  AttributeEndpoints,
+  AttributeRule,
+  DefinitionEndpoints,
+  SchemaEndpoints,
+  ViolationOptions,
+} from './src/definitions.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
 export type {
+  AggregateQuery,
+  CountOptions,
   EntityReads,
   ExportOptions,
   FilterOptions,
@@ -26,6 +34,7 @@ export type {
   HistoryOptions,
   ListOptions,
   RelatedOptions,
+  SearchOptions,
 } from './src/entity-reads.ts'
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
@@ -39,7 +48,7 @@ export {
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
-export type { CallOptions, ClientOptions, UpdateOptions, WriteOptions } from './src/options.ts'
+export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
 export type {
   AnySchema,
   AttributeShape,
@@ -64,6 +73,8 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
+export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export {
   type ChangeIds,
   verifyWebhook,

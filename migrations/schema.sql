@@ -28,6 +28,8 @@ create table attributes (
   updated_at timestamp with time zone not null,
   index_id integer,
   index_ready boolean default false not null,
+  searchable boolean default false not null,
+  rules jsonb default '{}'::jsonb not null,
   constraint attributes_pkey PRIMARY KEY (organization_id, id),
   constraint attributes_cardinality_check CHECK ((cardinality = ANY (ARRAY['one'::text, 'many'::text]))),
   constraint attributes_check CHECK (((target_stack_id IS NOT NULL) = (type = ANY (ARRAY['person'::text, 'stack'::text])))),
@@ -62,7 +64,7 @@ create table changes (
   link_targets jsonb,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))) NOT VALID,
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text]))) NOT VALID
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text]))) NOT VALID
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
@@ -312,6 +314,25 @@ CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id,
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
 alter table merges alter column organization_id set (n_distinct=1);
 
+create table observed_keys (
+  organization_id integer not null,
+  stack_id integer not null,
+  key text collate "C" not null,
+  texts bigint not null,
+  numbers bigint not null,
+  booleans bigint not null,
+  objects bigint not null,
+  arrays bigint not null,
+  dates bigint not null,
+  datetimes bigint not null,
+  first_seen timestamp with time zone not null,
+  last_seen timestamp with time zone not null,
+  entity_id uuid,
+  constraint observed_keys_pkey PRIMARY KEY (organization_id, stack_id, key)
+) with (fillfactor = 70);
+CREATE INDEX observed_keys_entity ON public.observed_keys USING btree (organization_id, entity_id) WHERE (entity_id IS NOT NULL);
+alter table observed_keys alter column organization_id set (n_distinct=1);
+
 create table organization_settings (
   organization_id integer not null,
   display_name text,
@@ -347,6 +368,90 @@ create table rate_limits (
   constraint rate_limits_pkey PRIMARY KEY (key)
 );
 
+create table search_documents (
+  organization_id integer not null,
+  stack_id integer not null,
+  entity_id uuid not null,
+  words text collate "C" not null,
+  constraint search_documents_pkey PRIMARY KEY (organization_id, stack_id, entity_id)
+);
+alter table search_documents alter column organization_id set (n_distinct=1);
+
+create table search_features (
+  organization_id integer not null,
+  stack_id integer not null,
+  feature text collate "C" not null,
+  word text collate "C" not null,
+  constraint search_features_pkey PRIMARY KEY (organization_id, stack_id, feature, word)
+);
+alter table search_features alter column organization_id set (n_distinct=1);
+
+create table search_indexes (
+  organization_id integer not null,
+  stack_id integer not null,
+  keys text[] not null,
+  after_id uuid not null,
+  indexed integer not null,
+  total integer not null,
+  is_ready boolean not null,
+  constraint search_indexes_pkey PRIMARY KEY (organization_id, stack_id)
+);
+
+create table search_words (
+  organization_id integer not null,
+  stack_id integer not null,
+  word text collate "C" not null,
+  entity_id uuid not null,
+  constraint search_words_pkey PRIMARY KEY (organization_id, stack_id, word, entity_id)
+);
+alter table search_words alter column organization_id set (n_distinct=1);
+
+create table segment_changes (
+  organization_id integer not null,
+  segment_id integer not null,
+  sequence bigint not null,
+  person_id uuid not null,
+  entered boolean not null,
+  constraint segment_changes_pkey PRIMARY KEY (organization_id, segment_id, sequence, person_id)
+);
+CREATE INDEX segment_changes_person ON public.segment_changes USING btree (organization_id, person_id);
+alter table segment_changes alter column organization_id set (n_distinct=1);
+
+create table segment_checks (
+  organization_id integer not null,
+  entity_id uuid not null,
+  constraint segment_checks_pkey PRIMARY KEY (organization_id, entity_id)
+);
+alter table segment_checks alter column organization_id set (n_distinct=1);
+
+create table segment_members (
+  organization_id integer not null,
+  person_id uuid not null,
+  segment_id integer not null,
+  constraint segment_members_pkey PRIMARY KEY (organization_id, person_id, segment_id)
+);
+CREATE INDEX segment_members_segment ON public.segment_members USING btree (organization_id, segment_id, person_id);
+alter table segment_members alter column organization_id set (n_distinct=1);
+
+create table segments (
+  organization_id integer not null,
+  id integer not null,
+  key text collate "C" not null,
+  name text not null,
+  description text,
+  filter jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  forgotten boolean default false not null,
+  members_condition text,
+  since bigint,
+  constraint segments_pkey PRIMARY KEY (organization_id, id),
+  constraint segments_id_check CHECK ((id > 0))
+);
+CREATE UNIQUE INDEX segments_key ON public.segments USING btree (organization_id, key) WHERE (deleted_at IS NULL);
+alter table segments alter column organization_id set (n_distinct=1);
+
 create table signing_keys (
   kid text not null,
   algorithm text not null,
@@ -356,6 +461,16 @@ create table signing_keys (
   vouches_until timestamp with time zone,
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
+
+create table sort_indexes (
+  organization_id integer not null,
+  stack_id integer not null,
+  field text collate "C" not null,
+  index_id integer not null,
+  ready boolean default false not null,
+  constraint sort_indexes_pkey PRIMARY KEY (organization_id, stack_id, field)
+);
+alter table sort_indexes alter column organization_id set (n_distinct=1);
 
 create table stacks (
   organization_id integer not null,

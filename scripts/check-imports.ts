@@ -4,10 +4,10 @@ import { lineOf, type Node, readSources, report, type Source, type Violation, vi
 /** The modules that own a noun, in columns. A module imports from the columns to its right, never from its own or the left. */
 const columns = [
   ['people', 'records', 'schema', 'links'],
-  ['identity', 'rights'],
-  ['filters', 'transfer'],
+  ['identity', 'rights', 'segments'],
+  ['filters', 'search', 'transfer'],
   ['entities'],
-  ['relationships', 'consents'],
+  ['relationships', 'consents', 'observed'],
   ['attributes', 'stacks', 'webhooks', 'ledger'],
   ['organizations'],
   ['followers'],

@@ -24,12 +24,16 @@ import {
   recordedAnswer,
   textPage,
 } from '../src/consents/schema.ts'
+import { batchDryRunAnswer, dryRunReduced, dryRunShape } from '../src/entities/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
+import { aggregateAnswer, aggregateBody } from '../src/filters/aggregate-schema.ts'
 import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
+import { declareBody, declared, observedKey, observedKeys, observedTypeCounts } from '../src/observed/schema.ts'
+import { definitionDryRun } from '../src/organizations/definition-dry-run.ts'
 import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
@@ -37,6 +41,9 @@ import { record, recordBody } from '../src/records/schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure-schema.ts'
 import { schema } from '../src/schema/schema.ts'
+import { violation, violationPage } from '../src/schema/violations-schema.ts'
+import { searchBody, searchPageSchema } from '../src/search/schema.ts'
+import { newSegment, segment, segmentPatch } from '../src/segments/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
   delivery,
@@ -82,10 +89,29 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'Body of POST /v1/people/lookup: one of email, phone number and external identifier.',
     schema: lookupBody(limits),
   },
+  SearchBody: { about: 'Body of POST /v1/people/search and of a stack.', schema: searchBody },
+  PersonSearchPage: { about: 'A page of POST /v1/people/search.', schema: searchPageSchema(person) },
+  RecordSearchPage: { about: 'A page of POST /v1/stacks/{stack_key}/search.', schema: searchPageSchema(record) },
   StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
   RecordBody: {
     about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
     schema: recordBody(limits),
+  },
+  DryRun: {
+    about: 'The outcome that a write would have: the response of a write of one person or record with `dry_run=true`.',
+    schema: dryRunShape,
+  },
+  DryRunIdentifiers: {
+    about: 'The response of a dry run instead of `DryRun`, if the token may not read the person or record.',
+    schema: dryRunReduced,
+  },
+  BatchDryRun: {
+    about: 'The outcomes that the operations of a batch would have: its response with `dry_run=true`.',
+    schema: batchDryRunAnswer,
+  },
+  DefinitionDryRun: {
+    about: 'The changes that a write of definitions would make: its response with `dry_run=true`.',
+    schema: definitionDryRun,
   },
   MergeResult: {
     about: 'The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge.',
@@ -101,6 +127,19 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   DuplicateGroup: { about: 'A group of people who may be one.', schema: duplicateGroup },
   DuplicatesBody: { about: 'Body of POST /v1/people/duplicates.', schema: duplicatesBody },
   DuplicatesPage: { about: 'A page of POST /v1/people/duplicates.', schema: duplicatesPage },
+  AggregateBody: {
+    about: 'Body of POST /v1/people/aggregate and /v1/stacks/{stack_key}/aggregate.',
+    schema: aggregateBody,
+  },
+  Aggregate: {
+    about: 'The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse.',
+    schema: aggregateAnswer,
+  },
+  ObservedTypes: { about: 'Numbers of values by type.', schema: observedTypeCounts },
+  ObservedKey: { about: 'A key that was not declared when values were written under it.', schema: observedKey },
+  ObservedKeys: { about: 'The undeclared keys of an owner: GET /v1/schema/observed.', schema: observedKeys },
+  DeclareBody: { about: 'Body of PUT /v1/schema/observed/declare.', schema: declareBody },
+  Declared: { about: 'The outcome of PUT /v1/schema/observed/declare, or of its dry run.', schema: declared },
   DossierLine: { about: 'A line of a dossier: everything that is held about one person.', schema: dossierLine },
   Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
   SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
@@ -112,8 +151,13 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   Attribute: { about: 'An attribute as reads return it.', schema: attribute },
   NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: newAttribute },
   AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attributePatch },
+  Violation: { about: 'An entity whose stored value stands against rules of an attribute.', schema: violation },
+  ViolationPage: { about: 'A page of GET /v1/schema/attributes/{id}/violations.', schema: violationPage },
   ConsentType: { about: 'A consent type as reads return it.', schema: consent_type },
   NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
+  Segment: { about: 'A segment as reads return it.', schema: segment },
+  NewSegment: { about: 'Body of POST /v1/segments.', schema: newSegment },
+  SegmentPatch: { about: 'Body of PATCH /v1/segments/{segment_key}.', schema: segmentPatch },
   Change: { about: 'A change of the change log.', schema: change },
   ChangePage: { about: 'A page of the change log: GET /v1/changes.', schema: changePage },
   HistoryPage: { about: 'A page of the changes of one person or record, newest first.', schema: historyPage },
@@ -139,7 +183,8 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   ErasureBody: { about: 'Body of POST /v1/people/{external_id}/erase.', schema: eraseBody },
   Erased: {
-    about: 'What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
+    about:
+      'The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
     schema: erased,
   },
   Erasure: { about: 'An erasure of a person.', schema: listedErasure },

@@ -14,6 +14,7 @@ import { type App, createServer } from './http/server/server.ts'
 import { metricsRow, serveMetrics } from './instruments/serve.ts'
 import { ledgerRoutes } from './ledger/routes.ts'
 import { linkPages, linkRoutes } from './links/routes.ts'
+import { observedRoutes } from './observed/routes.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
 import { organizationRoutes } from './organizations/routes.ts'
@@ -23,6 +24,8 @@ import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
+import { findSegments } from './segments/feed.ts'
+import { segmentRoutes } from './segments/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -37,10 +40,12 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...recordRoutes(config, responses),
     ...stackRoutes(),
     ...attributeRoutes(),
+    ...observedRoutes(),
     ...consentRoutes(),
     ...schemaRoutes(),
     ...organizationRoutes(),
-    ...changeRoutes(),
+    ...segmentRoutes(config, responses),
+    ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
   ]
@@ -63,6 +68,7 @@ const tags = [
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
+  { name: 'Segments', description: 'Named filters on people.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },

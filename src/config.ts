@@ -299,7 +299,7 @@ function hasTraces(values: Variables): boolean {
 }
 
 /** The variables of the commands that call a service (cli/connection.ts). They may be set for every command. */
-const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET']
+const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET', 'KITH_PROFILE']
 
 /**
  * Converts numbers in place, and sets the defaults. Ajv still refuses unknown keywords, types and formats. Its check by the

@@ -31,6 +31,21 @@ export function isDateTime(text: string): boolean {
   return isDate(text.slice(0, 10)) && time.test(text.slice(10))
 }
 
+/**
+ * UTC, or a time zone of the IANA database with its region. PostgreSQL takes a name without a region, such as CET, for an
+ * abbreviation, which has no daylight saving time.
+ */
+export function isTimeZone(text: string): boolean {
+  if (text === 'UTC') return true
+  if (!/^[A-Za-z][\w+-]*(?:\/[\w+-]+)+$/.test(text)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text })
+    return true
+  } catch {
+    return false
+  }
+}
+
 const earliestCollectionMs = Date.parse('1990-01-01T00:00:00Z')
 /** The clocks of clients may be this far ahead. */
 const clockAllowanceMs = 60_000

@@ -14,9 +14,10 @@ import { migrate } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
-import { danglingLinkFollower } from './entities/dangling-link-cleanup.ts'
-import { backfillIndexes } from './entities/index-backfill.ts'
-import { queueLengths } from './entities/request-coalescing.ts'
+import { danglingLinkFollower } from './entities/indexes/dangling-link-cleanup.ts'
+import { backfillIndexes } from './entities/indexes/index-backfill.ts'
+import { searchFollower } from './entities/indexes/search-index.ts'
+import { queueLengths } from './entities/write/request-coalescing.ts'
 import type { Follower } from './followers/follower.ts'
 import { createFollowers, type Followers, readFollowerLag } from './followers/followers.ts'
 import type { RateLimiter } from './http/rate-limit/rate-limit.ts'
@@ -31,9 +32,11 @@ import { ensureLedgerKey } from './ledger/keys.ts'
 import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
+import { observedFollower } from './observed/follow.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { completeErasures } from './rights/erasure.ts'
 import { retentionFollower } from './rights/retention.ts'
+import { segmentFollower } from './segments/segment-follower.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
@@ -282,6 +285,9 @@ function followersOf({ limits, ledgerOrigin, logRetentionDays }: Config, sender:
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
+    observedFollower(),
+    segmentFollower(),
+    searchFollower(),
   ]
 }
 

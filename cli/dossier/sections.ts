@@ -171,6 +171,15 @@ export const sections: readonly Section[] = [
     print: ({ at, merged_id, into_id, sequence, unmerged_sequence, undo }) =>
       html`<article><h3>${timeOf(at)}</h3><dl>${rowsOf({ merged_profile: merged_id, into: into_id, number_of_the_change: sequence, separated_by_the_change: unmerged_sequence, kept_to_undo_the_merge: undo })}</dl></article>`,
   }),
+  section('segment', {
+    id: 'segments',
+    title: 'Groups',
+    about: 'The groups that you are in because of your data, and the changes by which you entered or left one.',
+    none: 'You are in no group.',
+    part: table('Group', 'What', 'Number of the change'),
+    print: ({ segment_key, segment_name, event, sequence }) =>
+      html`<tr>${cellOf('Group', segment_name ?? segment_key)}${cellOf('What', event === 'member' ? 'you are in it' : event)}${cellOf('Number of the change', sequence)}</tr>`,
+  }),
   section('delivery', {
     id: 'deliveries',
     title: 'Sent to other systems',

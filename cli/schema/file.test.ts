@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { noRules } from '../../src/attributes/rules.ts'
 import { parseSchemaFile, SchemaFileError } from './file.ts'
 
 const marketing = {
@@ -37,7 +38,7 @@ it('parses a file as the service parses a body: it trims texts and fills in defa
     attributes: [
       {
         ...{ ...total, name: 'total', description: null, target_stack: null },
-        ...{ cardinality: 'one', indexed: false, state: 'active' },
+        ...{ cardinality: 'one', indexed: false, searchable: false, state: 'active', ...noRules },
       },
     ],
     consent_types: [
@@ -58,7 +59,10 @@ it.each<[string, object | string, string[]]>([
   ['a repeated stack', { stacks: [orders, orders] }, ['/stacks/1/key']],
   ['a retention of an item stack', { stacks: [{ ...orders, retention_days: 30 }] }, ['/stacks/0/retention_days']],
   ['a repeated attribute', { stacks: [orders], attributes: [total, total] }, ['/attributes/1/key']],
+  ['a searchable number', { attributes: [{ ...total, searchable: true }] }, ['/attributes/0/searchable']],
   ['an indexed JSON attribute', { attributes: [{ ...total, type: 'json', indexed: true }] }, ['/attributes/0/indexed']],
+  ['a pattern of a number', { attributes: [{ ...total, pattern: '^1' }] }, ['/attributes/0/pattern']],
+  ['a unique attribute without an index', { attributes: [{ ...total, unique: true }] }, ['/attributes/0/unique']],
   ['a missing target', { attributes: [{ ...total, type: 'stack' }] }, ['/attributes/0/target_stack']],
   ['a target for a number', { attributes: [{ ...total, target_stack: 'orders' }] }, ['/attributes/0/target_stack']],
   [

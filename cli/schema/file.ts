@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
-import type { Attribute, ConsentType, Definitions, Stack } from '../../client/index.ts'
+import type { Attribute, ConsentType, Definitions, Segment, Stack } from '../../client/index.ts'
+import { noRules, rulesOf } from '../../src/attributes/rules.ts'
 import { newAttribute } from '../../src/attributes/schema.ts'
 import { newConsentType } from '../../src/consents/schema.ts'
 import { type Detail, Fault } from '../../src/errors.ts'
@@ -9,6 +10,7 @@ import { compile } from '../../src/http/input/validate.ts'
 import { Type } from '../../src/json-schema.ts'
 import { definitionState } from '../../src/organizations/definition-schema.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
+import { newSegment } from '../../src/segments/schema.ts'
 import { newStack } from '../../src/stacks/schema.ts'
 import type { Declared } from './declared.ts'
 import { findFaults } from './rules.ts'
@@ -23,6 +25,7 @@ const schemaFile = Type.Object(
     stacks: Type.Array(newStack),
     attributes: Type.Array(Type.Object({ ...newAttribute.properties, state }, closed)),
     consent_types: Type.Array(Type.Object({ ...newConsentType.properties, state }, closed)),
+    segments: Type.Optional(Type.Array(newSegment)),
   },
   closed,
 )
@@ -57,7 +60,7 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
   }
 }
 
-function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declared {
+function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFile): Declared {
   return {
     stacks: stacks.map(({ key, kind, name = key, retention_days = null }) => ({ key, kind, name, retention_days })),
     attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
@@ -65,7 +68,9 @@ function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declar
       name,
       description,
       target_stack,
-      ...{ cardinality: 'one' as const, indexed: false, state: 'active' as const, ...rest },
+      ...{ cardinality: 'one' as const, indexed: false, searchable: false, state: 'active' as const },
+      ...noRules,
+      ...rest,
     })),
     consent_types: consent_types.map(({ key, name = key, description = null, channels, ...rest }) => ({
       key,
@@ -78,21 +83,28 @@ function withDefaults({ stacks, attributes, consent_types }: SchemaFile): Declar
       })),
       ...{ mandatory: false, default_state: false, state: 'active' as const, ...rest },
     })),
+    ...(segments && {
+      segments: segments.map(({ key, name = key, description = null, filter }) => ({ key, name, description, filter })),
+    }),
   }
 }
 
 /**
  * Returns the file for a schema. Equal schemas give equal files: stacks are sorted by key, active attributes by owner and key,
  * and times, ids and defaults are left out. Consent types are sorted by id, archived ones included, so that a new organization
- * assigns the same ids. The consents of people refer to these ids.
+ * assigns the same ids. The consents of people refer to these ids. Segments are sorted by key, and the list is left out if there are none.
  */
-export function schemaFileText({ stacks, attributes, consent_types }: Definitions): string {
+export function schemaFileText(
+  { stacks, attributes, consent_types }: Definitions,
+  segments: readonly Segment[] = [],
+): string {
   const active = attributes.filter(attribute => attribute.state === 'active')
   const file: SchemaFile = {
     version: 1,
     stacks: stacks.toSorted((a, b) => compare(a.key, b.key)).map(stackEntry),
     attributes: active.toSorted((a, b) => compareOwners(a, b) || compare(a.key, b.key)).map(attributeEntry),
     consent_types: consent_types.toSorted((a, b) => a.id - b.id).map(consentTypeEntry),
+    ...(segments.length > 0 && { segments: segments.toSorted((a, b) => compare(a.key, b.key)).map(segmentEntry) }),
   }
   return `${JSON.stringify(file, null, 2)}\n`
 }
@@ -106,8 +118,12 @@ function stackEntry({ key, kind, name, retention_days }: Stack): SchemaFile['sta
   return { key, kind, ...(name !== key && { name }), ...(retention_days !== null && { retention_days }) }
 }
 
+function segmentEntry({ key, name, description, filter }: Segment): NonNullable<SchemaFile['segments']>[number] {
+  return { key, ...(name !== key && { name }), ...(description !== null && { description }), filter }
+}
+
 function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] {
-  const { owner, key, type, target_stack, cardinality, indexed, name, description } = attribute
+  const { owner, key, type, target_stack, cardinality, indexed, searchable, name, description } = attribute
   return {
     owner,
     key,
@@ -115,6 +131,8 @@ function attributeEntry(attribute: Attribute): SchemaFile['attributes'][number] 
     ...(target_stack !== null && { target_stack }),
     ...(cardinality !== 'one' && { cardinality }),
     ...(indexed && { indexed }),
+    ...(searchable && { searchable }),
+    ...rulesOf(attribute),
     ...(name !== key && { name }),
     ...(description !== null && { description }),
   }

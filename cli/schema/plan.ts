@@ -1,15 +1,18 @@
-import type { Attribute, ConsentType, Definitions } from '../../client/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Attribute, ConsentType, Definitions, Segment } from '../../client/index.ts'
 import { type Detail, pointer } from '../../src/errors.ts'
+import { namesSegment } from '../../src/filters/segment-names.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import {
   attributeName,
   type Declared,
   type DeclaredAttribute,
   type DeclaredConsentType,
+  type DeclaredSegment,
   type DeclaredStack,
 } from './declared.ts'
 
-export type Kind = 'stack' | 'attribute' | 'consent_type'
+export type Kind = 'stack' | 'attribute' | 'consent_type' | 'segment'
 
 /** One step of a push. `name` is the key; for an attribute it is `owner.key`. */
 export type Step =
@@ -20,6 +23,7 @@ export type Create = { action: 'create'; name: string } & (
   | { kind: 'stack'; definition: DeclaredStack }
   | { kind: 'attribute'; definition: DeclaredAttribute }
   | { kind: 'consent_type'; definition: DeclaredConsentType }
+  | { kind: 'segment'; definition: DeclaredSegment }
 )
 
 /** The fields that differ: `before` is the organization's value, `after` the value of the file. */
@@ -33,14 +37,51 @@ export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
 
 /**
  * Plans the steps that make the organization match the file, in an order in which every step is possible, also after an
- * interrupted push. Definitions that the file does not name stay; `archiveMissing` archives those that are not stacks.
+ * interrupted push. Definitions that the file does not name stay; `archiveMissing` archives attributes and consent types.
  */
-export function planPush(declared: Declared, current: Definitions, archiveMissing = false): Plan {
+export function planPush(
+  declared: Declared,
+  current: Definitions,
+  archiveMissing = false,
+  segments: readonly Segment[] = [],
+): Plan {
   const plan: Plan = { steps: [], missing: [], faults: [] }
   planStacks(declared, current, plan)
   planAttributes(declared, current, plan, archiveMissing)
   planConsentTypes(declared, current, plan, archiveMissing)
+  if (declared.segments) planSegments(declared.segments, segments, plan)
   return plan
+}
+
+/** Segments come last, because their filters name the others, and each after those that its filter names. */
+function planSegments(declared: readonly DeclaredSegment[], current: readonly Segment[], { steps, missing }: Plan) {
+  for (const definition of inOrderOfUse(declared)) {
+    const { key: name, ...target } = definition
+    const existing = current.find(segment => segment.key === name)
+    if (!existing) steps.push({ action: 'create', kind: 'segment', name, definition })
+    else {
+      // The service stores the members of a filter in an order of its own.
+      const isSame = isDeepStrictEqual(existing.filter, target.filter)
+      const fields = differing(existing, isSame ? { ...target, filter: existing.filter } : target)
+      addChange(steps, { kind: 'segment', name, id: name }, fields)
+    }
+  }
+  const named = new Set(declared.map(({ key }) => key))
+  for (const { key: name } of current) if (!named.has(name)) missing.push({ kind: 'segment', name })
+}
+
+/** The segments with each after those that it names. The service refuses those that name each other in a circle. */
+function inOrderOfUse(segments: readonly DeclaredSegment[]): DeclaredSegment[] {
+  const ordered = new Set<DeclaredSegment>()
+  const visited = new Set<DeclaredSegment>()
+  const visit = (segment: DeclaredSegment) => {
+    if (visited.has(segment)) return
+    visited.add(segment)
+    for (const other of segments) if (namesSegment(segment.filter, other.key)) visit(other)
+    ordered.add(segment)
+  }
+  for (const segment of segments) visit(segment)
+  return [...ordered]
 }
 
 function planStacks({ stacks }: Declared, current: Definitions, { steps, missing, faults }: Plan) {

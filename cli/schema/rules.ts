@@ -1,9 +1,10 @@
+import { findRuleFaults } from '../../src/attributes/rules.ts'
 import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
 import { attributeName, type Declared, type DeclaredAttribute, type DeclaredConsentType } from './declared.ts'
 
 /** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
-export function findFaults({ stacks, attributes, consent_types }: Declared): Detail[] {
+export function findFaults({ stacks, attributes, consent_types, segments = [] }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key, kind, retention_days }, index) => [
       ...(key === peopleKey
@@ -16,6 +17,7 @@ export function findFaults({ stacks, attributes, consent_types }: Declared): Det
     ...findRepeatedNames('stacks', stacks, ({ key }) => key),
     ...findRepeatedNames('attributes', attributes, attributeName),
     ...findRepeatedNames('consent_types', consent_types, ({ key }) => key),
+    ...findRepeatedNames('segments', segments, ({ key }) => key),
     ...attributes.flatMap(findAttributeFaults),
     ...consent_types.flatMap(findConsentTypeFaults),
     ...findSecondDefaults(consent_types),
@@ -29,12 +31,15 @@ function findRepeatedNames<T>(list: keyof Declared, definitions: T[], nameOf: (d
   )
 }
 
-function findAttributeFaults({ type, target_stack, indexed }: DeclaredAttribute, index: number): Detail[] {
+function findAttributeFaults(attribute: DeclaredAttribute, index: number): Detail[] {
+  const { type, target_stack, indexed, searchable } = attribute
   const fault = (field: string, message: string) => ({ path: pointer('attributes', index, field), message })
   return [
     ...(type === 'stack' && !target_stack ? [fault('target_stack', 'is required for type `stack`')] : []),
     ...(type !== 'stack' && target_stack ? [fault('target_stack', 'applies only to type `stack`')] : []),
     ...(type === 'json' && indexed ? [fault('indexed', 'cannot be true for type `json`, which has no order')] : []),
+    ...(type !== 'text' && searchable ? [fault('searchable', 'can be true only for type `text`')] : []),
+    ...findRuleFaults(attribute).map(({ path, message }) => ({ path: pointer('attributes', index, ...path), message })),
   ]
 }
 

@@ -1,7 +1,13 @@
 import type { ConsentType } from '../../client/index.ts'
+import { rulesOf } from '../../src/attributes/rules.ts'
 import type { Create, Fields, Kind, Missing, Plan, Step } from './plan.ts'
 
-const kinds: Record<Kind, string> = { stack: 'stack', attribute: 'attribute', consent_type: 'consent type' }
+const kinds: Record<Kind, string> = {
+  stack: 'stack',
+  attribute: 'attribute',
+  consent_type: 'consent type',
+  segment: 'segment',
+}
 
 /** Formats a plan, one line per step: `+` creates, `~` changes, `-` archives, `?` is not in the file. */
 export function planLines({ steps, missing }: Plan): string[] {
@@ -16,9 +22,15 @@ export function stepText(step: Step): string {
   return `~ ${subject}: ${changesText(step.fields)}`
 }
 
+const hints: Record<Kind, string> = {
+  stack: ', because stacks cannot be archived',
+  attribute: ' without --archive-missing',
+  consent_type: ' without --archive-missing',
+  segment: '. Delete it with `kith segments delete`',
+}
+
 function missingText({ kind, name }: Missing): string {
-  const hint = kind === 'stack' ? 'it stays, because stacks cannot be archived' : 'it stays without --archive-missing'
-  return `? ${kinds[kind]} ${name} is not in the file: ${hint}`
+  return `? ${kinds[kind]} ${name} is not in the file: it stays${hints[kind]}`
 }
 
 function createText(step: Create): string {
@@ -26,14 +38,23 @@ function createText(step: Create): string {
     const { kind, retention_days } = step.definition
     return retention_days === null ? kind : `${kind}, erased after ${retention_days} days`
   }
+  if (step.kind === 'segment') return JSON.stringify(step.definition.filter)
   if (step.kind === 'attribute') {
-    const { type, target_stack, cardinality, indexed } = step.definition
+    const { definition } = step
+    const { type, target_stack, cardinality, indexed, searchable } = definition
     const target = type === 'stack' ? `to ${target_stack}` : type === 'person' ? 'to a person' : type
-    return [target, ...(cardinality === 'many' ? ['many'] : []), ...(indexed ? ['indexed'] : [])].join(', ')
+    const flags = [
+      ...(cardinality === 'many' ? ['many'] : []),
+      ...(indexed ? ['indexed'] : []),
+      ...(searchable ? ['searchable'] : []),
+    ]
+    return [target, ...flags, ...Object.entries(rulesOf(definition)).map(ruleText)].join(', ')
   }
   const { channels, mandatory, state } = step.definition
   return [valueText(channels), ...(mandatory ? ['mandatory'] : []), ...(state === 'archived' ? [state] : [])].join(', ')
 }
+
+const ruleText = ([name, rule]: [string, unknown]) => (rule === true ? name : `${name} ${valueText(rule)}`)
 
 function changesText(fields: Fields): string {
   return Object.entries(fields)
@@ -42,7 +63,7 @@ function changesText(fields: Fields): string {
 }
 
 function valueText(value: unknown): string {
-  if (!Array.isArray(value)) return JSON.stringify(value)
+  if (!Array.isArray(value) || typeof value[0] !== 'object') return JSON.stringify(value)
   const channels = value as ConsentType['channels']
   const marksOf = ({ is_default, double_opt_in }: (typeof channels)[number]) =>
     [is_default && 'default', double_opt_in && 'double opt-in'].filter(Boolean).join(', ')

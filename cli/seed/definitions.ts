@@ -1,3 +1,4 @@
+import { noRules } from '../../src/attributes/rules.ts'
 import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
 
 const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({
@@ -14,8 +15,14 @@ function attribute(
   type: DeclaredAttribute['type'],
   more: Partial<DeclaredAttribute> = {},
 ): DeclaredAttribute {
-  const defaults = { target_stack: null, cardinality: 'one', indexed: false, state: 'active' } as const
-  return { owner, key, type, name: key, description: null, ...defaults, ...more }
+  const defaults = {
+    target_stack: null,
+    cardinality: 'one',
+    indexed: false,
+    searchable: false,
+    state: 'active',
+  } as const
+  return { owner, key, type, name: key, description: null, ...defaults, ...noRules, ...more }
 }
 
 const to = (target_stack: string, cardinality: 'one' | 'many' = 'one') => ({ target_stack, cardinality })

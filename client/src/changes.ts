@@ -9,11 +9,15 @@ import type { Change, ChangePage } from './wire.ts'
 
 type OneOrMore<T> = T | readonly T[]
 
-/** Selects changes: of these kinds, of the records of these stacks, of these operations. */
+/**
+ * Selects changes: of these kinds, of the records of these stacks, of these operations, or those by which a person entered or left one of
+ * these segments.
+ */
 export type ChangeFilter<S extends OrganizationSchema> = {
   subject?: OneOrMore<Change['subject']>
   stack?: OneOrMore<StackKey<S>>
   operation?: OneOrMore<Change['operation']>
+  segment?: OneOrMore<string>
 }
 
 /**
@@ -57,8 +61,8 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
    * ```
    */
   async list({ logId, ...rest }: ChangeListOptions<S> = {}): Promise<ChangePage> {
-    const { after, subject, stack, operation, limit, wait, ...options } = rest
-    const path = `/v1/changes${queryOf({ after, log_id: logId, subject, stack, operation, limit, wait })}`
+    const { after, subject, stack, operation, segment, limit, wait, ...options } = rest
+    const path = `/v1/changes${queryOf({ after, log_id: logId, subject, stack, operation, segment, limit, wait })}`
     const waitMs = (wait ?? 0) * 1_000
     const request = { method: 'GET', path, options, waitMs, repeatable: true, writes: false } as const
     return (await this.#transport.send(request)) as ChangePage
@@ -146,8 +150,8 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   #connect(onResponse: (headers: Headers) => void) {
-    const { subject, stack, operation, signal, requestId } = this.#options
-    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation })
+    const { subject, stack, operation, segment, signal, requestId } = this.#options
+    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment })
     const options = { ...(signal && { signal }), ...(requestId !== undefined && { requestId }) }
     return this.#transport.stream({
       method: 'GET',

@@ -6,6 +6,7 @@ import { ErasureEndpoints } from './erasures.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
+import { SegmentEndpoints } from './segments.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -26,6 +27,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
+  readonly segments: SegmentEndpoints<S>
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -35,6 +37,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
+    this.segments = new SegmentEndpoints<S>(this.#transport.send)
   }
 
   /**

@@ -1,5 +1,6 @@
 import { segment } from './json.ts'
-import type { CallOptions, WriteOptions } from './options.ts'
+import { Listing, type PageOptions, type Position } from './listing.ts'
+import type { CallOptions, WriteOptions, Written } from './options.ts'
 import { queryOf } from './query.ts'
 import type { Send } from './transport.ts'
 import type {
@@ -9,16 +10,25 @@ import type {
   ConsentTextPage,
   ConsentType,
   ConsentTypePatch,
+  DeclareBody,
+  Declared,
+  DefinitionDryRun,
   Definitions,
   NewAttribute,
   NewConsentText,
   NewConsentType,
   NewStack,
+  ObservedKeys,
   Settings,
   SettingsPatch,
   Stack,
   StackPatch,
+  Violation,
+  ViolationPage,
 } from './wire.ts'
+
+/** The result of a write of a definition. */
+type Defined<U extends WriteOptions, Definition> = Written<U, Definition, DefinitionDryRun>
 
 /** The endpoints of one kind of definition. `Key` is the type of its identifier. */
 export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> {
@@ -71,9 +81,9 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(bought.state) // active
    * ```
    */
-  async create(body: New, options?: WriteOptions): Promise<Definition> {
+  async create<U extends WriteOptions = Record<never, never>>(body: New, options?: U): Promise<Defined<U, Definition>> {
     const request = { method: 'POST', path: this.#path, body, options, repeatable: false, writes: true } as const
-    return (await this.#send(request)) as Definition
+    return (await this.#send(request)) as Defined<U, Definition>
   }
 
   /**
@@ -84,11 +94,23 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * const archived = await client.schema.consentTypes.patch(surveys.id, { state: 'archived' })
    * console.log(archived.state) // archived
    * ```
+   *
+   * With `dryRun`, it tells which changes the log would get, and changes nothing:
+   *
+   * ```ts
+   * const { changes } = await client.schema.stacks.patch('orders', { name: 'Orders' }, { dryRun: true })
+   * console.log(changes[0]?.after) // { name: 'Orders' }
+   * ```
    */
-  async patch(key: Key, body: Patch, options?: WriteOptions): Promise<Definition> {
+  async patch<U extends WriteOptions = Record<never, never>>(
+    key: Key,
+    body: Patch,
+    options?: U,
+  ): Promise<Defined<U, Definition>> {
     const path = `${this.#path}/${segment(String(key))}`
     // Repeating the request is safe: the same values are no change.
-    return (await this.#send({ method: 'PATCH', path, body, options, repeatable: true, writes: true })) as Definition
+    const request = { method: 'PATCH', path, body, options, repeatable: true, writes: true } as const
+    return (await this.#send(request)) as Defined<U, Definition>
   }
 }
 
@@ -112,9 +134,13 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
    * console.log(text.version, text.sha256.length) // 1 64
    * ```
    */
-  async addText(id: number, body: NewConsentText, options?: WriteOptions): Promise<ConsentText> {
+  async addText<U extends WriteOptions = Record<never, never>>(
+    id: number,
+    body: NewConsentText,
+    options?: U,
+  ): Promise<Defined<U, ConsentText>> {
     const request = { method: 'POST', path: textsPath(id), body, options, repeatable: false, writes: true } as const
-    return (await this.#send(request)) as ConsentText
+    return (await this.#send(request)) as Defined<U, ConsentText>
   }
 
   /**
@@ -135,17 +161,56 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
   }
 }
 
+const attributesPath = '/v1/schema/attributes'
+
+/** A rule that values violate: the type of the attribute, or one of its rules. */
+export type AttributeRule = Violation['rules'][number]
+
+/** The options of violations: only those of one `rule`. A page has at most `size` entities, 50 by default, after `after_id`. */
+export type ViolationOptions = Pick<PageOptions, 'size' | 'after_id'> & { rule?: AttributeRule } & CallOptions
+
+/** The endpoints of attributes. */
+export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number> {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    super(send, attributesPath)
+    this.#send = send
+  }
+
+  /**
+   * Lists the entities whose stored values break the rules of an attribute: values that were stored before the rule. A page may have
+   * fewer entities than its size, even none, while `has_more` is true.
+   *
+   * ```ts
+   * const total = (await client.schema.attributes.list()).find(({ key }) => key === 'total')!
+   * await client.schema.attributes.patch(total.id, { minimum: 20 } as object)
+   * for await (const { external_id, rules } of client.schema.attributes.violations(total.id))
+   *   console.log(external_id, rules.join()) // o-1 minimum
+   * ```
+   */
+  violations(id: number, { rule, size, after_id: first, ...options }: ViolationOptions = {}): Listing<Violation> {
+    const read = async ({ after_id }: Position) => {
+      const path = `${attributesPath}/${segment(String(id))}/violations${queryOf({ rule, size, after_id })}`
+      const request = { method: 'GET', path, options, repeatable: true, writes: false } as const
+      const { next_after_id, ...page } = (await this.#send(request)) as ViolationPage
+      return { ...page, after_id: next_after_id }
+    }
+    return new Listing(read, () => undefined, { after_id: first })
+  }
+}
+
 /** The definitions of an organization: stacks, attributes and consent types. */
 export class SchemaEndpoints {
   readonly #send: Send
   readonly stacks: DefinitionEndpoints<Stack, NewStack, StackPatch, string>
-  readonly attributes: DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number>
+  readonly attributes: AttributeEndpoints
   readonly consentTypes: ConsentTypeEndpoints
 
   constructor(send: Send) {
     this.#send = send
     this.stacks = new DefinitionEndpoints(send, '/v1/schema/stacks')
-    this.attributes = new DefinitionEndpoints(send, '/v1/schema/attributes')
+    this.attributes = new AttributeEndpoints(send)
     this.consentTypes = new ConsentTypeEndpoints(send)
   }
 
@@ -160,6 +225,44 @@ export class SchemaEndpoints {
   async get(options?: CallOptions): Promise<Definitions> {
     const request = { method: 'GET', path: '/v1/schema', options, repeatable: true, writes: false } as const
     return (await this.#send(request)) as Definitions
+  }
+
+  /**
+   * Lists the keys of values that were written without a declaration, with the types of the values, and when they were written first and
+   * last. `sequence` is the number of the change up to which kith has looked.
+   *
+   * ```ts
+   * const { items, truncated } = await client.schema.observed('people')
+   * console.log(items.length, truncated) // 0 false
+   * ```
+   */
+  async observed(owner: string, options?: CallOptions): Promise<ObservedKeys> {
+    const path = `/v1/schema/observed${queryOf({ owner })}`
+    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as ObservedKeys
+  }
+
+  /**
+   * Declares an attribute, and tells how many of the stored values fit it. `dryRun` only tells.
+   *
+   * ```ts
+   * await client.people.patch('ada', { attribute_values: { age: 36 } })
+   * const preview = await client.schema.declare({ owner: 'people', key: 'age', type: 'number' }, { dryRun: true })
+   * console.log(preview.attribute, preview.fits, preview.misfits) // null 1 0
+   * ```
+   */
+  async declare(
+    body: Omit<DeclareBody, 'dry_run'>,
+    { dryRun = false, ...options }: Pick<WriteOptions, 'dryRun'> & CallOptions = {},
+  ): Promise<Declared> {
+    const request = {
+      method: 'PUT',
+      path: '/v1/schema/observed/declare',
+      body: { ...body, ...(dryRun && { dry_run: true }) },
+      options,
+      repeatable: dryRun,
+      writes: !dryRun,
+    } as const
+    return (await this.#send(request)) as Declared
   }
 
   /**
@@ -183,7 +286,10 @@ export class SchemaEndpoints {
    * console.log(settings.display_name, settings.language) // Northwind Books null
    * ```
    */
-  async patchSettings(body: SettingsPatch, options?: WriteOptions): Promise<Settings> {
+  async patchSettings<U extends WriteOptions = Record<never, never>>(
+    body: SettingsPatch,
+    options?: U,
+  ): Promise<Defined<U, Settings>> {
     // Repeating the request is safe: the same values are no change.
     const request = {
       method: 'PATCH',
@@ -193,6 +299,6 @@ export class SchemaEndpoints {
       repeatable: true,
       writes: true,
     } as const
-    return (await this.#send(request)) as Settings
+    return (await this.#send(request)) as Defined<U, Settings>
   }
 }

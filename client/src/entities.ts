@@ -2,15 +2,16 @@ import { type BatchResult, batchBody, type Operation } from './batch.ts'
 import { EntityReads, pathOf, pathOfId } from './entity-reads.ts'
 import { isKithError } from './errors.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
-import type { CallOptions, Updated, UpdateOptions, WriteOptions } from './options.ts'
+import type { CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
 import type { Request } from './transport.ts'
+import type { BatchDryRun } from './wire.ts'
 
 /** The options of a batch. With `atomic`, all of its writes succeed or none does. */
 export type BatchOptions = CallOptions &
-  Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey'> & { atomic?: boolean }
+  Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey' | 'dryRun'> & { atomic?: boolean }
 
 /**
  * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, and
@@ -31,8 +32,21 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * })
    * console.log(person.version, person.email_consent) // 1 true
    * ```
+   *
+   * With `dryRun`, it only tells what it would do, like every other write:
+   *
+   * ```ts
+   * const { result, after, placeholders } = await client.people.create(
+   *   { external_id: 'mary', attribute_values: { referrer: 'nobody-yet' } },
+   *   { dryRun: true },
+   * )
+   * console.log(result, after?.external_id, placeholders[0]?.external_id) // created mary nobody-yet
+   * ```
    */
-  create(body: BodyOf<S, O>, options?: WriteOptions): Promise<EntityOf<S, O>> {
+  create<U extends WriteOptions = Record<never, never>>(
+    body: BodyOf<S, O>,
+    options?: U,
+  ): Promise<Written<U, EntityOf<S, O>>> {
     return this.#write('POST', '', body, options, false)
   }
 
@@ -117,7 +131,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(await client.stack('orders').delete('o-1')) // true
    * ```
    */
-  delete(external_id: string, options?: WriteOptions): Promise<true> {
+  delete<U extends WriteOptions = Record<never, never>>(external_id: string, options?: U): Promise<Written<U, true>> {
     return this.#delete(pathOf(external_id), options)
   }
 
@@ -129,7 +143,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(await client.people.deleteById(id)) // true
    * ```
    */
-  deleteById(id: string, options?: WriteOptions): Promise<true> {
+  deleteById<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, true>> {
     return this.#delete(pathOfId(id), options)
   }
 
@@ -145,7 +159,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(restored.external_id, restored.version) // ada 3
    * ```
    */
-  restore(id: string, options?: WriteOptions): Promise<EntityOf<S, O>> {
+  restore<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, EntityOf<S, O>>> {
     return this.#write('POST', `${pathOfId(id)}/restore`, undefined, options, true)
   }
 
@@ -158,7 +172,10 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(person.first_name, person.last_name) // Augusta Lovelace
    * ```
    */
-  upsert(body: BodyOf<S, O> & { external_id: string }, options?: WriteOptions): Promise<EntityOf<S, O>> {
+  upsert<U extends WriteOptions = Record<never, never>>(
+    body: BodyOf<S, O> & { external_id: string },
+    options?: U,
+  ): Promise<Written<U, EntityOf<S, O>>> {
     return this.#write('POST', '/upsert', body, options, typeof options?.ifMatch === 'number')
   }
 
@@ -174,8 +191,11 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(items[0]?.status, items[1]?.error, failed) // 200 not_found 1
    * ```
    */
-  batch(operations: readonly Operation<S, O>[], options: BatchOptions = {}): Promise<BatchResult> {
-    const { atomic, match, ...rest } = options as BatchOptions & { match?: readonly string[] }
+  batch<U extends BatchOptions = Record<never, never>>(
+    operations: readonly Operation<S, O>[],
+    options?: U,
+  ): Promise<Written<U, BatchResult, BatchDryRun>> {
+    const { atomic, match, ...rest }: BatchOptions & { match?: readonly string[] } = options ?? {}
     return this.#write('POST', '/batch', batchBody(operations, { atomic, match }), rest, false)
   }
 
@@ -208,11 +228,12 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request)) }
   }
 
-  async #delete(path: string, options: WriteOptions | undefined): Promise<true> {
+  async #delete<T>(path: string, options: WriteOptions | undefined): Promise<T> {
     try {
-      return await this.#write<true>('DELETE', path, undefined, options, true)
+      return await this.#write<T>('DELETE', path, undefined, options, true)
     } catch (error) {
-      if (isKithError(error, 'not_found') && error.answerLost) return true
+      // A dry run deletes nothing, so it finds the entity in every attempt.
+      if (isKithError(error, 'not_found') && error.answerLost && !options?.dryRun) return true as T
       throw error
     }
   }

@@ -1,12 +1,13 @@
 import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
-import { Listing, type PageAnswer, type PageOptions } from './listing.ts'
+import { Listing, type PageAnswer, type PageOptions, type Position } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
+import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
 import type { Transport } from './transport.ts'
-import type { HistoryPage } from './wire.ts'
+import type { Aggregate, AggregateBody, HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
 
@@ -42,6 +43,17 @@ export type HistoryOptions = { before_version?: number; limit?: number } & CallO
 
 /** The options of an export. It begins after the entity `after_id`. */
 export type ExportOptions = Pick<PageOptions, 'after_id'> & CallOptions
+
+/** The options of a search: `size` items per request, 20 by default, at most 100, after the page that ended with `next_cursor`. */
+export type SearchOptions = { size?: number; cursor?: string } & CallOptions
+
+/** The options of a count. `strict` is that of a filter. */
+export type CountOptions = Pick<FilterOptions, 'strict'> & CallOptions
+
+/** A question about groups of entities: which take part, what they are grouped by, and what is measured of each group. */
+export type AggregateQuery<S extends OrganizationSchema, O extends Owner<S>> = Omit<AggregateBody, 'filter'> & {
+  filter?: FilterOf<S, O>
+}
 
 /** The endpoints that read people or the records of one stack. */
 export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
@@ -116,7 +128,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Lists all entities, newest first by default.
+   * Lists all entities, newest first by default. `fields` returns only parts of them, `include` also the targets of relationships, `sort`
+   * another order, and `count` the number of all on the first page.
    *
    * ```ts
    * for await (const person of client.people.list({ sorting_type: 'asc' })) {
@@ -124,9 +137,20 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    *   break
    * }
    * ```
+   *
+   * ```ts
+   * const people = client.people.list({ fields: ['external_id', 'last_name'], sort: { field: 'last_name' } })
+   * for await (const { external_id, last_name } of people) {
+   *   console.log(external_id, last_name) // grace Hopper
+   *   break
+   * }
+   * ```
    */
-  list({ size, after_id, sorting_type, ...options }: ListOptions = {}): Listing<EntityOf<S, O>> {
-    return this.#listing<O>('/list', this.#owner, { size, after_id }, { sorting_type }, options)
+  list<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
+    options: ListOptions & Selection<S, O, Field, Include> = {},
+  ): Listing<ItemOf<S, O, Field, Include>> {
+    const { sorting_type, ...rest } = options
+    return this.#listing('/list', this.#owner, { sorting_type }, rest)
   }
 
   /**
@@ -137,12 +161,63 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * const big = client.stack('orders').filter({ 'attribute_values.total': { $gte: 10 }, state: 'active' })
    * for await (const order of big) console.log(order.external_id) // o-1
    * ```
+   *
+   * ```ts
+   * const options = { fields: ['external_id'], include: ['buyer'], count: true } as const
+   * const { items, count } = await client.stack('orders').filter({ state: 'active' }, options).page()
+   * console.log(count, items[0]?.external_id, items[0]?.included.buyer !== null) // 1 o-1 true
+   * ```
    */
-  filter(
+  filter<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
     filter: FilterOf<S, O>,
-    { size, after_id, sort_direction, ...options }: FilterOptions = {},
-  ): Listing<EntityOf<S, O>> {
-    return this.#listing<O>('/filter', this.#owner, { size, after_id }, { filter, sort_direction }, options)
+    options: FilterOptions & Selection<S, O, Field, Include> = {},
+  ): Listing<ItemOf<S, O, Field, Include>> {
+    const { sort_direction, ...rest } = options
+    return this.#listing('/filter', this.#owner, { filter, sort_direction }, rest)
+  }
+
+  /**
+   * Counts all entities, or those that match a filter. The count is exact, and holds at the change with the number `sequence`.
+   *
+   * ```ts
+   * console.log((await client.people.count({ last_name: { $starts_with: 'H' } })).count) // 1
+   * ```
+   */
+  async count(filter?: FilterOf<S, O>, options: CountOptions = {}): Promise<{ count: number; sequence: number }> {
+    const path = filter === undefined ? '/list' : '/filter'
+    const body = { filter, fields: ['external_id'], count: true, cursor_configuration: { size: 1 } }
+    const { count, sequence } = await this.#read<Required<PageAnswer<unknown>>>('POST', path, body, options)
+    return { count, sequence }
+  }
+
+  /**
+   * Finds entities by their words, best match first: people by name, email, phone and identifiers, records by their attributes that are
+   * declared `searchable`. Every word of the text must be found: exactly, as the beginning of a word, or misspelt.
+   *
+   * ```ts
+   * const { items } = await client.people.search('ada lovlace', { size: 5 }).page()
+   * console.log(items.map(person => person.external_id).join()) // ada
+   * ```
+   */
+  search(text: string, { size, cursor, ...options }: SearchOptions = {}): Listing<EntityOf<S, O>> {
+    const read = (position: Position) =>
+      this.#read<PageAnswer<EntityOf<S, O>>>('POST', '/search', { text, size, ...position }, options)
+    return new Listing(read, () => undefined, { cursor })
+  }
+
+  /**
+   * Counts and measures groups of entities. Without `measures`, it counts; without `group_by`, there is one group.
+   *
+   * ```ts
+   * const { groups } = await client.stack('orders').aggregate({
+   *   group_by: ['attribute_values.buyer'],
+   *   measures: [{ op: 'count' }, { op: 'sum', field: 'attribute_values.total' }],
+   * })
+   * console.log(groups[0]?.by.join(), groups[0]?.measures.join()) // ada 1,10
+   * ```
+   */
+  aggregate(query: AggregateQuery<S, O>, options?: CallOptions): Promise<Aggregate> {
+    return this.#read('POST', '/aggregate', query, options)
   }
 
   /**
@@ -153,7 +228,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    *   console.log(order.attribute_values.buyer) // ada
    * ```
    */
-  related<T extends Owner<S>>(external_id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+  related<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
+    external_id: string,
+    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
+  ): Listing<ItemOf<S, T, Field, Include>> {
     return this.#related(`${pathOf(external_id)}/related`, options)
   }
 
@@ -166,7 +244,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * for await (const person of buyers) console.log(person.external_id) // ada
    * ```
    */
-  relatedById<T extends Owner<S>>(id: string, options: RelatedOptions<T>): Listing<EntityOf<S, T>> {
+  relatedById<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
+    id: string,
+    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
+  ): Listing<ItemOf<S, T, Field, Include>> {
     return this.#related(`${pathOfId(id)}/related`, options)
   }
 
@@ -198,27 +279,28 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     return this.#read('GET', `${path}/history${queryOf({ before_version, limit })}`, undefined, options)
   }
 
-  #related<T extends Owner<S>>(path: string, relatedOptions: RelatedOptions<T>): Listing<EntityOf<S, T>> {
-    const { target, attribute_key, direction, size, after_id, sorting_type, ...options } = relatedOptions
-    const query = { target, attribute_key, direction, sorting_type }
-    return this.#listing<T>(path, target, { size, after_id }, query, options)
+  #related<T extends Owner<S>, Field extends FieldName<S, T>, Include extends RelationshipKey<S, T>>(
+    path: string,
+    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
+  ): Listing<ItemOf<S, T, Field, Include>> {
+    const { target, attribute_key, direction, sorting_type, ...rest } = options
+    return this.#listing(path, target, { target, attribute_key, direction, sorting_type }, rest)
   }
 
-  /** `owner` is the owner of the returned entities. Its kind of identifier is the cursor. */
-  #listing<T extends Owner<S>>(
+  /** `owner` is the owner of the returned entities. Its kind of identifier is the position of a page without `next_cursor`. */
+  #listing<Item>(
     path: string,
     owner: string,
-    { size, after_id: first }: { size: number | undefined; after_id: string | undefined },
     query: Record<string, unknown>,
-    options: CallOptions,
-  ): Listing<EntityOf<S, T>> {
+    { size, after_id: firstId, cursor: firstCursor, fields, include, sort, count, ...options }: ListingOptions,
+  ): Listing<Item> {
     const identifier = owner === 'people' ? 'id' : 'record_id'
-    const read = (after_id: string | undefined) => {
-      const cursor_configuration = { size, after_id }
-      const body = { ...query, cursor_configuration }
-      return this.#read<PageAnswer<EntityOf<S, T>>>('POST', path, body, options)
+    const read = (position: Position, isFirst: boolean) => {
+      const selection = { fields, include, sort, count: (count && isFirst) || undefined }
+      const body = { ...query, ...selection, cursor_configuration: { size, ...position } }
+      return this.#read<PageAnswer<Item>>('POST', path, body, options)
     }
-    return new Listing(read, item => (item as Identified)[identifier]!, first)
+    return new Listing(read, item => (item as Identified)[identifier], { after_id: firstId, cursor: firstCursor })
   }
 
   async #read<T>(method: 'GET' | 'POST', path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
@@ -226,6 +308,9 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     return (await this.transport.send(request)) as T
   }
 }
+
+type ListingOptions = PageOptions &
+  CallOptions & { fields?: unknown; include?: unknown; sort?: unknown; count?: boolean }
 
 type Identified = { id?: string; record_id?: string }
 

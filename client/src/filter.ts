@@ -1,4 +1,5 @@
-import type { AttributeShape, AttributesOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
+import type { AttributeShape, AttributesOf, OrganizationSchema, Owner } from './organization.ts'
+import type { TargetOf } from './selection.ts'
 import type { Person, StackRecord } from './wire.ts'
 
 /** The equality operators. `null` matches a missing value. */
@@ -48,9 +49,13 @@ export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent
   answered_at?: string | null | (Equality<string> & Range<string>)
 }
 
-type PersonFields = Shared & { [F in Texts<Person>]?: TextCondition } & { [F in Flags]?: BooleanCondition } & {
-  consents?: { $some: ConsentCondition }
-}
+/** Matches the people of a segment. */
+type InSegment = { $segment?: string }
+
+type PersonFields = InSegment &
+  Shared & { [F in Texts<Person>]?: TextCondition } & { [F in Flags]?: BooleanCondition } & {
+    consents?: { $some: ConsentCondition }
+  }
 type RecordFields = Shared & { [F in Texts<StackRecord>]?: TextCondition }
 
 /** A filter. All fields and operators of an object must match. */
@@ -68,10 +73,6 @@ type PlainCondition<A extends AttributeShape, V> =
   | OneOrMany<A, V>
   | null
   | (Equality<OneOrMany<A, V>> & RangeOf<A, V> & SearchOf<A>)
-
-type TargetOf<S extends OrganizationSchema, A extends AttributeShape> = A['type'] extends 'person'
-  ? 'people'
-  : Extract<A['target'], StackKey<S>>
 
 type RelationshipCondition<S extends OrganizationSchema, A extends AttributeShape> =
   | OneOrMany<A, string, string | null>

@@ -1,4 +1,5 @@
 import type { ClientCredentials } from './credentials.ts'
+import type { DryRun } from './wire.ts'
 
 /** The options of a client: the service, the credentials, timeouts and retries. */
 export type ClientOptions = (
@@ -49,7 +50,18 @@ export type WriteOptions = CallOptions & {
    * with a key is also retried.
    */
   idempotencyKey?: string
+  /**
+   * Returns what the write would do, and writes nothing. It is refused as the write would be, and takes no `idempotencyKey`.
+   */
+  dryRun?: boolean
 }
+
+/** The result of a write: `Result`, or what the write would do if `dryRun` is set. */
+export type Written<O extends { dryRun?: boolean }, Result, Would = DryRun> = O extends { dryRun: true }
+  ? Would
+  : O extends { dryRun: boolean }
+    ? Result | Would
+    : Result
 
 /** The options of a replace or a patch. */
 export type UpdateOptions = WriteOptions & {
@@ -57,9 +69,10 @@ export type UpdateOptions = WriteOptions & {
   representation?: boolean
 }
 
-/** The result of a replace or a patch: `true`, or the entity if `representation` is set. */
-export type Updated<O extends UpdateOptions, Entity> = O extends { representation: true }
-  ? Entity
-  : O extends { representation: boolean }
-    ? Entity | true
-    : true
+/**
+ * The result of a replace or a patch: `true`, or the entity if `representation` is set, or what would happen if `dryRun` is set.
+ */
+export type Updated<O extends UpdateOptions, Entity> = Written<
+  O,
+  O extends { representation: true } ? Entity : O extends { representation: boolean } ? Entity | true : true
+>

@@ -1,7 +1,12 @@
 import type { Attribute, Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
-/** A declared attribute in the format of `kith codegen`. */
-export type AttributeShape = { type: Attribute['type']; cardinality: Attribute['cardinality']; target?: string }
+/** A declared attribute in the format of `kith codegen`. `values` are those that its `enum` allows. */
+export type AttributeShape = {
+  type: Attribute['type']
+  cardinality: Attribute['cardinality']
+  target?: string
+  values?: string | number | boolean
+}
 
 /** The schema of an organization in the format of `kith codegen`. It is the type parameter of `createClient`. */
 export type OrganizationSchema = {
@@ -31,8 +36,9 @@ type Many<A extends AttributeShape, One> = A['cardinality'] extends 'many' ? One
 type ReadValue<A extends AttributeShape> = A['type'] extends keyof Plain
   ? Many<A, Plain[A['type']]>
   : Many<A, string | null>
+// A read may have a value that was stored before its attribute had an enum.
 type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
-  ? Many<A, Plain[A['type']]>
+  ? Many<A, A extends { values: infer V } ? V : Plain[A['type']]>
   : Name | Many<A, Name>
 
 type Undeclared = { [key: string]: unknown }

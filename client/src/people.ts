@@ -3,10 +3,11 @@ import { type BatchOptions, Entities } from './entities.ts'
 import { pathOf, pathOfId } from './entity-reads.ts'
 import { KithConnectionError } from './errors.ts'
 import type { ImportAnswer, ImportOptions } from './import.ts'
-import type { CallOptions, WriteOptions } from './options.ts'
+import type { CallOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
 import { ndjson } from './stream.ts'
 import type {
+  BatchDryRun,
   DossierLine,
   DuplicateGroup,
   DuplicatesBody,
@@ -40,7 +41,7 @@ export type PeopleOperation<S extends OrganizationSchema> =
 export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
 
 /** The options of a merge and of an unmerge. */
-export type MergeOptions = WriteOptions & { dryRun?: boolean }
+export type MergeOptions = WriteOptions
 
 /** The outcome of a merge. `person` is the survivor. */
 export type Merged<S extends OrganizationSchema> = Omit<MergeResult, 'person'> & { person: EntityOf<S, 'people'> }
@@ -91,10 +92,10 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(person.external_id, (await client.people.get('news-7')).id === person.id) // shop-1 true
    * ```
    */
-  override upsert(
+  override upsert<U extends WriteOptions = Record<never, never>>(
     body: Body<S> & ({ external_id: string; match?: Match } | { external_id?: string; match: Match }),
-    options?: WriteOptions,
-  ): Promise<Person<S>> {
+    options?: U,
+  ): Promise<Written<U, Person<S>>> {
     return super.upsert(body as Body<S> & { external_id: string }, options)
   }
 
@@ -293,10 +294,10 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(items.map(({ status }) => status).join()) // 201,200
    * ```
    */
-  override batch(
+  override batch<U extends BatchOptions & { match?: Match } = Record<never, never>>(
     operations: readonly PeopleOperation<S>[],
-    options: BatchOptions & { match?: Match } = {},
-  ): Promise<BatchResult> {
+    options?: U,
+  ): Promise<Written<U, BatchResult, BatchDryRun>> {
     return super.batch(operations as readonly Operation<S, 'people'>[], options)
   }
 

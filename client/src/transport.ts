@@ -59,7 +59,8 @@ export function createTransport(options: ClientOptions): Transport {
     throw new TypeError(`timeoutMs must be more than 0 and at most ${maxTimerMs}`)
   const fetchFunction = options.fetch ?? globalThis.fetch
   const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
-  const send: Send = async request => {
+  const send: Send = async given => {
+    const request = given.options?.dryRun ? asDryRun(given) : given
     const signal = request.options?.signal
     const attemptMs = timeoutMs + (request.waitMs ?? 0)
     const headers = headersOf(request)
@@ -112,6 +113,14 @@ export function createTransport(options: ClientOptions): Transport {
   return { send, stream, retries, random, sleep }
 }
 
+/** A dry run changes nothing, so it is repeatable and needs no Idempotency-Key. */
+const asDryRun = (request: Request): Request => ({
+  ...request,
+  path: `${request.path}?dry_run=true`,
+  repeatable: true,
+  writes: false,
+})
+
 function baseOf(url: string): string {
   const { protocol, origin, pathname } = new URL(url)
   if (protocol !== 'https:' && protocol !== 'http:') throw new TypeError(`the url must begin with https:// or http://`)
@@ -147,7 +156,8 @@ function authorizationOf(
   }
 }
 
-function validToken(token: string): string {
+/** The token without white space around it. Throws a TypeError, which does not quote it, if no token has such a character. */
+export function validToken(token: string): string {
   const trimmed = token.trim()
   // Without this check, the error of an invalid header would quote the token.
   if (!/^[\x21-\x7e]+$/.test(trimmed))

@@ -332,6 +332,38 @@ export type LookupBody = {
   external_id?: string
 }
 
+/** Body of POST /v1/people/search and of a stack. */
+export type SearchBody = {
+  /** At most 8 words, and 200 characters without accents. All words must be found. */
+  text: string
+  /** The most items of a page. The default is 20. */
+  size?: number
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+}
+
+/** A page of POST /v1/people/search. */
+export type PersonSearchPage = {
+  items: Person[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** A page of POST /v1/stacks/{stack_key}/search. */
+export type RecordSearchPage = {
+  items: StackRecord[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
 /** A record of a stack as reads return it. */
 export type StackRecord = {
   /** The internal identifier: 24 hexadecimal digits. */
@@ -360,6 +392,109 @@ export type RecordBody = {
   external_id?: string | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null
+}
+
+/** The outcome that a write would have: the response of a write of one person or record with `dry_run=true`. */
+export type DryRun = {
+  dry_run: true
+  /** The result that the write would have. */
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
+  /** The internal identifier. Null if the write would create the person or record. */
+  id: string | null
+  external_id: string | null
+  /** The version after the write. */
+  version: number
+  /** The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing. */
+  before: Record<string, unknown> | null
+  /** The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes. */
+  after: Record<string, unknown> | null
+  /** The placeholders that the links of the write would create. */
+  placeholders: {
+    /** `people`, or the key of a stack. */
+    kind: string
+    external_id: string
+  }[]
+  /** The standing consent answers that would change. An answer without `collected_at` has the time of the dry run. */
+  consents: {
+    consent_type_id: number
+    channel: 'email' | 'sms'
+    before: {
+      state: boolean
+      /** Whether it is a grant that waits for its confirmation. */
+      pending: boolean
+      answered_at: string
+      /** The merged person who gave the answer. Null for an own one. */
+      person_id: string | null
+    } | null
+    after: {
+      state: boolean
+      /** Whether it is a grant that waits for its confirmation. */
+      pending: boolean
+      answered_at: string
+      /** The merged person who gave the answer. Null for an own one. */
+      person_id: string | null
+    } | null
+  }[]
+}
+
+/** The response of a dry run instead of `DryRun`, if the token may not read the person or record. */
+export type DryRunIdentifiers = {
+  dry_run: true
+  /** The result that the write would have. */
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
+  /** The internal identifier. Null if the write would create the person or record. */
+  id: string | null
+  external_id: string | null
+}
+
+/** The outcomes that the operations of a batch would have: its response with `dry_run=true`. */
+export type BatchDryRun = {
+  dry_run: true
+  items: (
+    | {
+        index: number
+        status: 200 | 201
+        /** The internal identifier. Null if the operation would create it. */
+        id: string | null
+        external_id: string | null
+        /** With `dry_run=true`: what the write would do. Nothing was stored. */
+        dry_run: DryRun | DryRunIdentifiers
+      }
+    | {
+        index: number
+        /** The status of the same request on its own. */
+        status: number
+        /** The error code. */
+        error: string
+        message: string
+        details: {
+          /** A JSON Pointer into the whole body. */
+          path: string
+          message: string
+        }[]
+        /** A value belonged to a person who was erased. */
+        reason?: 'erased'
+        /** The outcome of the write is unknown. */
+        outcome?: 'unknown'
+      }
+  )[]
+  failed: number
+}
+
+/** The changes that a write of definitions would make: its response with `dry_run=true`. */
+export type DefinitionDryRun = {
+  dry_run: true
+  /** The entries that the change log would get. None if nothing would change. */
+  changes: {
+    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+    /** Null for a creation. */
+    id: number | null
+    operation: 'create' | 'update' | 'delete'
+    /** The fields that would change, with their values before. */
+    before: Record<string, unknown>
+    /** The fields that would change, with their values after. */
+    after: Record<string, unknown>
+  }[]
 }
 
 /** The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge. */
@@ -397,7 +532,7 @@ export type MergeResult = {
         /** Whether it is a grant that waits for its confirmation. */
         pending: boolean
         answered_at: string
-        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        /** The merged person who gave the answer. Null for an own one. */
         person_id: string | null
       } | null
       after: {
@@ -405,7 +540,7 @@ export type MergeResult = {
         /** Whether it is a grant that waits for its confirmation. */
         pending: boolean
         answered_at: string
-        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        /** The merged person who gave the answer. Null for an own one. */
         person_id: string | null
       } | null
     }[]
@@ -450,7 +585,7 @@ export type UnmergeResult = {
         /** Whether it is a grant that waits for its confirmation. */
         pending: boolean
         answered_at: string
-        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        /** The merged person who gave the answer. Null for an own one. */
         person_id: string | null
       } | null
       after: {
@@ -458,7 +593,7 @@ export type UnmergeResult = {
         /** Whether it is a grant that waits for its confirmation. */
         pending: boolean
         answered_at: string
-        /** The merged person who gave the answer. Null for an own one of the survivor. */
+        /** The merged person who gave the answer. Null for an own one. */
         person_id: string | null
       } | null
     }[]
@@ -542,6 +677,118 @@ export type DuplicatesPage = {
   has_more: boolean
   /** The `cursor` of the next page. Null at the end. */
   next_cursor: string | null
+}
+
+/** Body of POST /v1/people/aggregate and /v1/stacks/{stack_key}/aggregate. */
+export type AggregateBody = {
+  /** The entities to aggregate. Absent: all. */
+  filter?: Record<string, unknown>
+  /** Up to two fields, or spans of time. A field as filters name it: `state`, `created_at`, `attribute_values.city`. */
+  group_by?: (
+    | string
+    | {
+        /** A time or a date, as filters name it. */
+        field: string
+        /** The span of time. The key of a group is its first day. */
+        by: 'day' | 'week' | 'month' | 'quarter' | 'year'
+        /** The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'. */
+        time_zone?: string
+      }
+  )[]
+  /** The measures of each group. Default: [{op: 'count'}]. */
+  measures?: {
+    op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+    /** A field as filters name it: `state`, `created_at`, `attribute_values.city`. Only `count` needs none. */
+    field?: string
+  }[]
+}
+
+/** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. */
+export type Aggregate = {
+  /** In the order of their values, nulls last. */
+  groups: {
+    /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
+    by: unknown[]
+    /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
+    measures: (number | string | null)[]
+  }[]
+  /** Values of another type than the attribute: they were stored before its declaration. */
+  skipped: {
+    /** A JSON Pointer to the measure or the field in the body. */
+    path: string
+    /** The number of values that are not of the type. */
+    values: number
+  }[]
+  /** The number of the last change that the answer includes. */
+  sequence: number
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: {
+    /** A JSON Pointer into the body. */
+    path: string
+    message: string
+  }[]
+}
+
+/** Numbers of values by type. */
+export type ObservedTypes = {
+  text: number
+  number: number
+  boolean: number
+  object: number
+  array: number
+  date: number
+  datetime: number
+}
+
+/** A key that was not declared when values were written under it. */
+export type ObservedKey = {
+  key: string
+  /** The number of values by type. A text that is a date or a date and time counts as that. */
+  types: ObservedTypes
+  /** The number of values that were written under the key. */
+  count: number
+  first_seen: string
+  last_seen: string
+  /** Whether an attribute can have this key. */
+  declarable: boolean
+}
+
+/** The undeclared keys of an owner: GET /v1/schema/observed. */
+export type ObservedKeys = {
+  /** In the order of the keys. */
+  items: ObservedKey[]
+  /** The number of the last change that is counted. */
+  sequence: number
+  /** Whether the owner has 10,000 keys, the most that are counted. Others may be missing. */
+  truncated: boolean
+}
+
+/** Body of PUT /v1/schema/observed/declare. */
+export type DeclareBody = {
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The key to declare: 1 to 63 characters of a–z, 0–9 and _, the first a letter. */
+  key: string
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json'
+  cardinality?: 'one' | 'many'
+  indexed?: boolean
+  name?: string
+  description?: string | null
+  /** Whether to count only, and to declare nothing. */
+  dry_run?: boolean
+}
+
+/** The outcome of PUT /v1/schema/observed/declare, or of its dry run. */
+export type Declared = {
+  attribute: Attribute | null
+  /** The number of stored values that the attribute would accept. */
+  fits: number
+  /** The number of stored values that it would refuse. They stay and read unchanged. */
+  misfits: number
+  /** The number of values by type. A text that is a date or a date and time counts as that. */
+  misfit_types: ObservedTypes
+  /** The identifiers of up to 10 entities whose value does not fit. Empty without the read scope of the owner. */
+  examples: string[]
 }
 
 /** A line of a dossier: everything that is held about one person. */
@@ -758,14 +1005,25 @@ export type DossierLine =
       updated_at: string
     }
   | {
+      /** A segment that the person is in, or that it entered or left by a change. By segment. */
+      type: 'segment'
+      person_id: string
+      event: 'member' | 'entered' | 'left'
+      segment_key: string
+      /** Null if the segment was deleted. */
+      segment_name: string | null
+      /** The change. Null for `member`. */
+      sequence: number | null
+    }
+  | {
       /** A change of the person, or of one who was merged. Newest first. */
       type: 'change'
       /** The number of the change. The numbers of an organization have no gaps. */
       sequence: number
       at: string
       /** The kind of thing that changed. */
-      subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings'
-      /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings. */
+      subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+      /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
       id: string | number
       /** The external identifier of now, or the last one of a deleted person or record. */
       external_id: string | null
@@ -782,6 +1040,21 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
+      segments?: {
+        entered: {
+          /** The key of the segment. */
+          key: string
+          /** The ids of the people. */
+          people: string[]
+        }[]
+        left: {
+          /** The key of the segment. */
+          key: string
+          /** The ids of the people. */
+          people: string[]
+        }[]
+      }
     }
   | {
       /** A change of the person that was sent to a webhook, or is to be sent. Oldest first. */
@@ -1006,6 +1279,20 @@ export type Attribute = {
     /** The approximate number of entities to index. */
     total: number
   } | null
+  /** Whether a search finds entities by the words of the value. */
+  searchable: boolean
+  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  required: boolean
+  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  unique: boolean
+  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  enum: (string | number | boolean)[] | null
+  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern: string | null
+  /** The smallest value, for types `number`, `date` and `datetime`. */
+  minimum: number | string | null
+  /** The largest value, for types `number`, `date` and `datetime`. */
+  maximum: number | string | null
   state: 'active' | 'archived'
   created_at: string
   updated_at: string
@@ -1025,6 +1312,20 @@ export type NewAttribute = {
   cardinality?: 'one' | 'many'
   /** Whether an index answers equalities and ranges. */
   indexed?: boolean
+  /** For type `text`: whether a search finds entities by the words of the value. */
+  searchable?: boolean
+  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  required?: boolean
+  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  unique?: boolean
+  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  enum?: (string | number | boolean)[] | null
+  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern?: string | null
+  /** The smallest value, for types `number`, `date` and `datetime`. */
+  minimum?: number | string | null
+  /** The largest value, for types `number`, `date` and `datetime`. */
+  maximum?: number | string | null
 }
 
 /** Body of PATCH /v1/schema/attributes/{id}. */
@@ -1034,7 +1335,41 @@ export type AttributePatch = {
   /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
   indexed?: boolean
+  searchable?: boolean
+  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  required?: boolean
+  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  unique?: boolean
+  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  enum?: (string | number | boolean)[] | null
+  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern?: string | null
+  /** The smallest value, for types `number`, `date` and `datetime`. */
+  minimum?: number | string | null
+  /** The largest value, for types `number`, `date` and `datetime`. */
+  maximum?: number | string | null
   state?: 'active' | 'archived'
+}
+
+/** An entity whose stored value stands against rules of an attribute. */
+export type Violation = {
+  /** The internal identifier of a person. */
+  id?: string
+  /** The internal identifier of a record. */
+  record_id?: string
+  external_id: string | null
+  /** The rules that the value violates. */
+  rules: ('type' | 'required' | 'unique' | 'enum' | 'pattern' | 'minimum' | 'maximum')[]
+}
+
+/** A page of GET /v1/schema/attributes/{id}/violations. */
+export type ViolationPage = {
+  /** In the order of the internal identifiers. */
+  items: Violation[]
+  /** Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty. */
+  has_more: boolean
+  /** The `after_id` of the next page. Null at the end. */
+  next_after_id: string | null
 }
 
 /** A consent type as reads return it. */
@@ -1076,14 +1411,42 @@ export type NewConsentType = {
   default_state?: boolean
 }
 
+/** A segment as reads return it. */
+export type Segment = {
+  key: string
+  name: string
+  description: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+  created_at: string
+  updated_at: string
+}
+
+/** Body of POST /v1/segments. */
+export type NewSegment = {
+  key: string
+  name?: string
+  description?: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+}
+
+/** Body of PATCH /v1/segments/{segment_key}. */
+export type SegmentPatch = {
+  name?: string
+  description?: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter?: Record<string, unknown>
+}
+
 /** A change of the change log. */
 export type Change = {
   /** The number of the change. The numbers of an organization have no gaps. */
   sequence: number
   at: string
   /** The kind of thing that changed. */
-  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings'
-  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings. */
+  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
   id: string | number
   /** The external identifier of now, or the last one of a deleted person or record. */
   external_id: string | null
@@ -1100,6 +1463,21 @@ export type Change = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
+  segments?: {
+    entered: {
+      /** The key of the segment. */
+      key: string
+      /** The ids of the people. */
+      people: string[]
+    }[]
+    left: {
+      /** The key of the segment. */
+      key: string
+      /** The ids of the people. */
+      people: string[]
+    }[]
+  }
 }
 
 /** A page of the change log: GET /v1/changes. */
@@ -1353,7 +1731,7 @@ export type ErasureBody = {
   dry_run?: boolean
 }
 
-/** What an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. */
+/** The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. */
 export type Erased = {
   /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
   certificate: string | null
@@ -1378,7 +1756,7 @@ export type Erased = {
     removed: Record<string, number>
     /** The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake. */
     tombstones: number
-    /** What is not in the tables of kith. */
+    /** Places outside of the tables of kith that may still hold the data. */
     not_removed: string[]
   }
 }

@@ -143,3 +143,29 @@ it('getToken is called before every attempt, but not for endpoints that need no 
   await client.health()
   expect(sent.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer token-1', 'Bearer token-2', null])
 })
+
+describe('a dry run', () => {
+  it.each<[string, string, Call]>([
+    ['POST', '/v1/people', client => client.people.create({}, { dryRun: true })],
+    ['PUT', '/v1/people/ada', client => client.people.replace('ada', {}, { dryRun: true })],
+    ['PATCH', '/v1/people/ada', client => client.people.patch('ada', {}, { dryRun: true })],
+    ['DELETE', '/v1/people/ada', client => client.people.delete('ada', { dryRun: true })],
+    ['POST', '/v1/people/upsert', client => client.people.upsert({ external_id: 'ada' }, { dryRun: true })],
+    ['POST', '/v1/people/internal/1/restore', client => client.people.restore('1', { dryRun: true })],
+    ['POST', '/v1/people/batch', client => client.people.batch([], { dryRun: true, atomic: true })],
+    ['POST', '/v1/schema/stacks', client => client.schema.stacks.create({ key: 'a', kind: 'item' }, { dryRun: true })],
+    ['PATCH', '/v1/schema/settings', client => client.schema.patchSettings({}, { dryRun: true })],
+  ])('is a parameter of %s %s, and is sent without an Idempotency-Key', async (method, path, call) => {
+    const { client, sent } = scriptedClient([success({ dry_run: true })])
+    expect(await call(client)).toEqual({ dry_run: true })
+    const [{ url, headers }] = sent as [(typeof sent)[number]]
+    expect([sent[0]!.method, url]).toEqual([method, `https://kith.test${path}?dry_run=true`])
+    expect(headers.has('idempotency-key')).toBe(false)
+  })
+
+  it('that finds no entity after a lost response is not taken for a deletion', async () => {
+    const { client } = scriptedClient([refusal('operation_failed', 503), refusal('not_found', 404)])
+    const error = await client.people.delete('ada', { dryRun: true }).catch(each => each)
+    expect(isKithError(error, 'not_found')).toBe(true)
+  })
+})

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useService } from '../../test/support/service.ts'
@@ -55,6 +57,7 @@ describe('every example of the documentation', () => {
     'prints the values of its comments: %s',
     async (_, example) => {
       const { client, environment } = await openShop()
+      if (example.code.includes('.search(')) await follow(service.db, [searchFollower()])
       const { printed, expected } = await runExample(example, client, environment)
       expect(expected.length).toBeGreaterThan(0)
       // A console.log inside a loop prints its line several times.
@@ -97,7 +100,7 @@ describe('every public method', () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks, erasures } = client
-    const groups = [consents, schema, schema.stacks, changes, webhooks, erasures]
+    const groups = [consents, schema, schema.stacks, schema.attributes, changes, webhooks, erasures, client.segments]
     const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })

@@ -59,6 +59,68 @@ describe('a listing', () => {
     ])
   })
 
+  it('with a sort or fields iterates pages by next_cursor, and counts on the first page only', async () => {
+    const page = (external_id: string, next_cursor: string | null) =>
+      success({ items: [{ external_id }], has_more: next_cursor !== null, next_cursor, count: 2, sequence: 7 })
+    const { client, sent } = scriptedClient([page('a', 'c1'), page('b', null)])
+    const selection = { fields: ['external_id'], sort: { field: 'last_name', direction: 'desc' }, count: true } as const
+    const pages = await collect(client.people.list({ size: 1, ...selection }).pages())
+    expect(pages.map(({ after_id, next_cursor, count }) => [after_id, next_cursor, count])).toEqual([
+      [null, 'c1', 2],
+      [null, null, 2],
+    ])
+    const { count, ...rest } = selection
+    expect(sent.map(({ body }) => body)).toEqual([
+      { ...rest, count, cursor_configuration: { size: 1 } },
+      { ...rest, cursor_configuration: { size: 1, cursor: 'c1' } },
+    ])
+  })
+
+  it('continues after a cursor that is given', async () => {
+    const { client, sent } = scriptedClient([success({ items: [], has_more: false, next_cursor: null })])
+    await client.people.list({ cursor: 'c1', sort: { field: 'email' } }).page()
+    expect(sent[0]!.body).toEqual({ sort: { field: 'email' }, cursor_configuration: { cursor: 'c1' } })
+  })
+
+  it('of a search iterates pages by next_cursor, also an empty one in between', async () => {
+    const page = (ids: string[], next_cursor: string | null) =>
+      success({ items: ids.map(id => ({ id })), has_more: next_cursor !== null, next_cursor })
+    const { client, sent } = scriptedClient([page(['a'], 'c1'), page([], 'c2'), page(['b'], null)])
+    const people = await collect(client.people.search('ada', { size: 1 }))
+    expect(people.map(({ id }) => id)).toEqual(['a', 'b'])
+    expect(sent.map(({ url, body }) => [url, body])).toEqual([
+      ['https://kith.test/v1/people/search', { text: 'ada', size: 1 }],
+      ['https://kith.test/v1/people/search', { text: 'ada', size: 1, cursor: 'c1' }],
+      ['https://kith.test/v1/people/search', { text: 'ada', size: 1, cursor: 'c2' }],
+    ])
+  })
+
+  it('of a segment sends its options in the query', async () => {
+    const page = (next_cursor: string | null) =>
+      success({ items: [{ email: 'a' }], has_more: next_cursor !== null, next_cursor })
+    const { client, sent } = scriptedClient([page('c1'), page(null), success({ items: [{ id: 'p' }], has_more: true })])
+    const selection = { fields: ['email'], sort: { field: 'email', direction: 'desc' }, count: true } as const
+    expect(await collect(client.segments.people('vips', { size: 1, ...selection }))).toHaveLength(2)
+    expect((await client.segments.people('vips').page()).after_id).toBe('p')
+    expect(sent.map(({ url }) => url)).toEqual([
+      'https://kith.test/v1/segments/vips/people?size=1&fields=email&sort=email%3Adesc&count=true',
+      'https://kith.test/v1/segments/vips/people?size=1&cursor=c1&fields=email&sort=email%3Adesc',
+      'https://kith.test/v1/segments/vips/people',
+    ])
+  })
+
+  it('of violations iterates pages by next_after_id, also an empty one in between', async () => {
+    const page = (ids: string[], next_after_id: string | null) =>
+      success({ items: ids.map(id => ({ id })), has_more: next_after_id !== null, next_after_id })
+    const { client, sent } = scriptedClient([page([], 'a'), page(['b'], null)])
+    const found = await collect(client.schema.attributes.violations(3, { rule: 'unique', size: 5 }))
+    expect(found).toEqual([{ id: 'b' }])
+    expect(sent.map(({ url }) => url)).toEqual([
+      'https://kith.test/v1/schema/attributes/3/violations?rule=unique&size=5',
+      'https://kith.test/v1/schema/attributes/3/violations?rule=unique&size=5&after_id=a',
+    ])
+  })
+
   it('ends when the signal of its call aborts', async () => {
     const controller = new AbortController()
     const { client, sent } = scriptedClient([pageOf(['a'], true)])

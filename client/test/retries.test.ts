@@ -5,6 +5,8 @@ import { networkError, refusal, type Step, scriptedClient, success } from './scr
 type Client = ReturnType<typeof scriptedClient>['client']
 type Call = (client: Client) => Promise<unknown>
 
+const declaration = { owner: 'people', key: 'age', type: 'number' } as const
+
 const repeatable: [string, Call][] = [
   ['get', client => client.people.get('ada')],
   ['list', client => client.people.list().page()],
@@ -26,12 +28,19 @@ const repeatable: [string, Call][] = [
     client => client.people.replace('ada', { external_id: 'b' }, { idempotencyKey: 'k' }),
   ],
   ['patch of a definition', client => client.schema.attributes.patch(1, {})],
+  ['a dry run of a patch', client => client.people.patch('ada', {}, { dryRun: true })],
+  ['a dry run of a create', client => client.people.create({}, { dryRun: true })],
+  ['search', client => client.people.search('ada').page()],
+  ['aggregate', client => client.people.aggregate({})],
+  ['patch of a segment', client => client.segments.patch('vips', {})],
+  ['preview of a declaration', client => client.schema.declare(declaration, { dryRun: true })],
 ]
 
 const unrepeatable: [string, Call][] = [
   ['patch', client => client.people.patch('ada', {})],
   ['patch of any version', client => client.people.patch('ada', {}, { ifMatch: '*' })],
   ['replace that renames', client => client.people.replace('ada', { external_id: 'other' })],
+  ['declaration of an observed key', client => client.schema.declare(declaration)],
 ]
 
 const notDone: [string, () => Step][] = [

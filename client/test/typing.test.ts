@@ -15,6 +15,7 @@ import {
   type ClientOptions,
   type ConsentType,
   createClient,
+  type DryRun,
   type ErrorCode,
   type Filter,
   isKithError,
@@ -207,6 +208,19 @@ describe('changes', () => {
 })
 
 describe('results', () => {
+  it('of a dry run tell what a write would do', () => {
+    never(async () => {
+      expectTypeOf(await client.people.create({}, { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.patch('a', {}, { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.delete('a', { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.restore('a', { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.create({}, { ifMatch: '*' })).toExtend<Person>()
+      expectTypeOf(await client.people.delete('a')).toEqualTypeOf<true>()
+      const dryRun = Math.random() < 0.5
+      expectTypeOf(await client.people.delete('a', { dryRun })).toEqualTypeOf<true | DryRun>()
+    })
+  })
+
   it('of an update are true, or the entity if representation is set', () => {
     never(async () => {
       expectTypeOf(await client.people.patch('a', {})).toEqualTypeOf<true>()
@@ -220,8 +234,8 @@ describe('results', () => {
   it('of definitions are definitions', () => {
     expectTypeOf(client.schema.stacks.get).returns.resolves.toEqualTypeOf<Stack>()
     expectTypeOf(client.schema.attributes.list).returns.resolves.toEqualTypeOf<Attribute[]>()
-    expectTypeOf(client.schema.consentTypes.patch).returns.resolves.toEqualTypeOf<ConsentType>()
-    expectTypeOf(client.people.list).returns.toExtend<Listing<Person>>()
+    never(async () => expectTypeOf(await client.schema.consentTypes.patch(1, {})).toEqualTypeOf<ConsentType>())
+    never(() => expectTypeOf(client.people.list()).toExtend<Listing<Person>>())
   })
 })
 

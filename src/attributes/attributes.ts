@@ -1,4 +1,5 @@
-import { refuse } from '../errors.ts'
+import type { Transaction } from '../db/db.ts'
+import { pointer, refuse } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
@@ -10,8 +11,10 @@ import {
 } from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { indexIdOf, indexState } from './indexing.ts'
+import { coerceRules, findRuleFaults, noRules, rulesOf } from './rules.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
 import { insertAttributeSql, updateAttributeSql } from './sql.ts'
+import { checkUnique } from './unique.ts'
 
 /** The attribute with that id. Throws a Fault of 404 if there is none. */
 export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
@@ -19,14 +22,22 @@ export function findAttribute({ attributeById }: Definitions, id: number): Attri
 }
 
 /** Declares an attribute. Throws a Fault of 400 or 409 if the body breaks a rule. */
-export async function createAttribute(author: Author, body: NewAttribute): Promise<AttributeWithDefinitions> {
+export async function createAttribute(
+  author: Author,
+  given: NewAttribute,
+  options: DeclareOptions = {},
+): Promise<AttributeWithDefinitions> {
   let id = 0
-  const definitions = await changeDefinitions(author, (current, at) => {
+  const body = options.boundFrom === 'query' ? coerceRules(given.type, given) : given
+  const definitions = await changeDefinitions(author, async (current, at, tx) => {
     const owner_stack_id =
       stackIdOf(current, body.owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
     const target_stack_id = targetOf(current, body)
-    const { key, type, name = key, description = null, cardinality = 'one', indexed = false } = body
+    const { key, type, name = key, description = null, cardinality = 'one', indexed = false, searchable = false } = body
     throwIfUnindexable(type, indexed)
+    throwIfUnsearchable(type, searchable)
+    const rules = rulesOf(body)
+    throwIfRulesFault({ type, cardinality, indexed, ...rules })
     if (current.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
     throwIfLimitReached('attributes', current, author.limits)
     id = nextId(current.attributes)
@@ -39,8 +50,12 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
       target_stack: body.target_stack ?? null,
       cardinality,
       indexed,
+      searchable,
+      ...rules,
     }
     const index_id = indexIdOf(current, { indexed, target_stack_id, state: 'active' })
+    const isReady =
+      rules.unique === true && (await checkUnique(tx, current, { owner_stack_id, key, index_id }, options.mayRead))
     const values = [
       id,
       owner_stack_id,
@@ -53,11 +68,17 @@ export async function createAttribute(author: Author, body: NewAttribute): Promi
       indexed,
       at,
       index_id,
+      isReady,
+      JSON.stringify(rules),
+      searchable,
     ]
     return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insertAttributeSql, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
 }
+
+/** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
+export type DeclareOptions = { boundFrom?: 'body' | 'query'; mayRead?: (stack_id: number) => boolean }
 
 /** An attribute, and the definitions after the change. */
 type AttributeWithDefinitions = { attribute: Attribute; definitions: Definitions }
@@ -67,23 +88,47 @@ export async function patchAttribute(
   author: Author,
   id: number,
   patch: AttributePatch,
+  options: DeclareOptions = {},
 ): Promise<AttributeWithDefinitions> {
-  const definitions = await changeDefinitions(author, (current, at) => {
-    const attribute = findAttribute(current, id)
-    const changed = differences<Attribute>(attribute, patch as Partial<Attribute>)
+  const definitions = await changeDefinitions(author, async (current, at, tx) => {
+    const attribute: Attribute = { ...noRules, ...findAttribute(current, id) }
+    const given = options.boundFrom === 'query' ? coerceRules(attribute.type, patch) : patch
+    const changed = differences<Attribute>(attribute, given as Partial<Attribute>)
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
       throwInvalidField('/cardinality', 'cannot change from `many` to `one`')
     throwIfUnindexable(next.type, next.indexed)
+    throwIfUnsearchable(next.type, next.searchable)
     const sameKey = current.declared.get(next.owner_stack_id)?.get(next.key)
     if (next.state === 'active' && sameKey && sameKey.id !== id)
       throwKeyTaken('is already declared again for this owner')
-    const { name, description, cardinality, indexed, state } = next
-    const values = [id, name, description, cardinality, indexed, state, at, indexIdOf(current, next)]
+    throwIfRulesFault(next)
+    const { name, description, cardinality, indexed, searchable = false, state } = next
+    const index_id = indexIdOf(current, next)
+    const isReady = await becomesReady(tx, current, { before: attribute, next: { ...next, index_id } }, options)
+    const values = [id, name, description, cardinality, indexed, state, at, index_id, isReady]
+    values.push(JSON.stringify(rulesOf(next)), searchable)
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
+}
+
+/** Checks the stored values if the attribute becomes unique. Returns whether its new index needs no fill. */
+async function becomesReady(
+  tx: Transaction,
+  current: Definitions,
+  { before, next }: { before: Attribute; next: Attribute & { index_id: number | null } },
+  { mayRead }: DeclareOptions,
+): Promise<boolean> {
+  if (!next.unique || next.state !== 'active') return false
+  if (before.unique && before.index?.id === next.index_id) return false
+  return checkUnique(tx, current, next, mayRead)
+}
+
+function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {
+  const details = findRuleFaults(attribute).map(({ path, message }) => ({ path: pointer(...path), message }))
+  if (details.length > 0) refuse('invalid_parameter', 'The request breaks a rule.', { details })
 }
 
 function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
@@ -105,6 +150,10 @@ function throwIfUnindexable(type: string, indexed: boolean) {
   if (type === 'json' && indexed) throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order')
 }
 
+function throwIfUnsearchable(type: string, searchable = false) {
+  if (searchable && type !== 'text') throwInvalidField('/searchable', 'can be true only for type `text`')
+}
+
 function keyOf({ stacks }: Definitions, stack_id: number): string {
   return stack_id === peopleStackId ? peopleKey : stacks.find(stack => stack.id === stack_id)!.key
 }
@@ -123,6 +172,9 @@ export function attributeToJson(attribute: Attribute, definitions: Definitions) 
     cardinality,
     indexed,
     index_state: indexState(attribute),
+    searchable: attribute.searchable ?? false,
+    ...noRules,
+    ...rulesOf(attribute),
     state,
     created_at: attribute.created_at,
     updated_at: attribute.updated_at,

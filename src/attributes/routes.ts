@@ -1,7 +1,9 @@
-import { type Route, route } from '../http/pipeline/route.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from '../organizations/change-definitions.ts'
+import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
-import { attributeToJson, createAttribute, findAttribute, patchAttribute } from './attributes.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
+import { attributeToJson, createAttribute, type DeclareOptions, findAttribute, patchAttribute } from './attributes.ts'
 import { definitionsWithProgress } from './indexing.ts'
 import {
   type AttributePatch,
@@ -18,7 +20,7 @@ const byId = { tag, path: '/v1/schema/attributes/{id}', params: { id: 'number' }
 /** The route table of attributes. */
 export function attributeRoutes(): Route[] {
   return [
-    route<NewAttribute>({
+    definitionWrite<NewAttribute>({
       method: 'POST',
       tag,
       path,
@@ -31,7 +33,7 @@ export function attributeRoutes(): Route[] {
       successes: { 201: 'Declared.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const { attribute, definitions } = await createAttribute(authorOf(call), call.body)
+        const { attribute, definitions } = await createAttribute(authorOf(call), call.body, optionsOf(call))
         const headers = { Location: `${path}/${attribute.id}` }
         return { status: 201, data: attributeToJson(attribute, definitions), headers }
       },
@@ -61,7 +63,7 @@ export function attributeRoutes(): Route[] {
         return { status: 200, data: attributeToJson(findAttribute(definitions, Number(params.id)), definitions) }
       },
     }),
-    route<AttributePatch>({
+    definitionWrite<AttributePatch>({
       method: 'PATCH',
       ...byId,
       scope: 'schema:write',
@@ -70,9 +72,15 @@ export function attributeRoutes(): Route[] {
       body: attributePatch,
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
-        const { attribute, definitions } = await patchAttribute(authorOf(call), Number(call.params.id), call.body)
+        const id = Number(call.params.id)
+        const { attribute, definitions } = await patchAttribute(authorOf(call), id, call.body, optionsOf(call))
         return { status: 200, data: attributeToJson(attribute, definitions) }
       },
     }),
   ]
 }
+
+const optionsOf = ({ boundFrom, caller }: Call): DeclareOptions => ({
+  boundFrom,
+  mayRead: stack_id => caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read'),
+})

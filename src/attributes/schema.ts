@@ -15,6 +15,52 @@ const cardinality = Type.Enum(['one', 'many'], {
 
 const type = Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'])
 
+/** The names of the rules, in the order of reads. */
+export const ruleNames = ['required', 'unique', 'enum', 'pattern', 'minimum', 'maximum'] as const
+export type RuleName = (typeof ruleNames)[number]
+
+const bound = (which: string) =>
+  Type.Union([Type.Number(), Type.String(), Type.Null()], {
+    description: `The ${which} value, for types \`number\`, \`date\` and \`datetime\`.`,
+  })
+
+/** The conditions on values besides the type, for later writes. */
+const rules = {
+  required: Type.Boolean({
+    description: 'Whether creates, PUT and writes of this key need a value. Placeholders have none.',
+  }),
+  unique: Type.Boolean({
+    description:
+      'Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`.',
+  }),
+  enum: nullable(
+    Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      minItems: 1,
+      maxItems: 500,
+      description: 'The allowed values. They are of the type of the attribute, and each is given once.',
+    }),
+  ),
+  pattern: nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 512,
+      description:
+        'For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends.',
+    }),
+  ),
+  minimum: bound('smallest'),
+  maximum: bound('largest'),
+}
+
+const optionalRules = {
+  required: Type.Optional(rules.required),
+  unique: Type.Optional(rules.unique),
+  enum: Type.Optional(rules.enum),
+  pattern: Type.Optional(rules.pattern),
+  minimum: Type.Optional(rules.minimum),
+  maximum: Type.Optional(rules.maximum),
+}
+
 /** Body of POST /v1/schema/attributes. */
 export const newAttribute = Type.Object(
   {
@@ -28,6 +74,10 @@ export const newAttribute = Type.Object(
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean({ description: 'Whether an index answers equalities and ranges.' })),
+    searchable: Type.Optional(
+      Type.Boolean({ description: 'For type `text`: whether a search finds entities by the words of the value.' }),
+    ),
+    ...optionalRules,
   },
   {
     additionalProperties: false,
@@ -37,13 +87,15 @@ export const newAttribute = Type.Object(
 )
 export type NewAttribute = Static<typeof newAttribute>
 
-/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. */
+/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. Null removes a rule. */
 export const attributePatch = Type.Object(
   {
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean()),
+    searchable: Type.Optional(Type.Boolean()),
+    ...optionalRules,
     state: Type.Optional(definitionState),
   },
   { additionalProperties: false, title: 'AttributePatch', examples: [{}] },
@@ -72,6 +124,8 @@ export const attribute = Type.Object(
     cardinality,
     indexed: Type.Boolean(),
     index_state: nullable(indexState),
+    searchable: Type.Boolean({ description: 'Whether a search finds entities by the words of the value.' }),
+    ...rules,
     state: definitionState,
     ...times,
   },
@@ -89,6 +143,13 @@ export const attribute = Type.Object(
         cardinality: 'one',
         indexed: true,
         index_state: { state: 'ready', indexed: 0, total: 0 },
+        searchable: false,
+        required: false,
+        unique: false,
+        enum: null,
+        pattern: null,
+        minimum: 0,
+        maximum: null,
         state: 'active',
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',

@@ -16,6 +16,8 @@ const rules: Record<PlainType, { isValid: (value: unknown) => boolean; message: 
   json: { isValid: () => true, message: '' },
 }
 
+type TypedAttribute = Pick<Attribute, 'type' | 'cardinality'>
+
 /** A fault of a value. `path` is relative to the value. */
 export type ValueFault = { path: (string | number)[]; message: string }
 
@@ -23,7 +25,7 @@ export type ValueFault = { path: (string | number)[]; message: string }
  * Checks a value for a declared attribute that is not a relationship. Returns the first fault, or undefined if the value is
  * valid. Cardinality `many` takes an array in which every element is valid for the type and not null.
  */
-export function valueFault(attribute: Attribute, value: unknown): ValueFault | undefined {
+export function valueFault(attribute: TypedAttribute, value: unknown): ValueFault | undefined {
   const rule = rules[attribute.type as PlainType]
   if (attribute.cardinality === 'one') return rule.isValid(value) ? undefined : { path: [], message: rule.message }
   if (!Array.isArray(value)) return { path: [], message: 'must be an array: the attribute holds many values' }
@@ -32,7 +34,7 @@ export function valueFault(attribute: Attribute, value: unknown): ValueFault | u
 }
 
 /** Converts a value of a query string, or each element of a list if the attribute holds many, from text to the declared type. */
-export function coerceValue(attribute: Attribute, value: unknown): unknown {
+export function coerceValue(attribute: TypedAttribute, value: unknown): unknown {
   if (Array.isArray(value) && attribute.cardinality === 'many')
     return value.map(element => coerceElement(attribute.type, element))
   return coerceElement(attribute.type, value)

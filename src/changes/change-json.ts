@@ -25,6 +25,7 @@ type LineFields = [
   external_id: string,
   actor: string,
   request_id: string,
+  segments?: string,
 ]
 
 const fieldsOf = (line: string) => line.split('\t') as LineFields
@@ -73,13 +74,15 @@ function jsonOf(fields: LineFields): string {
     external_id,
     actor,
     request_id,
+    segments,
   ] = fields
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
     `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
-    `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}}`
+    `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}` +
+    `${segments === undefined ? '' : `,"segments":${segments}`}}`
   )
 }
 

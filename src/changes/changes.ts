@@ -8,7 +8,7 @@ import { streamLines } from './line-stream.ts'
 import { followLog } from './log-tail.ts'
 import { type Head, readHead, readRange } from './read-changes.ts'
 import { defaultLimit } from './schema.ts'
-import { isSelected, type Selection, selectionOf } from './selection.ts'
+import { type FindSegments, isSelected, type Selection, selectionOf } from './selection.ts'
 
 /** The media types of the feed besides JSON. */
 export const linesType = 'application/x-ndjson'
@@ -20,26 +20,26 @@ const maxPageBytes = 1_048_576
 const streamBytes = 1_048_576
 
 /** GET /v1/changes in the form that the client asks for. */
-export async function feedChanges(call: FeedCall): Promise<HandlerResult> {
-  const { db, caller, body, signal } = call
+export async function feedChanges(call: FeedCall, findSegments: FindSegments): Promise<HandlerResult> {
+  const { body } = call
   const { mediaType } = call.following
-  if (mediaType === undefined) return answerPage(call, await selectionOf(db, caller, body, signal))
+  if (mediaType === undefined) return answerPage(call, await selectionOf(call, findSegments))
   for (const name of ['limit', 'wait'] as const)
     if (body[name] !== undefined) throwInvalid(`/${name}`, `applies to pages of JSON only, not to ${mediaType}`)
-  return mediaType === eventsType ? answerEvents(call) : answerLines(call)
+  return mediaType === eventsType ? answerEvents(call, findSegments) : answerLines(call, findSegments)
 }
 
-async function answerEvents(call: FeedCall): Promise<HandlerResult> {
+async function answerEvents(call: FeedCall, findSegments: FindSegments): Promise<HandlerResult> {
   const { lastEventId } = call.following
-  const after = readLastEventId(lastEventId) ?? call.body.after ?? 0
-  const start = await beginStream(call, { after, path: lastEventId ? '/Last-Event-ID' : '/after' })
+  const after = readLastEventId(lastEventId) ?? call.body.after
+  const start = await beginStream(call, findSegments, { after, path: lastEventId ? '/Last-Event-ID' : '/after' })
   // nginx would otherwise collect events before it passes them on.
   const headers = { ...headersOf(start), 'X-Accel-Buffering': 'no' }
   return { status: 200, headers, stream: streamEvents(call, start), contentType: eventsType }
 }
 
-async function answerLines(call: FeedCall): Promise<HandlerResult> {
-  const start = await beginStream(call, { after: call.body.after ?? 0, path: '/after' })
+async function answerLines(call: FeedCall, findSegments: FindSegments): Promise<HandlerResult> {
+  const start = await beginStream(call, findSegments, { after: call.body.after, path: '/after' })
   const releaseMemory = await call
     .within(() => call.memory.wait(streamBytes))
     .catch(error => {
@@ -60,15 +60,20 @@ const headersOf = ({ head: { head, log_id } }: StreamStart) => ({ 'Kith-Log-Id':
  * Counts the request as a stream, and only then reads the head. Otherwise the clients of an organization that connect at once
  * exceed its share of the requests under way: 467 of 1,000 were refused.
  */
-async function beginStream(call: FeedCall, { after, path }: Omit<Position, 'log_id'>): Promise<StreamStart> {
+async function beginStream(
+  call: FeedCall,
+  findSegments: FindSegments,
+  { after: given, path }: { after: number | undefined; path: string },
+): Promise<StreamStart> {
   const { db, caller, body, limits, signal } = call
   const { organization } = caller
   const release = acquireStream(db, organization.id, limits.changeStreams)
   call.following.begin()
   try {
     return await call.within(async () => {
-      const selection = await selectionOf(db, caller, body, signal)
-      const head = await readHead(db, organization.id, signal)
+      const selection = await selectionOf(call, findSegments)
+      const after = startOf(selection, given, path)
+      const head = await readHead(db, organization.id, selection, signal)
       throwIfGone(head, { after, path, log_id: body.log_id })
       return { selection, after, head, release }
     })
@@ -76,6 +81,23 @@ async function beginStream(call: FeedCall, { after, path }: Omit<Position, 'log_
     release()
     throw error
   }
+}
+
+/**
+ * The position to begin after: `given`, or the beginning of the log, or where the log begins to tell of the segments. Throws a Fault of
+ * 410 for a position before that.
+ */
+function startOf({ segments }: Selection, given: number | undefined, path: string): number {
+  const { since } = segments ?? { since: 0 }
+  if (given === undefined || given >= since) return given ?? since
+  return refuse(
+    'invalid_parameter',
+    'The people of the segment were computed anew. Read them again, and follow from there: see docs/changes.md.',
+    {
+      status: 410,
+      details: [{ path, message: `must be at least ${since}, from which on the log tells of the segment` }],
+    },
+  )
 }
 
 function throwInvalid(path: string, message: string): never {
@@ -96,18 +118,19 @@ const restoredMessage =
   'The position belongs to another numbering of the change log, as after a restore from a backup. Begin again: see docs/changes.md.'
 
 /** Throws a Fault of 410 for a position that is not one of this log. */
-function throwIfGone({ head, log_id }: Head, position: Position): void {
+function throwIfGone({ head, newest = head, log_id }: Head, position: Position): void {
   const refuseAt = (path: string, message: string) =>
     refuse('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
   if (position.log_id !== undefined && position.log_id.toLowerCase() !== log_id)
     refuseAt('/log_id', `the log is ${log_id} now`)
-  if (position.after > head) refuseAt(position.path, `is beyond the newest change, which has the number ${head}`)
+  if (position.after > newest) refuseAt(position.path, `is beyond the newest change, which has the number ${newest}`)
 }
 
 type Page = Head & { items: string[]; last: number }
 
 async function answerPage(call: FeedCall, selection: Selection): Promise<HandlerResult> {
-  const { after = 0, wait = 0, log_id } = call.body
+  const { wait = 0, log_id } = call.body
+  const after = startOf(selection, call.body.after, '/after')
   const untilMs = performance.now() + wait * 1_000
   const page = await readPage(call, selection, after)
   throwIfGone(page, { after, path: '/after', log_id })
@@ -137,8 +160,7 @@ async function readPage(
     }
     last = range.last
     const isFull = items.length >= limit || bytes >= maxPageBytes
-    if (isFull || last >= range.head || performance.now() >= untilMs)
-      return { items, last, head: range.head, log_id: range.log_id }
+    if (isFull || last >= range.head || performance.now() >= untilMs) return { ...range, items, last }
   }
 }
 

@@ -5,7 +5,7 @@ import type { FollowingCall } from '../http/pipeline/route.ts'
 import { onCommit } from './commit-events.ts'
 import { KeptChanges, type Part } from './kept-changes.ts'
 import { type Head, readRange } from './read-changes.ts'
-import { everything, maySee, type Selection } from './selection.ts'
+import { logKeyOf, maySee, type Selection, widestOf } from './selection.ts'
 import { readHeadsSql } from './sql.ts'
 
 /** The interval at which one statement asks for the heads, because another process may have written. */
@@ -50,7 +50,8 @@ type TailCall = Pick<FollowingCall, 'draining' | 'explain' | 'following' | 'sign
  */
 class LogTail {
   readonly #db: Database
-  readonly #logs = new Map<number, FollowedLog>()
+  /** By organization and {@link logKeyOf}. */
+  readonly #logs = new Map<string, FollowedLog>()
   #stop: (() => void) | undefined
   #isPolling = false
 
@@ -59,28 +60,34 @@ class LogTail {
   }
 
   follow(organization_id: number, head: Head, call: TailCall, selection: Selection): Follower {
-    let log = this.#logs.get(organization_id)
+    const key = `${organization_id} ${logKeyOf(selection)}`
+    let log = this.#logs.get(key)
     if (log && (log.isOver || log.log_id !== head.log_id)) {
       log.finish()
       log = undefined
     }
-    log ??= new FollowedLog(this.#db, organization_id, head, () => maxKeptBytesOfAll / this.#logs.size)
-    this.#logs.set(organization_id, log)
+    const widest = widestOf(selection)
+    log ??= new FollowedLog(this.#db, organization_id, head, widest, () => maxKeptBytesOfAll / this.#logs.size)
+    this.#logs.set(key, log)
     this.#start()
     return new Follower(log, call, selection, () => {
-      if (log.followers.size === 0 && this.#logs.get(organization_id) === log) this.#logs.delete(organization_id)
+      if (log.followers.size === 0 && this.#logs.get(key) === log) this.#logs.delete(key)
       if (this.#logs.size === 0) this.#stop?.()
     })
   }
 
   countFollowers(organization_id: number): number {
-    return this.#logs.get(organization_id)?.followers.size ?? 0
+    return this.#logsOf(organization_id).reduce((count, { followers }) => count + followers.size, 0)
+  }
+
+  #logsOf(organization_id: number): FollowedLog[] {
+    return [...this.#logs.values()].filter(log => log.organization_id === organization_id)
   }
 
   #start() {
     if (this.#stop) return
     const timer = setInterval(() => this.#tick(), pollMs).unref()
-    const forget = onCommit(this.#db, organization_id => this.#logs.get(organization_id)?.read())
+    const forget = onCommit(this.#db, organization_id => this.#logs.get(`${organization_id} `)?.read())
     this.#stop = () => {
       clearInterval(timer)
       forget()
@@ -103,13 +110,22 @@ class LogTail {
     this.#isPolling = true
     try {
       // A read may end while the statement runs, and be newer than its result.
-      const asked = new Map(logs.map(log => [log.organization_id, { log, end: log.end }]))
-      type Row = { organization_id: number; sequence: number; log_id: string; erasure: number | null }
-      const heads = await this.#db.query<Row>(readHeadsSql, [[...asked.keys()]])
-      for (const { organization_id, sequence, log_id, erasure } of heads) {
-        const { log, end } = asked.get(organization_id)!
-        log.see({ head: sequence, log_id }, end)
-        log.seeErasure(erasure)
+      const asked = logs.map(log => ({ log, end: log.end }))
+      type Row = {
+        organization_id: number
+        sequence: number
+        log_id: string
+        erasure: number | null
+        segments: number | null
+      }
+      const organizations = [...new Set(logs.map(({ organization_id }) => organization_id))]
+      const heads = await this.#db.query<Row>(readHeadsSql, [organizations])
+      const headOf = new Map(heads.map(head => [head.organization_id, head]))
+      for (const { log, end } of asked) {
+        const head = headOf.get(log.organization_id)
+        if (!head) continue
+        log.see({ head: log.isOfSegments ? (head.segments ?? 0) : head.sequence, log_id: head.log_id }, end)
+        log.seeErasure(head.erasure)
       }
     } catch (error) {
       for (const log of logs) log.report(error)
@@ -125,8 +141,9 @@ class FollowedLog {
   readonly log_id: string
   readonly followers = new Set<Follower>()
   isOver = false
-  /** The log is read with this selection: the one that all requests have, or everything if they have different ones. */
-  #selection: Selection = everything
+  /** The log is read with this selection: the one that all requests have, or the widest if they have different ones. */
+  #selection: Selection
+  readonly #widest: Selection
   /** The number of requests by the key of their selection. */
   readonly #selected = new Map<string, number>()
   readonly #db: Database
@@ -141,12 +158,25 @@ class FollowedLog {
   #timer: NodeJS.Timeout | undefined
   #nextReportMs = 0
 
-  constructor(db: Database, organization_id: number, { head, log_id }: Head, maxBytes: () => number) {
+  constructor(
+    db: Database,
+    organization_id: number,
+    { head, log_id }: Head,
+    widest: Selection,
+    maxBytes: () => number,
+  ) {
     this.#db = db
+    this.#selection = widest
+    this.#widest = widest
     this.organization_id = organization_id
     this.log_id = log_id
     this.#kept = new KeptChanges(head)
     this.#maxBytes = maxBytes
+  }
+
+  /** Whether the log tells of segments. Its head is the position of their follower, which a request may be ahead of. */
+  get isOfSegments(): boolean {
+    return this.#widest.segments !== null
   }
 
   get isAwaited(): boolean {
@@ -157,7 +187,7 @@ class FollowedLog {
     this.followers.add(follower)
     const { selection } = follower
     this.#selected.set(selection.key, (this.#selected.get(selection.key) ?? 0) + 1)
-    this.#select(this.#selected.size === 1 ? selection : everything)
+    this.#select(this.#selected.size === 1 ? selection : this.#widest)
   }
 
   /** Returns whether the request was among the followers. */
@@ -208,8 +238,12 @@ class FollowedLog {
 
   /** Takes note of a head that was read when the newest known change was `end`. */
   see({ head, log_id }: Head, end: number): void {
-    if (log_id !== this.log_id || head < end) this.finish()
+    if (this.#isRenumbered({ head, log_id }, end)) this.finish()
     else if (head > this.#kept.end) this.read()
+  }
+
+  #isRenumbered({ head, log_id }: Head, end: number): boolean {
+    return log_id !== this.log_id || (head < end && !this.isOfSegments)
   }
 
   /** Takes note of the newest erasure. Changes that were read before it may have values that were erased. */
@@ -250,7 +284,7 @@ class FollowedLog {
       const { head, log_id, last, changes } = await readPermits.run(this.#db, 'tail', undefined, () =>
         readRange(this.#db, this.organization_id, request),
       )
-      if (log_id !== this.log_id || head < after) this.finish()
+      if (this.#isRenumbered({ head, log_id }, after)) this.finish()
       // A request may have begun in the meantime: at a later position, which moves the end, or with another selection.
       else if (this.#kept.end === after && this.#selection === selection) {
         if (changes.some(({ operation }) => operation === 'erase')) this.#kept.restartAt(after)
@@ -259,7 +293,9 @@ class FollowedLog {
       }
       if (last < head || this.#selection !== selection) this.#mayHaveMore = true
     } catch (error) {
-      this.report(error)
+      // The segments have other members now: the requests begin again.
+      if (error instanceof Fault) this.finish()
+      else this.report(error)
     } finally {
       this.#isReading = false
       this.#nextReadMs = performance.now() + minReadIntervalMs + this.followers.size * readIntervalPerFollowerMs

@@ -1,13 +1,24 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
-import { refuse } from '../errors.ts'
+import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Change, parseChanges } from './change-json.ts'
-import { filterValuesOf, type Selection } from './selection.ts'
-import { findFirstBearerSql, readChangesOfSql, readChangesSql, readHeadSql, readSequenceAtSql } from './sql.ts'
+import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
+import {
+  findFirstBearerSql,
+  readChangesOfSql,
+  readChangesSql,
+  readHeadSql,
+  readSegmentChangesSql,
+  readSegmentHeadSql,
+  readSequenceAtSql,
+} from './sql.ts'
 
-/** The newest number of an organization's log, and the name of its numbering. */
-export type Head = { head: number; log_id: string }
+/**
+ * The newest number of an organization's log, and the name of its numbering. Where segments are selected, `head` is how far they are
+ * known, and `newest` the newest number.
+ */
+export type Head = { head: number; log_id: string; newest?: number }
 
 /**
  * The changes of a range of numbers that are in a selection, as the lines of a statement (change-json.ts). `last` is the number
@@ -56,17 +67,25 @@ export async function readLines(
   signal?: Signal,
 ): Promise<LineRange> {
   const end = Math.min(until, after + maxScanned)
-  const values = [organization_id, after, end, limit, maxBytes, ...filterValuesOf(selection)]
+  const [statement, filterValues] = selection.segments
+    ? [readSegmentChangesSql, segmentValuesOf(selection)]
+    : [readChangesSql, filterValuesOf(selection)]
+  const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
   const [row] = await readPermits.run(db, organization_id, signal, () =>
-    db.query<Head & { matched: number; count: number; last: number | null; lines: string | null }>(
-      readChangesSql,
-      values,
-      signal,
-    ),
+    db.query<
+      Head & { matched: number; count: number; last: number | null; lines: string | null; since?: number | null }
+    >(statement, values, signal),
   )
-  const { head, log_id, matched, count, last, lines } = row ?? throwMissing()
+  const { head, log_id, newest, matched, count, last, lines, since } = row ?? throwMissing()
+  if (selection.segments && since !== selection.segments.since) throw new Fault(computingRefusal())
   const isCut = matched === limit || count < matched
-  return { head, log_id, last: isCut ? last! : Math.max(after, Math.min(end, head)), lines }
+  return {
+    head,
+    log_id,
+    ...(newest !== undefined && { newest }),
+    last: isCut ? last! : Math.max(after, Math.min(end, head)),
+    lines,
+  }
 }
 
 /**
@@ -83,10 +102,16 @@ export async function readChangesOf(
   return parseChanges(row!.lines)
 }
 
-export async function readHead(db: Database, organization_id: number, signal?: Signal): Promise<Head> {
-  const [row] = await db.query<{ sequence: number; log_id: string }>(readHeadSql, [organization_id], signal)
-  const { sequence, log_id } = row ?? throwMissing()
-  return { head: sequence, log_id }
+export async function readHead(
+  db: Database,
+  organization_id: number,
+  { segments }: Pick<Selection, 'segments'>,
+  signal?: Signal,
+): Promise<Head> {
+  const statement = segments ? readSegmentHeadSql : readHeadSql
+  const [row] = await db.query<Omit<Head, 'head'> & { sequence: number }>(statement, [organization_id], signal)
+  const { sequence, log_id, newest = sequence } = row ?? throwMissing()
+  return { head: sequence, log_id, newest }
 }
 
 /**
@@ -105,6 +130,13 @@ export async function readSequenceAt(
   const [found] = await reader.query<{ sequence: number }>(readSequenceAtSql, [organization_id, at, until])
   return found?.sequence ?? 0
 }
+
+/** The refusal of what needs the members of a segment while they are computed. */
+export const computingRefusal = (): Refusal =>
+  createRefusal('operation_failed', 'The people of the segment are being computed. Retry after 1 second.', {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  })
 
 const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')
 

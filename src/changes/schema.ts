@@ -4,7 +4,16 @@ import { Type } from '../json-schema.ts'
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 /** The kinds of things that change, in the order of the documentation. */
-export const subjects = ['person', 'record', 'stack', 'attribute', 'consent_type', 'webhook', 'settings'] as const
+export const subjects = [
+  'person',
+  'record',
+  'stack',
+  'attribute',
+  'consent_type',
+  'webhook',
+  'settings',
+  'segment',
+] as const
 export type Subject = (typeof subjects)[number]
 
 export const operations = ['create', 'update', 'delete', 'restore', 'merge', 'unmerge', 'erase'] as const
@@ -31,6 +40,11 @@ const exampleChange = {
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
 
+const segmentPeople = Type.Object({
+  key: Type.String({ description: 'The key of the segment.' }),
+  people: Type.Array(Type.String({ format: 'uuid' }), { description: 'The ids of the people.' }),
+})
+
 /** A change as the feed and the histories show it. */
 export const change = Type.Object(
   {
@@ -39,7 +53,7 @@ export const change = Type.Object(
     subject: Type.Enum([...subjects], { description: 'The kind of thing that changed.' }),
     id: Type.Union([Type.String(), Type.Integer()], {
       description:
-        'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack, 1 for the settings.',
+        'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings.',
     }),
     external_id: nullable(
       Type.String({ description: 'The external identifier of now, or the last one of a deleted person or record.' }),
@@ -53,6 +67,15 @@ export const change = Type.Object(
     after: values('The fields that changed, with their values after. Empty for a deletion.'),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
+    segments: Type.Optional(
+      Type.Object(
+        { entered: Type.Array(segmentPeople), left: Type.Array(segmentPeople) },
+        {
+          description:
+            'The people who entered or left the segments that the request asks for, by this change. Only with `segment`.',
+        },
+      ),
+    ),
   },
   { title: 'Change', examples: [exampleChange] },
 )
@@ -123,6 +146,13 @@ export const changesQuery = Type.Object(
     ),
     operation: Type.Optional(
       Type.Array(Type.Enum([...operations]), { maxItems: 10, description: 'Only these operations. Repeatable.' }),
+    ),
+    segment: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: 20,
+        description:
+          'Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable.',
+      }),
     ),
     log_id: Type.Optional({
       ...log_id,

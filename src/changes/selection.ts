@@ -16,6 +16,7 @@ export const readScopes = {
   consent_type: 'schema:read',
   webhook: 'webhooks:read',
   settings: 'schema:read',
+  segment: 'schema:read',
 } as const satisfies Record<Subject, Scope>
 
 /** The changes that a request asks for and may see. */
@@ -24,34 +25,51 @@ export type Selection = {
   /** The stacks of the records; null for all. */
   stack_ids: readonly number[] | null
   operations: readonly Operation[] | null
+  /** Only changes by which somebody entered or left one of these; null for all changes. */
+  segments: SelectedSegments | null
   /** The scopes that the token needs for as long as the request runs. */
   scopes: readonly Scope[]
   /** Equal for equal selections. */
   key: string
 }
 
+/** The segments of a selection. The log tells of them after the change `since`, until their members are computed anew. */
+export type SelectedSegments = { ids: readonly number[]; since: number }
+
+/** Finds the segments with these keys, and the scopes that read their filters. Throws 400 for an unknown key. */
+export type FindSegments = (
+  call: Pick<Call, 'db' | 'caller' | 'signal'>,
+  keys: readonly string[],
+) => Promise<SelectedSegments & { scopes: readonly Scope[] }>
+
 type Caller = Call['caller']
 
 /**
  * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
- * subject without its scope, 400 for an unknown stack.
+ * subject or a segment without its scope, 400 for an unknown stack or segment.
  */
 export async function selectionOf(
-  db: Database,
-  caller: Caller,
-  { subject, stack, operation }: ChangesQuery,
-  signal: Signal,
+  { db, caller, signal, body }: Pick<Call<ChangesQuery>, 'db' | 'caller' | 'signal' | 'body'>,
+  findSegments: FindSegments,
 ): Promise<Selection> {
+  const { subject, stack, operation, segment } = body
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
   const visible = subjects.filter(name => (named ? named.includes(name) : caller.scopes.has(readScopes[name])))
+  const found = segment && (await findSegments({ db, caller, signal }, segment))
+  for (const scope of found?.scopes ?? [])
+    requireScope(caller, scope, ', which reads what the filter of the segment tests')
   const selection = {
     // Only records have a stack.
     subjects: stack ? visible.filter(name => name === 'record') : visible,
     stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
     operations: operation ?? null,
+    segments: found ? { ids: found.ids, since: found.since } : null,
   }
-  const scopes = ['changes:read' as const, ...new Set(visible.map(name => readScopes[name]))]
+  const scopes = [
+    'changes:read' as const,
+    ...new Set([...visible.map(name => readScopes[name]), ...(found?.scopes ?? [])]),
+  ]
   return { ...selection, scopes, key: JSON.stringify(selection) }
 }
 
@@ -71,14 +89,28 @@ export const everything: Selection = {
   subjects,
   stack_ids: null,
   operations: null,
+  segments: null,
   scopes: [],
   key: '',
 }
+
+/** All changes of the segments of a selection, if it has any, or of the organization. */
+export const widestOf = ({ segments }: Selection): Selection =>
+  segments ? { ...everything, segments, key: logKeyOf({ segments }) } : everything
+
+/** Requests with an equal key wait for the same log. */
+export const logKeyOf = ({ segments }: Pick<Selection, 'segments'>): string =>
+  segments ? JSON.stringify(segments) : ''
 
 /** The values of {@link readChangesSql} from $6 on. */
 export function filterValuesOf({ subjects, stack_ids, operations }: Selection): unknown[] {
   const others = subjects.filter(name => name !== 'person' && name !== 'record')
   return [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]
+}
+
+/** The values of {@link readSegmentChangesSql} from $6 on. */
+export function segmentValuesOf({ subjects, stack_ids, operations, segments }: Selection): unknown[] {
+  return [subjects.includes('person'), subjects.includes('record'), stack_ids, operations, segments!.ids]
 }
 
 /** Whether a change is in a selection, as {@link readChangesSql} decides it. */

@@ -42,25 +42,25 @@ const fields = [
   'c.actor',
   'c.request_id',
 ]
-const line = `concat(${fields.join(`, E'\\t', `)})`
+const lineOf = (names: string[]) => `concat(${names.join(`, E'\\t', `)})`
 
 /** The size of a value. A compressed one counts eight times, because its text is longer; it is not decompressed for this. */
 const sizeOf = (column: string) =>
   `coalesce(pg_column_size(${column}) * case when pg_column_compression(${column}) is null then 1 else 8 end, 0)`
-const size = `200 + ${sizeOf('c.before')} + ${sizeOf('c.after')}`
+const sizeOfChange = `200 + ${sizeOf('c.before')} + ${sizeOf('c.after')}`
 
 const columns = `c.sequence, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id, c.operation, c.version, c.before,
      c.after, c.actor, c.request_id`
 
 /** The bytes of the changes before each one, in the order of the page. */
-const bytesBefore = (order: string) =>
+const bytesBefore = (order: string, size = sizeOfChange) =>
   `sum(${size}) over (order by ${order} rows unbounded preceding) - (${size}) as bytes_before`
 
 /**
  * The number of matched changes, and the lines, number and last sequence of those whose sizes add up to the limit; the
  * last one may exceed it.
  */
-const pageOf = (order: string, maxBytes: string, matched: string) => {
+const pageOf = (order: string, maxBytes: string, matched: string, line = lineOf(fields)) => {
   const fits = `filter (where c.bytes_before < ${maxBytes})`
   return `select count(*)::integer as matched, (count(*) ${fits})::integer as count, max(c.sequence) ${fits} as last,
      string_agg(${line}, E'\\n' order by c.${order}) ${fits} as lines
@@ -88,6 +88,66 @@ export const readChangesSql = statement(
      order by c.sequence limit $4`,
    )}) page on true
    where h.organization_id = $1`,
+)
+
+/** The name of the follower that keeps who is in a segment. */
+export const segmentsFollowerName = 'segments'
+
+const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
+
+/** The people who entered and left the segments $10 by a change c. */
+const segmentsOfChange = `(
+     select jsonb_build_object('entered', coalesce(jsonb_agg(x.entry order by x.key) filter (where x.entered), '[]'),
+       'left', coalesce(jsonb_agg(x.entry order by x.key) filter (where not x.entered), '[]'))
+     from (
+       select g.key, s.entered, jsonb_build_object('key', g.key, 'people', jsonb_agg(s.person_id order by s.person_id)) as entry
+       from segments g cross join lateral (
+         select s.entered, s.person_id from segment_changes s
+         where s.organization_id = $1 and s.segment_id = g.id and s.sequence = c.sequence offset 0
+       ) s
+       where g.organization_id = $1 and g.id = any($10::integer[])
+       group by g.key, s.entered
+     ) x
+   )`
+
+/**
+ * As {@link readChangesSql}, of the changes by which somebody entered or left a segment. $9: operations or null for all, $10:
+ * segments. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
+ * null if the members of a segment are being computed anew. Each change and its people are looked up, because PostgreSQL without
+ * statistics would join whole ranges.
+ */
+export const readSegmentChangesSql = statement(
+  'read_segment_changes',
+  `select h.sequence as newest, least(f.sequence, h.sequence) as head, h.log_id, (
+     select case when bool_and(g.since is not null) then max(g.since) end from segments g
+     where g.organization_id = $1 and g.id = any($10)
+   ) as since, page.*
+   from change_heads h join ${segmentsFollower} left join lateral (${pageOf(
+     'sequence',
+     '$5',
+     `select ${columns}, ${bytesBefore('c.sequence', `${sizeOfChange} + 40 * m.people`)}
+     from (
+       select s.sequence, count(*) as people from segment_changes s
+       where s.organization_id = $1 and s.segment_id = any($10) and s.sequence > $2::bigint
+         and s.sequence <= least($3::bigint, f.sequence)
+       group by s.sequence
+     ) m cross join lateral (
+       select ${columns} from changes c where c.organization_id = $1 and c.sequence = m.sequence offset 0
+     ) c
+     where case when c.stack_id = 0 then $6::boolean
+         else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
+       and ($9::text[] is null or c.operation = any($9))
+     order by c.sequence limit $4`,
+     lineOf([...fields, segmentsOfChange]),
+   )}) page on true
+   where h.organization_id = $1`,
+)
+
+/** The head as {@link readSegmentChangesSql} has it. */
+export const readSegmentHeadSql = statement(
+  'read_segment_head',
+  `select h.sequence as newest, least(f.sequence, h.sequence) as sequence, h.log_id
+   from change_heads h join ${segmentsFollower} where h.organization_id = $1`,
 )
 
 /** $2: sequences, $3: maximum bytes. Returns the changes in the order of $2, and their number. */
@@ -200,8 +260,11 @@ const head = 'h.organization_id, h.sequence, h.log_id'
 
 export const readHeadSql = statement('read_head', `select ${head} from change_heads h where h.organization_id = $1`)
 
-/** The heads of all organizations with requests that wait. $1: organizations. */
+/** The heads of all organizations with requests that wait, and how far their segments are known. $1: organizations. */
 export const readHeadsSql = statement(
   'read_heads',
-  `select ${head}, ${newestErasure} from change_heads h where h.organization_id = any($1::integer[])`,
+  `select ${head}, ${newestErasure}, (
+     select f.sequence from followers f where f.organization_id = h.organization_id and f.name = '${segmentsFollowerName}' and f.id = 0
+   ) as segments
+   from change_heads h where h.organization_id = any($1::integer[])`,
 )

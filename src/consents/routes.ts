@@ -1,5 +1,6 @@
 import { type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from '../organizations/change-definitions.ts'
+import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { createConsentType, findConsentType, patchConsentType } from './consent-types.ts'
@@ -29,7 +30,7 @@ export const consentRoutes = (): Route[] => [...typeRoutes(), ...textRoutes()]
 
 function typeRoutes(): Route[] {
   return [
-    route<NewConsentType>({
+    definitionWrite<NewConsentType>({
       method: 'POST',
       tag,
       path,
@@ -70,7 +71,7 @@ function typeRoutes(): Route[] {
         return { status: 200, data: findConsentType(definitions, Number(params.id)) }
       },
     }),
-    route<ConsentTypePatch>({
+    definitionWrite<ConsentTypePatch>({
       method: 'PATCH',
       ...byId,
       scope: 'schema:write',
@@ -87,7 +88,7 @@ function typeRoutes(): Route[] {
 
 function textRoutes(): Route[] {
   return [
-    route<NewConsentText>({
+    definitionWrite<NewConsentText>({
       method: 'POST',
       ...texts,
       scope: 'schema:write',

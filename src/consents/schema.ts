@@ -127,6 +127,28 @@ const exampleAnswer = {
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
 
+const standingAnswer = nullable(
+  Type.Object({
+    state: Type.Boolean(),
+    pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
+    answered_at: Type.String({ format: 'date-time' }),
+    person_id: nullable(
+      Type.String({
+        format: 'uuid',
+        description: 'The merged person who gave the answer. Null for an own one.',
+      }),
+    ),
+  }),
+)
+
+/** A standing answer before and after a write. */
+export const answerChange = Type.Object({
+  consent_type_id: Type.Integer({ minimum: 1 }),
+  channel: Type.Enum(['email', 'sms']),
+  before: standingAnswer,
+  after: standingAnswer,
+})
+
 /** A page of the consent history of a person. */
 export const consentHistoryPage = Type.Object(
   {

@@ -13,6 +13,9 @@ export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
+/** A parameter that PostgreSQL does not know, such as a time zone. */
+export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
+
 /** A not-null violation of the column. */
 export const isNullOf = (error: unknown, table: string, column: string): boolean =>
   hasCode(error, '23502') && error.table === table && error.column === column

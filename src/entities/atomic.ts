@@ -2,9 +2,9 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
-import { readSameAs } from './alias-stage.ts'
+import { readSameAs } from './write/alias-stage.ts'
+import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write/write-sets.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
-import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write-sets.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
 export class AtomicRefusal extends Fault {
@@ -32,15 +32,18 @@ export async function writeAtomically(
   const results = await decideAgain(db, cached, options.signal, definitions =>
     db.transaction(
       async tx => {
+        const { limits, previews } = options
+        previews?.clear()
         const outcomes = new Array<Outcome>(writes.length)
         await runInSets(writes, outcomes, {
-          limits: options.limits,
+          limits,
           nextDefinitions: () => definitions,
           readSameAs: (items, definitions) => readSameAs(tx, definitions, items),
           begin: async (items, isSplit) => {
             if (isSplit) await lockAll(tx, definitions, items)
           },
-          run: set => runStages(tx, definitions, set, options.limits, 'continue'),
+          run: (set, _, isLast) =>
+            runStages(tx, definitions, set, limits, previews ? { previews, isLast } : 'continue'),
         })
         const results = outcomes.map(doneOrThrow)
         if (nextRefusal) throw new Fault(nextRefusal)
@@ -49,7 +52,7 @@ export async function writeAtomically(
       { signal: options.signal },
     ),
   )
-  announceCommit(db, organization_id)
+  if (!options.previews) announceCommit(db, organization_id)
   return results
 }
 

@@ -1,14 +1,17 @@
 import type { Static } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
-import { createRefusal, createValueRefusal, Fault, pointer, type Refusal } from '../errors.ts'
+import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../errors.ts'
 import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { AtomicRefusal, writeAtomically } from './atomic.ts'
+import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { readMatch } from './match-plan.ts'
+import { dryRun } from './write/dry-run.ts'
+import { readMatch } from './write/match-plan.ts'
+import type { Previews } from './write/previews.ts'
+import { writeEntities } from './write/write-sets.ts'
 import type { Address, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
-import { writeEntities } from './write-sets.ts'
 
 const operation = Type.Object(
   {
@@ -48,11 +51,46 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
   const items = call.body.operations.map((operation, index) =>
     itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
   )
-  const outcomes = call.body.atomic ? await runAtomic(call, items) : await runEach(call, items)
+  if (call.isDryRun) return respondDryRun(kind, call, items)
+  const outcomes = await runItems(call, items)
   const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
-  const failed = outcomes.filter(outcome => !('done' in outcome)).length
-  return { status: 200, data: { items: resultItems, failed } }
+  return { status: 200, data: { items: resultItems, failed: countFailed(outcomes) } }
 }
+
+const runItems = (call: Call<Batch>, items: Item[], previews?: Previews): Promise<Outcome[]> =>
+  (call.body.atomic ? runAtomic : runEach)(call, items, previews)
+
+const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done' in outcome)).length
+
+/** The most that the values of a dry run may take, in characters of JSON. A batch has up to 8 MiB, and may change more. */
+const maxDryRunLength = 16 * 1_048_576
+
+/** Runs the operations one after the other, and rolls them back. */
+async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: Item[]): Promise<HandlerResult> {
+  const { db, caller, signal, memory } = call
+  const release = await memory.wait(maxDryRunLength)
+  try {
+    const options = { signal, maxLength: maxDryRunLength }
+    const outcomes = await dryRun(db, caller.organization.id, options, async (nested, previews) => {
+      const outcomes = await runItems({ ...call, db: nested }, items, previews)
+      if (previews.isTooLarge) refuse('invalid_parameter', tooLargeMessage)
+      return outcomes
+    })
+    const resultItems = outcomes.map((outcome, index) => {
+      const result = batchResult(kind, outcome, index)
+      if (!('done' in outcome)) return result
+      const dry_run = dryRunToJson(kind, caller, outcome.done)
+      return { ...result, id: outcome.done.preview!.isNew ? null : result.id, dry_run }
+    })
+    return { status: 200, data: { dry_run: true, items: resultItems, failed: countFailed(outcomes) }, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+const tooLargeMessage =
+  'The values that the operations would change take more than 16 MiB. Nothing was written. Send fewer operations to a dry run.'
 
 function itemFrom(
   kind: EntityKind,
@@ -71,7 +109,8 @@ function itemFrom(
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)
     if (if_match === undefined) return buildRefusalAt(index, 'if_match', ifMatchMessage)
     const target = { ...address, operation: operation.op, stack_id, body: entityBody, if_match }
-    return { write: writeFrom(call, match ? { ...target, match } : target) }
+    const write = writeFrom(call, match ? { ...target, match } : target)
+    return { write: { ...write, mayRead: call.caller.scopes.has(kind.reads) } }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { refusal: withOperationPath(error.refusal, index) }
@@ -126,9 +165,10 @@ function writeFrom(
   }
 }
 
-async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
+async function runEach(call: Call<Batch>, items: Item[], previews?: Previews): Promise<Outcome[]> {
   const writes = items.flatMap(item => ('write' in item ? [item.write] : []))
-  const written = await writeEntities(call.db, call.caller.organization.id, writes, call)
+  const options = { limits: call.limits, signal: call.signal, ...(previews && { previews }) }
+  const written = await writeEntities(call.db, call.caller.organization.id, writes, options)
   const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   // If nothing was written, the whole request fails. If a write has an unknown outcome, the error reports that.
   if (errors.length > 0 && (call.signal.aborted || errors.length === written.length))
@@ -141,13 +181,14 @@ async function runEach(call: Call<Batch>, items: Item[]): Promise<Outcome[]> {
   })
 }
 
-async function runAtomic(call: Call<Batch>, items: Item[]): Promise<{ done: Done }[]> {
+async function runAtomic(call: Call<Batch>, items: Item[], previews?: Previews): Promise<{ done: Done }[]> {
   const end = items.findIndex(item => 'refusal' in item)
   const before = end === -1 ? items : items.slice(0, end)
   const writes = before.flatMap(item => ('write' in item ? [item.write] : []))
   const nextRefusal = items[end] as { refusal: Refusal } | undefined
   try {
-    const written = await writeAtomically(call.db, call.caller.organization.id, writes, call, nextRefusal?.refusal)
+    const options = { limits: call.limits, signal: call.signal, ...(previews && { previews }) }
+    const written = await writeAtomically(call.db, call.caller.organization.id, writes, options, nextRefusal?.refusal)
     return written.map(done => ({ done }))
   } catch (error) {
     throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error

@@ -3,7 +3,6 @@ import type { Limits } from '../config.ts'
 import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
-import { type AsOfQuery, asOfQuery } from './as-of.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import {
@@ -15,7 +14,8 @@ import {
   updateEntity,
   upsertEntity,
 } from './handlers.ts'
-import { batchAnswer, exampleName, harmlessBody, matchBody } from './schema.ts'
+import { type AsOfQuery, asOfQuery } from './past/as-of.ts'
+import { batchAnswer, batchDryRunAnswer, dryRunAnswer, exampleName, harmlessBody, matchBody } from './schema.ts'
 import type { EntityBody } from './write-request.ts'
 
 const strict = ['references=strict', 'erased=recreate'] as const
@@ -44,7 +44,7 @@ const identifiersOf = ({ identifier, singular, noun, reads }: EntityKind) =>
   )
 
 const collectionOf = ({ params, writes, plural }: EntityKind) =>
-  ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict }) as const
+  ({ method: 'POST', params, scope: writes, tag: plural, prefers: strict, dryRun: dryRunAnswer }) as const
 
 /** The endpoints of a kind of entity. People and the records of a stack have the same ones. */
 export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Route[] {
@@ -117,6 +117,7 @@ function restoreEndpoint(kind: EntityKind): Route {
     reveals: revealsOf(kind),
     refusals: duplicateStatus,
     prefers: ['erased=recreate'],
+    dryRun: dryRunAnswer,
     handle: call => restoreEntity(kind, call as Call<EntityBody>),
   }
 }
@@ -125,6 +126,7 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
   const { path, body } = kind
   return {
     ...collectionOf(kind),
+    dryRun: batchDryRunAnswer,
     path: `${path}/batch`,
     operationId: `batch${kind.plural}`,
     summary: `Write up to 1,000 times in one request`,
@@ -160,7 +162,7 @@ function endpointsAt(
   const { singular, noun, body, answer } = kind
   const shared = { path, params, tag: kind.plural, versioned: true }
   const reads = { ...shared, scope: kind.reads, answer }
-  const writes = { ...shared, scope: kind.writes }
+  const writes = { ...shared, scope: kind.writes, dryRun: dryRunAnswer }
   const updates = {
     body,
     answer: Type.Union([done, answer, identifiersOf(kind)]),

@@ -1,11 +1,14 @@
 import { entityTag } from '../entity-tag.ts'
 import { createRefusal, Fault, pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type AsOfQuery, readAsOf } from './as-of.ts'
+import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { type Identifiers, readSerialized, type SerializedEntity } from './entity-reader.ts'
-import { readMatch } from './match-plan.ts'
-import { readQueued, writeQueued } from './request-coalescing.ts'
+import { type AsOfQuery, readAsOf } from './past/as-of.ts'
+import { type Identifiers, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
+import { dryRun } from './write/dry-run.ts'
+import { readMatch } from './write/match-plan.ts'
+import { readQueued, writeQueued } from './write/request-coalescing.ts'
+import { writeEntities } from './write/write-sets.ts'
 import type { Address, Done, EntityBody, MatchKind, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
@@ -19,7 +22,9 @@ export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   const { external_id } = call.body
   const address = external_id ? { external_id } : null
   const stack_id = await kind.stackOf(call)
-  const done = await writeOne(call, { operation: 'create', stack_id, address, represent: true })
+  const target = { operation: 'create', stack_id, address, represent: true } as const
+  if (call.isDryRun) return respondDryRun(kind, call, target)
+  const done = await writeOne(kind, call, target)
   const created = done.result !== 'unchanged'
   const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
   return respondWritten(kind, call, { stack_id, done, ...head })
@@ -36,8 +41,9 @@ export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Pr
   if (external_id === undefined && !match) throw new Fault(requiredRefusal())
   const address = external_id === undefined ? null : { external_id }
   const stack_id = await kind.stackOf(call)
-  const write = { operation: 'upsert', stack_id, address, represent: true, ...(match && { match }) } as const
-  const done = await writeOne({ ...call, body }, write)
+  const target = { operation: 'upsert', stack_id, address, represent: true, ...(match && { match }) } as const
+  if (call.isDryRun) return respondDryRun(kind, { ...call, body }, target)
+  const done = await writeOne(kind, { ...call, body }, target)
   const created = done.result === 'created'
   const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
   return respondWritten(kind, call, { stack_id, done, ...head })
@@ -58,33 +64,42 @@ export async function updateEntity(
 ): Promise<HandlerResult> {
   const represent = call.preferences.representation
   const stack_id = await kind.stackOf(call)
-  const done = await writeOne(call, { operation, stack_id, address: addressOf(call, kind), represent })
+  const target = { operation, stack_id, address: addressOf(call, kind), represent }
+  if (call.isDryRun) return respondDryRun(kind, call, target)
+  const done = await writeOne(kind, call, target)
   if (represent) return respondWritten(kind, call, { stack_id, done, status: 200, headers: preferenceApplied })
   return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
 }
 
 export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
-  await writeOne(call, { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false })
+  const target = { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false } as const
+  if (call.isDryRun) return respondDryRun(kind, call, target)
+  await writeOne(kind, call, target)
   return { status: 200, data: true }
 }
 
 /** Responds with the deleted entity, which exists again, or with the existing one. */
 export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
-  const done = await writeOne(call, { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true })
+  const target = { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true } as const
+  if (call.isDryRun) return respondDryRun(kind, call, target)
+  const done = await writeOne(kind, call, target)
   return respondWritten(kind, call, { stack_id, done, status: 200 })
 }
 
+/** The part of a write in which the endpoints differ. */
+type WriteTarget = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent' | 'match'>
+
 /** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
-async function writeOne(
-  call: Call<EntityBody>,
-  {
-    represent,
-    ...target
-  }: Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent'> & { match?: readonly MatchKind[] },
-): Promise<Done> {
-  const write: Write = {
+async function writeOne(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<Done> {
+  const outcome = await writeQueued(call.db, call.caller.organization.id, writeOf(kind, call, target), call)
+  if ('refusal' in outcome) throw new Fault(outcome.refusal)
+  return outcome.done
+}
+
+function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...target }: WriteTarget): Write {
+  return {
     ...target,
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: represent && (call.db.outer ? 'whole' : true),
@@ -93,13 +108,29 @@ async function writeOne(
     if_match: call.preferences.if_match,
     references: call.preferences.references,
     ...(call.preferences.erased === 'recreate' && { erased: 'recreate' }),
+    mayRead: call.caller.scopes.has(kind.reads),
     bytes: call.bytes,
     actor: call.caller.subject,
     request_id: call.request_id,
   }
-  const outcome = await writeQueued(call.db, call.caller.organization.id, write, call)
-  if ('refusal' in outcome) throw new Fault(outcome.refusal)
-  return outcome.done
+}
+
+/** Responds with what the write would do. Throws its refusal as a Fault, or its error. */
+async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<HandlerResult> {
+  const { db, caller, signal, memory } = call
+  const write = writeOf(kind, call, { ...target, represent: false })
+  const release = await memory.wait(reservedBytes)
+  try {
+    const [outcome] = await dryRun(db, caller.organization.id, { signal }, (nested, previews) =>
+      writeEntities(nested, caller.organization.id, [write], { ...call, previews }),
+    )
+    if ('error' in outcome!) throw outcome.error
+    if ('refusal' in outcome!) throw new Fault(outcome.refusal)
+    return { status: 200, data: dryRunToJson(kind, caller, outcome!.done), release }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promise<HandlerResult> {

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
+import { answerChange } from '../consents/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 import { matchKinds } from './write-request.ts'
@@ -73,7 +74,7 @@ export const entityFields = {
   ),
 }
 
-/** The response of list, filter and related. `has_more` is false on the last page. */
+/** A page of entities. `has_more` is false on the last page. List, filter and related have further members (filters/schema.ts). */
 export function pageSchema(element: TSchema) {
   const { title } = element as { title?: string }
   return Type.Object(
@@ -110,6 +111,118 @@ export const batchAnswer = Type.Object(
       {
         items: [
           { index: 0, status: 201, id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f', external_id: 'ada' },
+          { index: 1, status: 404, error: 'not_found', message: 'There is no such person.', details: [] },
+        ],
+        failed: 1,
+      },
+    ],
+  },
+)
+
+const dryRunIdentifiers = {
+  dry_run: Type.Literal(true),
+  result: Type.Enum(['created', 'updated', 'unchanged', 'deleted', 'restored'], {
+    description: 'The result that the write would have.',
+  }),
+  id: nullable(
+    Type.String({ description: 'The internal identifier. Null if the write would create the person or record.' }),
+  ),
+  external_id: nullable(Type.String()),
+}
+
+const loggedValues = (description: string) => nullable(Type.Record(Type.String(), Type.Unknown(), { description }))
+
+/** The response of a dry run of one write. */
+export const dryRunShape = Type.Object(
+  {
+    ...dryRunIdentifiers,
+    version: Type.Integer({ minimum: 1, description: 'The version after the write.' }),
+    before: loggedValues(
+      'The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing.',
+    ),
+    after: loggedValues(
+      'The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes.',
+    ),
+    placeholders: Type.Array(
+      Type.Object({
+        kind: Type.String({ description: '`people`, or the key of a stack.' }),
+        external_id: Type.String(),
+      }),
+      { description: 'The placeholders that the links of the write would create.' },
+    ),
+    consents: Type.Array(answerChange, {
+      description:
+        'The standing consent answers that would change. An answer without `collected_at` has the time of the dry run.',
+    }),
+  },
+  {
+    title: 'DryRun',
+    description: 'With `dry_run=true`: what the write would do. Nothing was stored.',
+    examples: [
+      {
+        dry_run: true,
+        result: 'updated',
+        id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',
+        external_id: 'ada',
+        version: 3,
+        before: { attribute_values: { employer: null } },
+        after: { attribute_values: { employer: 'analytical-engines' } },
+        placeholders: [{ kind: 'companies', external_id: 'analytical-engines' }],
+        consents: [],
+      },
+    ],
+  },
+)
+
+/** The same for a token that may not read the person or record. */
+export const dryRunReduced = Type.Object(dryRunIdentifiers, {
+  title: 'DryRunIdentifiers',
+  description: 'Returned instead of `DryRun` if the token may write the person or record, but not read it.',
+})
+
+/** The response of a write with `dry_run=true`. */
+export const dryRunAnswer = Type.Union([dryRunShape, dryRunReduced])
+
+/** The response of a batch with `dry_run=true`. */
+export const batchDryRunAnswer = Type.Object(
+  {
+    dry_run: Type.Literal(true),
+    items: Type.Array(
+      Type.Union([
+        Type.Object({
+          ...batchDone.properties,
+          id: nullable(Type.String({ description: 'The internal identifier. Null if the operation would create it.' })),
+          dry_run: dryRunAnswer,
+        }),
+        batchRefused,
+      ]),
+    ),
+    failed: Type.Integer({ minimum: 0 }),
+  },
+  {
+    title: 'BatchDryRun',
+    description: 'With `dry_run=true`: what the operations would do, one after the other. Nothing was stored.',
+    examples: [
+      {
+        dry_run: true,
+        items: [
+          {
+            index: 0,
+            status: 201,
+            id: null,
+            external_id: 'ada',
+            dry_run: {
+              dry_run: true,
+              result: 'created',
+              id: null,
+              external_id: 'ada',
+              version: 1,
+              before: null,
+              after: { external_id: 'ada', state: 'active' },
+              placeholders: [],
+              consents: [],
+            },
+          },
           { index: 1, status: 404, error: 'not_found', message: 'There is no such person.', details: [] },
         ],
         failed: 1,

@@ -1,8 +1,8 @@
 import type { ConsentBody } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
-import type { SerializedEntity } from './entity-reader.ts'
 import type { Profile } from './entity-row.ts'
+import type { SerializedEntity } from './read/entity-reader.ts'
 
 /** The body of a create, replace or patch, after binding, trimming and validation. Absent, null and a value differ. */
 export type EntityBody = Partial<Profile> &
@@ -45,6 +45,8 @@ export type Write = {
   references: 'create' | 'strict'
   /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */
   erased?: 'recreate'
+  /** Whether the writer may read the entities of the stack. A refusal then names the entity that has a unique value. */
+  mayRead?: boolean
   /**
    * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
    */
@@ -74,6 +76,21 @@ export type Done = {
   version: number
   /** The entity after the write, with its links. Present if `represent` is set and the entity exists. */
   representation?: SerializedEntity
+  /** Only in a dry run. */
+  preview?: WritePreview
+}
+
+/** The part of a dry run's response besides the result. */
+export type WritePreview = {
+  /** Whether the write would create the entity, so that its internal identifier is not known yet. */
+  isNew: boolean
+  /** As in the log entry of the write. Both are null if it would change nothing. */
+  before: Record<string, unknown> | null
+  after: Record<string, unknown> | null
+  /** The placeholders that the write would create. `kind` is `people` or the key of a stack. */
+  placeholders: { kind: string; external_id: string }[]
+  /** The standing answers that would change, as responses show them. */
+  consents: object[]
 }
 
 /** The outcome of one write: done, refused by a rule, or failed with an error. */

@@ -10,14 +10,45 @@ import { jsonValue } from './json-value.ts'
 /** A key with its active attribute and every relationship, active or archived, that ever had the key. */
 type Key = { key: string; declared: Attribute | undefined; relationships: readonly Attribute[] }
 
+const keyOf = (key: string, { definitions, stack_id }: Subject): Key => ({
+  key,
+  declared: definitions.declared.get(stack_id)?.get(key),
+  relationships: definitions.relationships.get(stack_id)?.get(key) ?? [],
+})
+
+/** The value that a read shows under a key, as jsonb. Null if it is absent. */
+export function shownValue(name: string, subject: Subject): Fragment {
+  const { key, relationships } = keyOf(name, subject)
+  const plain = sql`${subject.row}.attributes->${key}::text`
+  return relationships.length === 0
+    ? sql`(${plain})`
+    : sql`coalesce((${linkedNames(relationships, subject)}), ${plain})`
+}
+
+/**
+ * The same value for a key whose only relationship has cardinality one, with a join that the caller adds to the rows. PostgreSQL can
+ * run it in several processes, but never a subquery for each row. Undefined for any other key. The names are those of two tables.
+ */
+export function joinedValue(
+  name: string,
+  [link, target]: readonly [Fragment, Fragment],
+  subject: Subject,
+): { join: Fragment; value: Fragment } | undefined {
+  const { organization, row } = subject
+  const { key, relationships } = keyOf(name, subject)
+  const [only, ...others] = relationships
+  if (only?.cardinality !== 'one' || others.length > 0) return undefined
+  const join = sql`left join links ${link} on ${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id
+      and ${link}.attribute_id = ${only.id}::integer and ${link}.position = 0
+    left join entities ${target} on ${target}.organization_id = ${organization} and ${target}.stack_id = ${link}.target_stack_id
+      and ${target}.id = ${link}.target_id`
+  const linked = sql`case when ${target}.id is not null then coalesce(to_jsonb(${target}.external_id), 'null'::jsonb) end`
+  return { join, value: sql`coalesce(${linked}, ${row}.attributes->${key}::text)` }
+}
+
 /** Compiles tests of the value that a read shows under a key. */
 export function attributeCondition(name: string, tests: readonly Test[], subject: Subject): CompiledCondition {
-  const { definitions, stack_id } = subject
-  const key: Key = {
-    key: name,
-    declared: definitions.declared.get(stack_id)?.get(name),
-    relationships: definitions.relationships.get(stack_id)?.get(name) ?? [],
-  }
+  const key = keyOf(name, subject)
   const value = comparable(key, subject)
   const check = allOf(tests.map(test => testOf(value, test)))
   return { check, indexCandidates: indexCandidatesOf(key, tests, subject) }

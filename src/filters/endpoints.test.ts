@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Send, type Service, useService } from '../../test/support/service.ts'
-import { backfillIndexes } from '../entities/index-backfill.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 const service = useService()

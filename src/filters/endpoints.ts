@@ -1,13 +1,13 @@
 import type { Limits } from '../config.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { pageSchema } from '../entities/schema.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
+import { aggregateEndpoint } from './aggregate-endpoint.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
 import {
+  answerSchema,
   type FilterBody,
   filterBody,
-  filterPageSchema,
   type ListBody,
   listBody,
   type RelatedBody,
@@ -24,7 +24,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, hasDefaults: true, tag: plural } as const
-  const page = pageSchema(kind.answer)
+  const page = answerSchema(kind.answer, schemas)
   const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
     ...reading,
     path: `${path}${address}/related`,
@@ -33,7 +33,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
     summary: `List the entities linked with a ${noun}${by}`,
     description: scopesDescription,
     body: relatedBody(limits.page),
-    answer: Type.Union([pageSchema(schemas.person), pageSchema(schemas.record)]),
+    answer: Type.Union([answerSchema(schemas.person, schemas), answerSchema(schemas.record, schemas)]),
     example: { body: { target: 'people', direction: 'incoming' } },
     handle: async call => relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call)),
   })
@@ -57,11 +57,12 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       summary: `Filter ${plural.toLowerCase()}`,
       description: scopesDescription,
       body: filterBody(format, limits.page),
-      answer: filterPageSchema(kind.answer),
+      answer: answerSchema(kind.answer, schemas, true),
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
       handle: async call => filterEntities(call as Call<FilterBody>, await kind.stackOf(call)),
     },
+    aggregateEndpoint(kind),
     related('', '/{external_id}', { external_id: 'external_id' }, ''),
     related(
       ' by internal identifier',

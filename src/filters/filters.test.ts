@@ -5,7 +5,7 @@ import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../.
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
 import { type Service, useService } from '../../test/support/service.ts'
-import { backfillIndexes } from '../entities/index-backfill.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 const service = useService()

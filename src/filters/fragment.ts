@@ -7,8 +7,8 @@ export class Parameter {
 }
 
 /**
- * A piece of SQL: constant texts with holes between them for values and other fragments. Only {@link sql} and
- * {@link columnFragments} make one.
+ * A piece of SQL: constant texts with holes between them for values and other fragments. Only {@link sql},
+ * {@link constant}, {@link columnFragments}, {@link columnNames} and {@link tableNames} make one.
  */
 export class Fragment {
   readonly texts: readonly string[]
@@ -28,6 +28,9 @@ export function sql(texts: TemplateStringsArray, ...holes: unknown[]): Fragment 
   return new Fragment(texts, filled)
 }
 
+/** Makes a fragment from a constant text of a `sql.ts`. In it, `$1` is the organization. */
+export const constant = (text: string): Fragment => new Fragment([text], [])
+
 /** Returns, for each column, a function that makes the column of a row. The names are constants of the source code. */
 export function columnFragments<Name extends string>(
   names: readonly Name[],
@@ -35,6 +38,12 @@ export function columnFragments<Name extends string>(
   const columns = names.map(name => [name, (row: Fragment) => new Fragment(['', `.${name}`], [row])])
   return Object.fromEntries(columns)
 }
+
+const namesFrom = (letter: 'c' | 't') => Array.from({ length: 48 }, (_, n) => new Fragment([`${letter}${n}`], []))
+/** Names for the columns of a subquery: c0, c1, c2 … */
+export const columnNames: readonly Fragment[] = namesFrom('c')
+/** Names for the tables of a query: t0, t1, t2 … */
+export const tableNames: readonly Fragment[] = namesFrom('t')
 
 export const always = sql`true`
 export const never = sql`false`
@@ -62,6 +71,11 @@ export function unionAll(selects: readonly (Fragment | undefined)[]): Fragment |
 export function negated(fragment: Fragment): Fragment {
   if (fragment === always) return never
   return fragment === never ? always : sql`not ${fragment}`
+}
+
+/** The fragments with commas between them. There must be at least one. */
+export function commaSeparated([first, ...rest]: readonly Fragment[]): Fragment {
+  return rest.reduce((before, next) => sql`${before}, ${next}`, first!)
 }
 
 function join(fragments: readonly Fragment[], separator: Fragment, none: Fragment): Fragment {

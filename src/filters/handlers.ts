@@ -1,10 +1,18 @@
 import type { Limits } from '../config.ts'
-import { answerPage } from '../entities/answer-page.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { type RowsOfPage, readPageOfStack } from '../entities/entity-reader.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import { findEntity, type Page, type Position, readRelated } from '../entities/pagination.ts'
+import { answerPage, type PageEnd } from '../entities/read/answer-page.ts'
+import { countStack, type RowsOfPage, readPageOfStack } from '../entities/read/entity-reader.ts'
+import {
+  type Count,
+  countRelated,
+  findEntity,
+  type Page,
+  type Position,
+  readRelated,
+} from '../entities/read/pagination.ts'
+import { projectionOf } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -17,18 +25,31 @@ import {
   peopleStackId,
 } from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
-import { readFilteredPage } from './page.ts'
+import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
+import { includer } from './include.ts'
+import { countFiltered, type FilterOptions, readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
-import { defaultPageSize, type FilterBody, type ListBody, type RelatedBody } from './schema.ts'
+import {
+  defaultPageSize,
+  type FilterBody,
+  type ListBody,
+  type PageBody,
+  type RelatedBody,
+  type SortBody,
+} from './schema.ts'
 import { readScopeOf, scopesOf } from './scopes.ts'
+import { readSortedPage } from './sorted-page.ts'
 
 /** Returns a page of all entities of a stack. */
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
-  const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
-  return answerPage(call, { stack_id, position }, part =>
-    readPageOfStack(db, caller.organization.id, stack_id, part, signal),
-  )
+  const organization_id = caller.organization.id
+  const count = () => countStack(db, organization_id, stack_id, signal)
+  const { sort, sorting_type } = body
+  if (sort) return sortEntities(call, stack_id, { sort, count, directionPath: pointer('sorting_type') }, sorting_type)
+  const position = positionFrom(body, sorting_type, stack_id, call.limits)
+  const page = await pageOf(call, stack_id, position, count)
+  return answerPage(call, page, part => readPageOfStack(db, organization_id, stack_id, part, signal))
 }
 
 /**
@@ -36,34 +57,110 @@ export async function listEntities(call: Call<ListBody>, stack_id: number): Prom
  * token may not read, and 400 if it names an undeclared key that no entity carries under `Prefer: handling=strict`.
  */
 export async function filterEntities(call: Call<FilterBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, signal, body, boundFrom, preferences } = call
-  const position = positionFrom(body.cursor_configuration, body.sort_direction, stack_id, call.limits)
+  const { db, caller, body } = call
+  const organization_id = caller.organization.id
+  const { filter = {}, sort, sort_direction } = body
+  const options = optionsOf(call, stack_id)
+  const count = () => countFiltered(db, organization_id, stack_id, filter, options)
+  if (sort)
+    return sortEntities(call, stack_id, { sort, count, directionPath: pointer('sort_direction') }, sort_direction)
+  const position = positionFrom(body, sort_direction, stack_id, call.limits)
+  const page = await pageOf(call, stack_id, position, count)
   let warnings: readonly Detail[] = []
   const readRows = async (part: Position) => {
-    const page = await readFilteredPage(db, caller.organization.id, stack_id, body.filter ?? {}, part, {
-      signal,
-      boundFrom,
-      authorize: condition => {
-        for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
-      },
-      rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
-    })
-    warnings = page.unusedKeys.map(warningOf)
-    return rowsOf(call, page)
+    const read = await readFilteredPage(db, organization_id, stack_id, filter, part, options)
+    warnings = read.unusedKeys.map(warningOf)
+    return rowsOf(call, read)
   }
-  const lastMembers = () => (warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`)
-  return answerPage(call, { stack_id, position, lastMembers }, readRows)
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(warnings)
+  return answerPage(call, { ...page, lastMembers }, readRows)
 }
 
-function throwUnusedKeys(keys: UndeclaredKey[]): never {
+const printWarnings = (warnings: readonly Detail[]) =>
+  warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
+
+function optionsOf({ caller, signal, boundFrom, preferences }: Call<unknown>, stack_id: number): FilterOptions {
+  return {
+    signal,
+    boundFrom,
+    authorize: condition => {
+      for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
+    },
+    rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
+  }
+}
+
+/** `directionPath` is the path of the direction of the identifiers, and `count` counts the entities. */
+type SortRequest = { sort: SortBody; count: () => Promise<Count>; directionPath: string }
+
+/** Returns a page of list or filter in the order of a field. */
+async function sortEntities(
+  call: Call<ListBody & FilterBody>,
+  stack_id: number,
+  { sort, count, directionPath }: SortRequest,
+  direction: string | undefined,
+): Promise<HandlerResult> {
+  const { db, caller, body, limits } = call
+  if (direction !== undefined)
+    throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
+  if (body.cursor_configuration?.after_id !== undefined)
+    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
+  const order = { field: sort.field, direction: sort.direction ?? 'asc' }
+  const position = {
+    ...shownOf(body, stack_id, limits),
+    direction: order.direction,
+    ...placeOf(body.cursor_configuration, order),
+  }
+  const page = await pageOf(call, stack_id, position, count)
+  let warnings: readonly Detail[] = []
+  const readRows = async (part: Position) => {
+    const request = { sort, filter: body.filter, position: part }
+    const read = await readSortedPage(db, caller.organization.id, stack_id, request, optionsOf(call, stack_id))
+    warnings = read.unusedKeys.map(warningOf)
+    return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
+  }
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(warnings)
+  return answerPage(call, { ...page, lastMembers }, readRows)
+}
+
+/** A page as a request asks for it. `count` counts all of its entities. */
+async function pageOf(
+  call: Call<PageBody & { sort?: SortBody }>,
+  stack_id: number,
+  position: Position,
+  count: () => Promise<Count>,
+) {
+  const { fields, include, sort, cursor_configuration } = call.body
+  const order: PageOrder = { field: sort?.field, direction: position.direction }
+  const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
+  return {
+    stack_id,
+    position,
+    include: include && (await includer(call, stack_id, include)),
+    count: call.body.count ? count : undefined,
+    lastMembers: (end: PageEnd, counted: Count | undefined) =>
+      (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +
+      (counted ? `,"count":${counted.count},"sequence":${counted.sequence}` : ''),
+  }
+}
+
+/** The cursor of the next page as JSON. */
+function nextCursorOf(order: PageOrder, { after_id, after_term, has_more }: PageEnd): string {
+  return has_more && after_id !== undefined ? JSON.stringify(encodeCursor(order, { after_id, after_term })) : 'null'
+}
+
+/** Throws a Fault of 400 for undeclared keys that no entity carries. */
+export function throwUnusedKeys(keys: UndeclaredKey[]): never {
   return refuse('invalid_parameter', 'The filter names keys that are not declared and that no entity carries.', {
     details: keys.map(warningOf),
   })
 }
 
-function warningOf({ stack_id, path }: UndeclaredKey): Detail {
+/** A warning about an undeclared key that no entity carries. */
+export function warningOf({ stack_id, key, path, segment }: UndeclaredKey): Detail {
   const entity = stack_id === peopleStackId ? 'person' : 'record of the stack'
-  return { path, message: `is not declared, and no ${entity} carries it` }
+  const where = segment === undefined ? '' : `leads to the segment ${segment}, whose key ${JSON.stringify(key)} `
+  return { path, message: `${where}is not declared, and no ${entity} carries it` }
 }
 
 /** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */
@@ -76,12 +173,13 @@ export async function relatedEntities(
   const organization_id = caller.organization.id
   const definitions = await currentDefinitions(db, organization_id, signal)
   const stack_id = targetOf(body.target, definitions)
-  const position = positionFrom(body.cursor_configuration, body.sorting_type, stack_id, call.limits)
+  const position = positionFrom(body, body.sorting_type, stack_id, call.limits)
   requireScope(caller, readScopeOf(stack_id))
   const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }
-  return answerPage(call, { stack_id, position }, async part =>
+  const page = await pageOf(call, stack_id, position, () => countRelated(db, organization_id, source, signal))
+  return answerPage(call, page, async part =>
     rowsOf(call, await readRelated(db, organization_id, source, part, signal)),
   )
 }
@@ -90,22 +188,51 @@ function throwInvalidBody(path: string, message: string): never {
   return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
 }
 
-/** The position of a cursor, which is a UUID for people and a record_id for records. Throws 400 if it is malformed. */
-function positionFrom(
-  cursor: { size?: number | undefined; after_id?: string | undefined } = {},
-  direction: 'asc' | 'desc' = 'desc',
+/** The size of a page, and the members of its items. Throws 400 for unknown fields. */
+function shownOf(
+  { cursor_configuration, fields }: PageBody,
   stack_id: number,
   { page }: Pick<Limits, 'page'>,
+): Pick<Position, 'size' | 'projection'> {
+  const { size = Math.min(defaultPageSize, page) } = cursor_configuration ?? {}
+  return { size, ...(fields && { projection: projectionOf(fields, stack_id) }) }
+}
+
+/** The place of `cursor`. Throws 400 if it is no cursor of this order. */
+function placeOf(
+  { cursor }: PageBody['cursor_configuration'] & {} = {},
+  order: PageOrder,
+): Pick<Position, 'after_id' | 'after_term'> {
+  if (cursor === undefined) return {}
+  const place = decodeCursor(cursor, order)
+  const path = pointer('cursor_configuration', 'cursor')
+  if (place === 'invalid') return throwInvalidBody(path, 'must be the `next_cursor` of a page')
+  if (place === 'other order') return throwInvalidBody(path, 'is the `next_cursor` of a page in another order')
+  return place
+}
+
+/**
+ * The position of a request in the order of the identifiers: a UUID for people, a record_id for records. Throws 400 if the
+ * identifier or the cursor is malformed.
+ */
+function positionFrom(
+  body: PageBody,
+  direction: 'asc' | 'desc' = 'desc',
+  stack_id: number,
+  limits: Pick<Limits, 'page'>,
 ): Position {
-  const { size = Math.min(defaultPageSize, page), after_id } = cursor
-  if (after_id === undefined) return { size, direction }
+  const { after_id, cursor } = body.cursor_configuration ?? {}
+  const shown = { ...shownOf(body, stack_id, limits), direction }
+  if (after_id !== undefined && cursor !== undefined)
+    throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'cannot be given with `cursor`')
+  if (after_id === undefined) return { ...shown, ...placeOf(body.cursor_configuration, { direction }) }
   const isPeople = stack_id === peopleStackId
   if (!(isPeople ? isUuid : isObjectId)(after_id))
     throwInvalidBody(
       pointer('cursor_configuration', 'after_id'),
       isPeople ? 'must be the id of a person, a UUID' : 'must be a record_id, 24 hexadecimal digits',
     )
-  return { size, direction, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
+  return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
 async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }: Page): Promise<RowsOfPage> {

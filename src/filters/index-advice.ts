@@ -29,6 +29,14 @@ function adviceOn(part: Part, definitions: Definitions): Detail[] {
       return entriesOf(operand).flatMap(([index, filter]) =>
         adviceOn({ ...part, value: filter, path: [...memberPath, index] }, definitions),
       )
+    if (name === '$segment') {
+      const { filter } = definitions.segments.find(({ key }) => key === operand) ?? {}
+      const advice = adviceOn({ value: filter, stackId, path: [], boundFrom: 'body' }, definitions)
+      return advice.map(detail => ({
+        path: pointer(...memberPath),
+        message: `in the segment, at ${detail.path}: ${detail.message}`,
+      }))
+    }
     const field = fieldOf(name, stackId)
     const attribute = field?.kind === 'attribute' ? definitions.declared.get(stackId)?.get(field.key) : undefined
     return attribute ? adviceOnAttribute(attribute, { ...part, value: operand, path: memberPath }, definitions) : []

@@ -1,4 +1,4 @@
-import { kindBounds, termOf } from '../entities/index-keys.ts'
+import { kindBounds, termOf } from '../entities/indexes/index-keys.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import { type IndexCandidates, indexCandidateRanks } from './condition.ts'
 import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'

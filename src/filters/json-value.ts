@@ -1,14 +1,14 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
+import { datePattern, timePattern } from '../db/date-patterns.ts'
+import { isDate } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { type Comparable, rangeSigns, searchText } from './comparable.ts'
-import { type Fragment, never, sql } from './fragment.ts'
+import { type Fragment, never, Parameter, sql } from './fragment.ts'
 import type { Range } from './grammar.ts'
 
-// These accept the same dates as `isDate` and the same times as `isDateTime`. A value stored before its key was declared
-// may be anything, so it must be checked before it is cast.
-const isDate = sql`~ ('^(?!0000)([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)'
-  || '|02-(0[1-9]|1[0-9]|2[0-8]))|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)$')`
-const isTime = sql`~ '^[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'`
+// A value stored before its key was declared may be anything, so it must be checked before it is cast.
+const matchesDate = sql`~ ${datePattern}::text`
+const matchesTime = sql`~ ${timePattern}::text`
 
 /**
  * Converts an RFC 3339 date and time to seconds since 1970, to the nanosecond. It uses only immutable functions and accepts
@@ -27,6 +27,43 @@ const textIn = (value: Fragment) => sql`(${value} #>> '{}')`
 /** A comparison of the text of a JSON value. False if the value is missing or not a string. */
 const whenText = (value: Fragment, test: Fragment) =>
   sql`(case when jsonb_typeof(${value}) = 'string' then ${test} else false end)`
+
+// PostgreSQL matches the patterns in 8 µs. Most dates and times have one of the forms below, which take 2 µs: it looks a part of a
+// text up in a list in 0.25 µs.
+const twoDigits = (from: number, until: number) =>
+  Array.from({ length: until - from + 1 }, (_, index) => String(from + index).padStart(2, '0'))
+const [months, days, hours, sixty] = [twoDigits(1, 12), twoDigits(1, 31), twoDigits(0, 23), twoDigits(0, 59)] as const
+const usual = {
+  years: new Parameter(['19', '20'].flatMap(century => twoDigits(0, 99).map(year => century + year))),
+  // Only a pattern knows the leap years.
+  days: new Parameter(months.flatMap(month => days.map(day => `${month}-${day}`).filter(day => isDate(`2001-${day}`)))),
+  minutes: new Parameter(hours.flatMap(hour => sixty.map(minute => `${hour}:${minute}`))),
+  seconds: new Parameter(sixty),
+  milliseconds: new Parameter(Array.from({ length: 1_000 }, (_, index) => String(index).padStart(3, '0'))),
+}
+const isIn = (text: Fragment, list: Parameter) => sql`${text} = any(${list}::text[])`
+const isUsualDay = (text: Fragment) =>
+  sql`(${isIn(sql`left(${text}, 4)`, usual.years)} and ${isIn(sql`substr(${text}, 6, 5)`, usual.days)})`
+const isUsualTime = (text: Fragment) => sql`(
+  (${text} like '____-__-__T__:__:__.___Z' and ${isIn(sql`substr(${text}, 21, 3)`, usual.milliseconds)}
+    or ${text} like '____-__-__T__:__:__Z')
+  and ${isUsualDay(text)} and ${isIn(sql`substr(${text}, 12, 5)`, usual.minutes)}
+  and ${isIn(sql`substr(${text}, 18, 2)`, usual.seconds)})`
+const isAnyTime = (text: Fragment) => sql`(left(${text}, 10) ${matchesDate} and substr(${text}, 11) ${matchesTime})`
+
+/** A text, compared by code point, as a date. Null if it is none. */
+export const dateOf = (text: Fragment) =>
+  sql`(case when ${text} like '____-__-__' and ${isUsualDay(text)} or ${text} ${matchesDate} then ${text}::date end)`
+
+/** A text, compared by code point, as a time with whole seconds, without its fraction. Null if it is no date and time. */
+export const timeOf = (text: Fragment) => sql`(case
+  when ${isUsualTime(text)} then left(${text}, 19)::timestamp at time zone 'UTC'
+  when ${isAnyTime(text)} then to_timestamp(floor(${seconds(text)})::float8) end)`
+
+/** A text, compared by code point, as seconds since 1970. Null if it is no date and time. */
+export const secondsOf = (text: Fragment) => sql`(case
+  when ${isUsualTime(text)} then extract(epoch from left(${text}, 19)::timestamp) + ('0' || rtrim(substr(${text}, 20), 'Z'))::numeric
+  when ${isAnyTime(text)} then ${seconds(text)} end)`
 
 /**
  * A JSON value that may be absent. JSON null counts as absent. A value whose type differs from the operand's does not match.
@@ -58,12 +95,12 @@ function compareRange(
     return sql`(case when jsonb_typeof(${value}) = 'number' then ${value}::numeric ${sign} ${String(operand)}::numeric else false end)`
   const text = textIn(value)
   const byCodePoint = sql`${text} collate "C" ${sign} ${operand}::text`
-  if (type === 'date') return whenText(value, sql`(${text} ${isDate} and ${byCodePoint})`)
+  if (type === 'date') return whenText(value, sql`(${text} ${matchesDate} and ${byCodePoint})`)
   if (type !== 'datetime') return whenText(value, byCodePoint)
   const compared = sql`${seconds(sql`m.t`)} ${sign} ${numericOf(instantOf(operand))}::numeric`
   return whenText(
     value,
-    sql`(select case when left(m.t, 10) ${isDate} and substr(m.t, 11) ${isTime} then ${compared} else false end
+    sql`(select case when left(m.t, 10) ${matchesDate} and substr(m.t, 11) ${matchesTime} then ${compared} else false end
       from (select ${text} as t offset 0) m)`,
   )
 }

@@ -15,8 +15,8 @@ import {
 import { consentOperandTypes, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 
-/** A key of a filter that no active attribute has. `path` is the JSON Pointer to it. */
-export type UndeclaredKey = { stack_id: number; key: string; path: string }
+/** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
+export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
 
 /** A parsed filter and the undeclared keys that it names. */
 export type ParsedFilter = { condition: Condition; undeclared: UndeclaredKey[] }
@@ -27,9 +27,13 @@ type ParseContext = {
   boundFrom: BoundFrom
   /** The stack whose fields are named here. */
   stack_id: number
-  path: readonly (string | number)[]
+  path: Path
+  /** The segments that lead here, and the place in the filter of the last one. `path` then leads to the first of them. */
+  segments: { chain: readonly string[]; path: Path } | undefined
   depth: number
   relationDepth: number
+  /** The segment that the whole filter belongs to. */
+  ofSegment: string | undefined
   /** Counted over the whole filter. */
   counted: { conditions: number }
   /** Collected over the whole filter. */
@@ -37,17 +41,20 @@ type ParseContext = {
 }
 
 type BoundFrom = 'body' | 'query'
+type Path = readonly (string | number)[]
 
 /**
  * Parses a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, which starts with `/filter`, of the
  * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal. The operands of a
- * query string are texts and are converted to the types of their fields.
+ * query string are texts and are converted to the types of their fields. `ofSegment` is the key of the segment that the filter
+ * belongs to, which it must not lead back to.
  */
 export function parseFilter(
   filter: unknown,
   definitions: Definitions,
   stack_id: number,
   boundFrom: BoundFrom = 'body',
+  ofSegment?: string,
 ): ParsedFilter {
   const totals = { counted: { conditions: 0 }, undeclared: [] }
   const condition = parseObject(filter, {
@@ -55,6 +62,8 @@ export function parseFilter(
     stack_id,
     boundFrom,
     path: ['filter'],
+    segments: undefined,
+    ofSegment,
     depth: 1,
     relationDepth: 0,
     ...totals,
@@ -62,16 +71,20 @@ export function parseFilter(
   return { condition, undeclared: totals.undeclared }
 }
 
-function throwInvalid({ path }: Pick<ParseContext, 'path'>, message: string): never {
+function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
+  const where =
+    segments &&
+    `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
   return refuse('invalid_parameter', 'The filter is invalid.', {
-    details: [{ path: pointer(...path), message }],
+    details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
   })
 }
 
-const within = (context: ParseContext, ...segments: (string | number)[]): ParseContext => ({
-  ...context,
-  path: [...context.path, ...segments],
-})
+const within = (context: ParseContext, ...names: (string | number)[]): ParseContext => {
+  const { segments, path } = context
+  if (segments) return { ...context, segments: { ...segments, path: [...segments.path, ...names] } }
+  return { ...context, path: [...path, ...names] }
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -92,8 +105,24 @@ function parseMember(key: string, operand: unknown, context: ParseContext): Cond
     const conditions = operand.map((filter, index) => parseObject(filter, within(deeper, index)))
     return { kind: key === '$and' ? 'all' : 'any', conditions }
   }
-  if (key.startsWith('$')) return throwInvalid(context, 'must be a field or one of $and, $or, $not')
+  if (key === '$segment') return parseSegment(operand, context)
+  if (key.startsWith('$')) return throwInvalid(context, 'must be a field or one of $and, $or, $not, $segment')
   return parseField(key, operand, context)
+}
+
+/** The condition of a segment, in the place of its key. Its parts count as if they were written there. */
+function parseSegment(key: unknown, context: ParseContext): Condition {
+  const { definitions, stack_id, ofSegment, segments } = context
+  if (stack_id !== peopleStackId) return throwInvalid(context, 'applies only to people')
+  // Segments without conditions could otherwise lead to each other any number of times.
+  countCondition(context)
+  const segment = definitions.segments.find(each => each.key === key)
+  if (!segment) return throwInvalid(context, 'must be the key of a segment')
+  const before = [...(ofSegment === undefined ? [] : [ofSegment]), ...(segments?.chain ?? [])]
+  if (before.includes(segment.key))
+    throwInvalid(context, `closes a circle of segments: ${[...before, segment.key].join(' → ')}`)
+  const chain = [...(segments?.chain ?? []), segment.key]
+  return parseObject(segment.filter, { ...context, boundFrom: 'body', segments: { chain, path: ['filter'] } })
 }
 
 function parseField(key: string, operand: unknown, context: ParseContext): Condition {
@@ -105,7 +134,10 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
       `is not a field of a ${context.stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
   if (field.kind === 'attribute' && !context.definitions.declared.get(context.stack_id)?.has(field.key))
-    context.undeclared.push({ stack_id: context.stack_id, key: field.key, path: pointer(...context.path) })
+    context.undeclared.push({
+      ...{ stack_id: context.stack_id, key: field.key, path: pointer(...context.path) },
+      ...(context.segments && { segment: context.segments.chain.at(-1)! }),
+    })
   const type = operandTypeOf(field, context.definitions, context.stack_id)
   if (!isObject(operand)) return { kind: 'field', field, tests: [parseTest(type, '$eq', operand, context)] }
   const operators = Object.entries(operand)

@@ -1,7 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import { pageSchema } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
-import { examplesOf } from '../organizations/definition-schema.ts'
+import { examplesOf, nullable } from '../organizations/definition-schema.ts'
+import { maxCursorCharacters } from './cursor.ts'
 
 const direction = Type.Optional(
   Type.Enum(['asc', 'desc'], {
@@ -21,11 +21,65 @@ const size = (maxSize: number) =>
     }),
   )
 
+/** `cursor` of a cursor configuration: the `next_cursor` of the page before. */
+export const nextCursor = Type.Optional(
+  Type.String({
+    maxLength: maxCursorCharacters,
+    description: 'The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`.',
+  }),
+)
+
+const maxFields = 100
+const maxIncludes = 10
+
+/** The members that list, filter and related share: the members of the items, the entities to include, and a count. */
+const pageMembers = {
+  fields: Type.Optional(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: maxFields,
+      description:
+        'The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`.',
+    }),
+  ),
+  include: Type.Optional(
+    Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: maxIncludes,
+      description:
+        'Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too.',
+    }),
+  ),
+  count: Type.Optional(
+    Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
+  ),
+}
+/** `sort` in the body of list and filter. `parseSort` checks the field. */
+export const sortBody = Type.Optional(
+  Type.Object(
+    {
+      field: Type.String({
+        description:
+          'A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute.',
+      }),
+      direction: Type.Optional(
+        Type.Enum(['asc', 'desc'], { description: "Entities without a value come last in both. Default: 'asc'." }),
+      ),
+    },
+    {
+      additionalProperties: false,
+      description:
+        'Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
+    },
+  ),
+)
+
 const cursor = (format: string, maxSize: number) =>
   Type.Optional(
     Type.Object(
       {
         size: size(maxSize),
+        cursor: nextCursor,
         after_id: Type.Optional(
           Type.String({
             format,
@@ -43,7 +97,7 @@ export type CursorFormat = 'uuid' | 'object-id'
 /** Body of the list endpoints. A page has at most `maxSize` items. */
 export function listBody(format: CursorFormat, maxSize: number) {
   return Type.Object(
-    { cursor_configuration: cursor(format, maxSize), sorting_type: direction },
+    { ...pageMembers, cursor_configuration: cursor(format, maxSize), sorting_type: direction, sort: sortBody },
     { additionalProperties: false },
   )
 }
@@ -52,6 +106,7 @@ export function listBody(format: CursorFormat, maxSize: number) {
 export function filterBody(format: CursorFormat, maxSize: number) {
   return Type.Object(
     {
+      ...pageMembers,
       filter: Type.Optional(
         Type.Record(Type.String(), Type.Unknown(), {
           description: 'Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not.',
@@ -59,31 +114,67 @@ export function filterBody(format: CursorFormat, maxSize: number) {
       ),
       cursor_configuration: cursor(format, maxSize),
       sort_direction: direction,
+      sort: sortBody,
     },
     { additionalProperties: false },
   )
 }
 
-/** The response of the filter endpoints: a page, with warnings about unknown keys. */
-export function filterPageSchema(element: TSchema) {
-  const { properties } = pageSchema(element) as TObject
-  const warnings = Type.Array(
-    Type.Object({ path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() }),
-    {
-      description: 'Keys of the filter that are not declared and that no entity carries. Absent if there are none.',
-    },
+const next_cursor = nullable(Type.String({ description: 'The `cursor` of the next page, or null on the last page.' }))
+
+const counts = {
+  count: Type.Optional(Type.Integer({ minimum: 0, description: 'The number of all items. Only with `count: true`.' })),
+  sequence: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'The number of the last change that `count` includes.' }),
+  ),
+}
+
+/** The warnings about undeclared keys of a request. */
+export const warnings = Type.Array(
+  Type.Object({ path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() }),
+  {
+    description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
+  },
+)
+
+/** The schemas of both kinds of entity. */
+type Elements = { person: TSchema; record: TSchema }
+
+/**
+ * The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. The elements are
+ * what a page can include.
+ */
+export function answerSchema(element: TSchema, { person, record }: Elements, isFilter = false) {
+  const { title, properties } = element as TObject & { title: string }
+  const included = Type.Optional(
+    Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
+      description:
+        'Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`.',
+    }),
   )
-  const { title } = element as { title?: string }
-  return Type.Object(
-    { ...properties, warnings: Type.Optional(warnings) },
-    { ...(title && { title: `${title}FilterPage` }), examples: [{ items: examplesOf(element), has_more: false }] },
+  const fields = Object.entries(properties).map(([name, schema]) => [name, Type.Optional(schema)])
+  const item = Type.Object({ ...properties, included }, { title: `${title}Item` })
+  const selection = Type.Object(
+    { ...Object.fromEntries(fields), included },
+    { title: `${title}Selection`, description: 'The members that `fields` names, and no others.' },
   )
+  const has_more = Type.Boolean({ description: 'Whether another page follows.' })
+  const rest = { ...counts, ...(isFilter && { warnings: Type.Optional(warnings) }) }
+  const name = `${title}${isFilter ? 'Filter' : 'List'}`
+  return Type.Union([
+    Type.Object(
+      { items: Type.Array(item), has_more, next_cursor: Type.Optional(next_cursor), ...rest },
+      { title: `${name}Page`, examples: [{ items: examplesOf(element), has_more: false }] },
+    ),
+    Type.Object({ items: Type.Array(selection), has_more, next_cursor, ...rest }, { title: `${name}SelectionPage` }),
+  ])
 }
 
 /** Body of the related endpoints. The cursor is an identifier of the target's kind, so its format depends on the target. */
 export function relatedBody(maxSize: number) {
   return Type.Object(
     {
+      ...pageMembers,
       target: Type.String({ description: 'The kind of entity to list: `people`, or the key of a stack.' }),
       attribute_key: Type.Optional(
         Type.String({
@@ -99,6 +190,7 @@ export function relatedBody(maxSize: number) {
         Type.Object(
           {
             size: size(maxSize),
+            cursor: nextCursor,
             after_id: Type.Optional(
               Type.String({ description: 'The identifier of the last item of the previous page.' }),
             ),
@@ -112,9 +204,17 @@ export function relatedBody(maxSize: number) {
   )
 }
 
-type Cursor = { size?: number; after_id?: string }
+type Cursor = { size?: number; after_id?: string; cursor?: string }
 type Direction = 'asc' | 'desc'
 
-export type ListBody = { cursor_configuration?: Cursor; sorting_type?: Direction }
-export type FilterBody = { filter?: Record<string, unknown>; cursor_configuration?: Cursor; sort_direction?: Direction }
-export type RelatedBody = Static<ReturnType<typeof relatedBody>>
+/** The members that list, filter and related share. */
+export type PageBody = { fields?: string[]; include?: string[]; count?: boolean; cursor_configuration?: Cursor }
+export type SortBody = { field: string; direction?: Direction }
+export type ListBody = PageBody & { sorting_type?: Direction; sort?: SortBody }
+export type FilterBody = PageBody & {
+  filter?: Record<string, unknown>
+  sort_direction?: Direction
+  sort?: SortBody
+}
+export type RelatedBody = PageBody &
+  Pick<Static<ReturnType<typeof relatedBody>>, 'target' | 'attribute_key' | 'direction' | 'sorting_type'>

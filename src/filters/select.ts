@@ -1,12 +1,26 @@
-import { maxRowBytesOf, type Position, sizeToRead } from '../entities/pagination.ts'
-import { readRows } from '../entities/read-sql.ts'
-import type { Definitions } from '../organizations/definitions.ts'
+import { type Statement, statement } from '../db/db.ts'
+import type { SortField } from '../entities/indexes/sort-field.ts'
+import { attributePart, textPart, timeTerm } from '../entities/indexes/sort-index-sql.ts'
+import { noValueTerm } from '../entities/indexes/sort-terms.ts'
+import { maxRowBytesOf, type Position, sizeToRead } from '../entities/read/pagination.ts'
+import { projectionValues } from '../entities/read/projection.ts'
+import { readRows, rowWithin } from '../entities/read/read-sql.ts'
+import type { Definitions, SortIndex } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition } from './compile.ts'
-import { Parameter, render, sql } from './fragment.ts'
-import type { Condition } from './grammar.ts'
+import { always, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
+import { type Condition, timeColumns } from './grammar.ts'
+import type { Sort } from './sort.ts'
 
-/** A statement. Its text contains only constants and `$n`. */
-export type Query = { text: string; values: unknown[] }
+/** A statement. Its text contains only constants and `$n`. `settings` tell the planner how to run it. */
+export type Query = { text: string; values: unknown[]; settings?: Statement }
+
+// The walk of a sort index needs neither a sort nor a bitmap of many rows. Without them the planner can only read a range of the
+// primary key of `terms`, also when the statistics are missing or outdated.
+const walkSettings = statement(
+  '',
+  `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+)
 
 export type MatchingStatements = {
   /** Reads the first `limit` matches after `start` among the candidates of this round, as rows of `ReadEntity`. */
@@ -21,6 +35,23 @@ const maxCandidates = 100_000
 const candidateCount = (position: Position, round: number) =>
   Math.min(2 * sizeToRead(position) * roundGrowth ** round, maxCandidates)
 
+const projectionOfRows = { stack: '$3', mask: '$4', keys: '$5' }
+const wholeRow = constant(rowWithin('$2'))
+const projectedRow = constant(rowWithin('$2', projectionOfRows))
+
+/** The first parameters of a statement that reads rows: organization, maximum bytes of a row, stack, and a projection. */
+function leadingParameters(
+  { organization_id }: Definitions,
+  stack_id: number,
+  position: Position,
+): [organization: Parameter, maxRowBytes: Parameter, stack: Parameter, ...projection: Parameter[]] {
+  const projected = position.projection ? projectionValues(position.projection) : []
+  const [organization, maxRowBytes, stack] = [organization_id, maxRowBytesOf(position), stack_id].map(asParameter)
+  return [organization!, maxRowBytes!, stack!, ...projected.map(asParameter)]
+}
+
+const asParameter = (value: unknown) => new Parameter(value)
+
 /**
  * Builds the statements that read a page of matching entities. Without an index, a statement reads the stack in order and
  * checks each row. With one, it takes a limited number of candidate ids in order and looks up only those rows. PostgreSQL's
@@ -32,8 +63,8 @@ export function matchingStatements(
   stack_id: number,
   position: Position,
 ): MatchingStatements {
-  const organization = new Parameter(definitions.organization_id)
-  const maxRowBytes = new Parameter(maxRowBytesOf(position))
+  const leading = leadingParameters(definitions, stack_id, position)
+  const [organization, , stack] = leading
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
   const [after, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
@@ -42,7 +73,7 @@ export function matchingStatements(
       order by i.id ${order} limit ${candidateCount(position, round)}::integer`
   const rows = (start: string, limit: number, round: number): Query => {
     const ids = candidates(start, round)
-    const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
+    const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
     // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
     // otherwise plan a scan of the stack.
     const matching = sql`select distinct m.id from unnest(array(${ids})) candidate(id)
@@ -51,8 +82,8 @@ export function matchingStatements(
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${after} ${start}::uuid and ${check} order by e.id ${order} limit ${limit}::integer`
-    const { text, values } = render(selection, [organization, maxRowBytes])
-    return { text: readRows(text), values }
+    const { text, values } = render(selection, leading)
+    return { text: readRows(text, position.projection && projectionOfRows), values }
   }
   if (!indexCandidates) return { rows }
   const boundary = (start: string, round: number): Query => {
@@ -60,4 +91,168 @@ export function matchingStatements(
     return render(last, [organization])
   }
   return { rows, boundary }
+}
+
+/** Builds the statement that counts the matching entities, with the number of the last change that the count includes. */
+export function countStatement(condition: Condition, definitions: Definitions, stack_id: number): Query {
+  const organization = new Parameter(definitions.organization_id)
+  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
+  const matching = indexCandidates
+    ? sql`select from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) candidate
+        cross join lateral (select from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m`
+    : sql`select from entities e where ${own} and ${check}`
+  const counted = sql`select (select count(*) from (${matching}) c) as count, h.sequence
+    from change_heads h where h.organization_id = ${organization}`
+  return render(counted, [organization])
+}
+
+/** A place in the order of a sort index. */
+export type SortKey = { term: string; id: string }
+
+/** A row of {@link SortedStatements.walk}. `id` is null if none was found, and `last_id` if the round reaches the end. */
+export type WalkedRow = {
+  id: string | null
+  term: string
+  row: string | null
+  schema_version: number
+  last_term: string | null
+  last_id: string | null
+}
+
+/** A candidate that satisfies the condition, and what its sort term depends on. `id` is null if there is none. */
+export type CandidateRow = { candidates: number; id: string | null; value: unknown }
+
+export type SortedStatements = {
+  /** Reads the first `limit` matches after a key among the entities of this round of the sort index. Returns at least one row. */
+  walk(after: SortKey | undefined, limit: number, round: number): Query
+  /** Reads all matches, if an index gives at most {@link maxSortedCandidates} candidates. Returns at least one row. Absent without an index. */
+  candidates: Query | undefined
+  /** Reads those of these entities that match, in the order given, as rows of `ReadEntity`. */
+  rows(ids: readonly string[]): Query
+}
+
+/** A page with more candidates walks the sort index, in which each entity on the way is checked. */
+export const maxSortedCandidates = 10_000
+
+type SortedSelection = {
+  condition: Condition
+  definitions: Definitions
+  stack_id: number
+  sort: Sort
+  index: SortIndex
+  position: Position
+}
+
+/**
+ * Builds the statements that read a sorted page of matching entities. Each has only one plan: the walk reads a range of the primary
+ * key of `terms`, and looks up each entity.
+ */
+export function sortedStatements(selection: SortedSelection): SortedStatements {
+  const { condition, definitions, stack_id, sort, index, position } = selection
+  const leading = leadingParameters(definitions, stack_id, position)
+  const [organization, maxRowBytes, stack] = leading
+  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
+  const row = position.projection ? projectedRow : wholeRow
+  const shown = sql`case when octet_length(x.row) <= ${maxRowBytes}::integer then x.row end as row,
+    (select h.schema_version from change_heads h where h.organization_id = ${organization}) as schema_version`
+  const built = (fragment: Fragment) => render(fragment, leading)
+
+  const walk = (after: SortKey | undefined, limit: number, round: number) => {
+    const count = check === always ? limit : candidateCount(position, round)
+    const keys = (position.direction === 'asc' ? keysAscending : keysDescending)(organization, index, after, count)
+    const matching =
+      check === always
+        ? sql`select k.n, k.value, k.entity_id as id from keys k`
+        : sql`select k.n, k.value, m.id from keys k cross join lateral (
+            select e.id from entities e where ${own} and e.id = k.entity_id and ${check} offset 0
+          ) m order by k.n limit ${limit}::integer`
+    const query = built(sql`with keys as materialized (${keys}), matching as materialized (${matching})
+      select x.id, x.term, ${shown}, l.value as last_term, l.entity_id as last_id
+      from (values (1)) one
+        left join (select k.value, k.entity_id from keys k where k.n = ${count}::integer) l on true
+        left join (
+          select m.n, m.value as term, e.id, e.row from matching m cross join lateral (
+            select e.id, ${row} from entities e where ${own} and e.id = m.id offset 0
+          ) e
+        ) x on true
+      order by x.n`)
+    return { ...query, settings: walkSettings } satisfies Query
+  }
+  const candidates =
+    indexCandidates &&
+    render(
+      sql`with candidate as materialized (
+        select i.id from (${indexCandidates.ids}) i(id) limit ${maxSortedCandidates + 1}::integer
+      )
+      select n.candidates, m.id, m.value from (select count(*)::integer as candidates from candidate) n left join lateral (
+        select m.id, m.value from (select distinct c.id from candidate c) c cross join lateral (
+          select e.id, ${sortedPart(sort.field)} as value from entities e where ${own} and e.id = c.id and ${check} offset 0
+        ) m where n.candidates <= ${maxSortedCandidates}::integer
+      ) m on true`,
+      [organization],
+    )
+  const rows = (ids: readonly string[]) =>
+    built(sql`select x.id, ${shown} from unnest(${ids}::uuid[]) with ordinality as k(id, n) cross join lateral (
+        select e.id, ${row} from entities e where ${own} and e.id = k.id and ${check} offset 0
+      ) x order by k.n`)
+  return { walk, candidates, rows }
+}
+
+/** The part of an entity e that its sort term depends on. */
+function sortedPart(field: SortField): Fragment {
+  if (field.kind === 'attribute')
+    return sql`(select ${attributeParts} from (select e.attributes->${field.key}::text as v offset 0) a)`
+  return partsOfColumns[field.column]!
+}
+
+const attributeParts = constant(attributePart('a.v'))
+const partsOfColumns: Readonly<Record<string, Fragment>> = Object.fromEntries([
+  ...['external_id', ...profileTexts].map(column => [column, constant(textPart(`e.${column}`))]),
+  ...profileFlags.map(column => [column, constant(`e.${column}`)]),
+  ...timeColumns.map(column => [column, constant(timeTerm(`e.${column}`))]),
+])
+
+const nil = '00000000-0000-0000-0000-000000000000'
+const greatest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+function keysAscending(
+  organization: Parameter,
+  { id: index_id }: SortIndex,
+  after: SortKey | undefined,
+  count: number,
+) {
+  const { term, id } = after ?? { term: '', id: nil }
+  return sql`select t.value, t.entity_id, row_number() over (order by t.value, t.entity_id) as n from (
+      select t.value, t.entity_id from terms t
+      where t.organization_id = ${organization} and t.index_id = ${index_id}::integer
+        and (t.value, t.entity_id) > (${term}::text, ${id}::uuid)
+      order by t.value, t.entity_id limit ${count}::integer
+    ) t`
+}
+
+/** Descending, entities without a value come last as well, so the keys are those of two ranges. */
+function keysDescending(
+  organization: Parameter,
+  { id: index_id }: SortIndex,
+  after: SortKey | undefined,
+  count: number,
+) {
+  const isPastValues = after !== undefined && after.term >= noValueTerm
+  const present = isPastValues ? { term: '', id: nil } : (after ?? { term: noValueTerm, id: nil })
+  const own = sql`t.organization_id = ${organization} and t.index_id = ${index_id}::integer`
+  return sql`select t.value, t.entity_id, row_number() over (order by t.is_missing, t.value desc, t.entity_id desc) as n from (
+      with present as materialized (
+        select t.value, t.entity_id from terms t
+        where ${own} and (t.value, t.entity_id) < (${present.term}::text, ${present.id}::uuid)
+        order by t.value desc, t.entity_id desc limit ${count}::integer
+      ), missing as materialized (
+        select t.value, t.entity_id from terms t
+        where ${own} and t.value = ${noValueTerm}::text and t.entity_id < ${isPastValues ? after.id : greatest}::uuid
+        order by t.entity_id desc limit greatest(${count}::integer - (select count(*) from present), 0)
+      )
+      select p.value, p.entity_id, false as is_missing from present p
+      union all select m.value, m.entity_id, true from missing m
+    ) t`
 }

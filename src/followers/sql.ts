@@ -55,6 +55,29 @@ export const insertFollowerSql = statement(
    on conflict do nothing`,
 )
 
+/** $2: name. Lets a follower work that organizations have on demand, from the beginning of the change log. */
+export const beginFollowerSql = statement(
+  'begin_follower',
+  `insert into followers (organization_id, name) select $1, $2 from change_heads h where h.organization_id = $1
+   on conflict (organization_id, name, id) do update set paused = false where followers.paused`,
+)
+
+/** $2: name. How far a follower is. `is_begun` is false for one that the organization has not asked for. */
+export const readPositionSql = statement(
+  'read_follower_position',
+  `select h.sequence as head, f.sequence, f.name is not null and not f.paused as is_begun
+   from change_heads h left join followers f on f.organization_id = $1 and f.name = $2 and f.id = 0
+   where h.organization_id = $1`,
+)
+
+/** $2: names. Adds the rows of followers that organizations have on demand, so that they can be locked. They do not begin to work. */
+export const insertPausedFollowersSql = statement(
+  'insert_paused_followers',
+  `insert into followers (organization_id, name, paused) select $1, n.name, true
+   from change_heads h cross join unnest($2::text[]) as n(name) where h.organization_id = $1 order by n.name
+   on conflict do nothing`,
+)
+
 /**
  * $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds, $6: the time. Returns no row if another process was faster.
  * If this process dies, `wake_at` lets another one look for work that has begun, even without news.

@@ -1,14 +1,15 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Transaction } from '../db/db.ts'
-import type { Change } from '../entities/decide.ts'
-import { readSerializedWithin } from '../entities/entity-reader.ts'
+import { runAndRollBack } from '../db/run-and-roll-back.ts'
+import type { Change } from '../entities/decide/decide.ts'
 import type { EntityRow, Links, LockedRow, Target } from '../entities/entity-row.ts'
-import { unlimitedRowBytes } from '../entities/pagination.ts'
-import { LostRace } from '../entities/read-stage.ts'
-import { lockEntitiesSql, readLinksSql } from '../entities/sql.ts'
-import { DefinitionsChanged } from '../entities/store-stage.ts'
+import { readSerializedWithin } from '../entities/read/entity-reader.ts'
+import { unlimitedRowBytes } from '../entities/read/pagination.ts'
+import { LostRace } from '../entities/write/read-stage.ts'
+import { lockEntitiesSql, readLinksSql } from '../entities/write/sql.ts'
+import { DefinitionsChanged } from '../entities/write/store-stage.ts'
+import { decideAgain } from '../entities/write/write-sets.ts'
 import type { Address } from '../entities/write-request.ts'
-import { decideAgain } from '../entities/write-sets.ts'
 import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
@@ -16,15 +17,6 @@ import { findPeopleSql, lockSourcesSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
-
-/** Rolls back the transaction of a dry run, whose result is that of the real one. */
-class DryRunDone extends Error {
-  readonly result: object
-  constructor(result: object) {
-    super('the dry run is done')
-    this.result = result
-  }
-}
 
 /**
  * Runs a merge or an unmerge in one transaction, again if a concurrent write came first. A dry run does the same and rolls
@@ -39,18 +31,9 @@ export async function runIdentityWrite(
   const cached = await cachedDefinitions(db, organization_id, signal)
   const release = await memory.wait(reservedBytes)
   try {
-    const result = await decideAgain(db, cached, signal, definitions =>
-      db.transaction(
-        async tx => {
-          const done = await work(tx, definitions)
-          if (body.dry_run) throw new DryRunDone(done)
-          return done
-        },
-        { signal },
-      ),
-    ).catch((error: unknown) => {
-      if (error instanceof DryRunDone) return error.result as IdentityResult
-      throw error
+    const result = await decideAgain(db, cached, signal, definitions => {
+      const run = (tx: Transaction) => work(tx, definitions)
+      return body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal })
     })
     if (!body.dry_run) announceCommit(db, organization_id)
     const { entities, version, ...members } = result

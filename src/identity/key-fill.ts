@@ -1,6 +1,6 @@
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import type { EntityRow } from '../entities/entity-row.ts'
-import { analyzeEntitiesSql } from '../entities/index-keys-sql.ts'
+import { analyzeEntitiesSql } from '../entities/indexes/index-keys-sql.ts'
 import { matchKeys } from '../entities/match-keys.ts'
 import type { Signal } from '../signal.ts'
 import { fillKeysSql, listUnfilledSql, lockUnfilledSql } from './key-fill-sql.ts'

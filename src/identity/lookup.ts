@@ -1,8 +1,8 @@
-import { answerPage } from '../entities/answer-page.ts'
-import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/entity-reader.ts'
 import { emailKey, mobileKey } from '../entities/match-keys.ts'
-import { notANumber } from '../entities/match-plan.ts'
-import { findEntity, type Position } from '../entities/pagination.ts'
+import { answerPage } from '../entities/read/answer-page.ts'
+import { type RowsOfPage, readPageOfKey, readPortion } from '../entities/read/entity-reader.ts'
+import { findEntity, type Position } from '../entities/read/pagination.ts'
+import { notANumber } from '../entities/write/match-plan.ts'
 import { createValueRefusal, Fault, pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
@@ -50,6 +50,12 @@ async function readByName(
   const organization_id = caller.organization.id
   const id = after_id ? undefined : await findEntity(db, organization_id, peopleStackId, { external_id }, signal)
   if (id === undefined) return { rows: '', definitions: await currentDefinitions(db, organization_id, signal) }
-  const { rows, definitions } = await readPortion(db, organization_id, peopleStackId, [id], 1, signal)
+  const { rows, definitions } = await readPortion(
+    db,
+    organization_id,
+    peopleStackId,
+    { ids: [id], minBytes: 1 },
+    signal,
+  )
   return { rows: rows.filter(row => row !== null).join(''), ids: [id], has_more: false, definitions }
 }

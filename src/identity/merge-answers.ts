@@ -1,10 +1,8 @@
+import type { AnswerChoice } from '../consents/answer-changes.ts'
 import { type Answers, questionsOf, type StandingAnswer, summaryFlag, summaryFlags } from '../consents/answers.ts'
-import type { ConsentChange } from '../entities/decide-answers.ts'
+import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
 import { type ConsentType, channels } from '../organizations/definitions.ts'
-
-/** The answers of two people to all questions, by the key of the question. */
-export type AnswerChoice = { key: string; before: StandingAnswer | undefined; after: StandingAnswer | undefined }
 
 /**
  * Returns which of two answers to one question stands: the one that was collected later, at equal times the refusal, then the

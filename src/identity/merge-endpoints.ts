@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import type { Address } from '../entities/write-request.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
+import { personAddresses } from '../person-addresses.ts'
 import type { IdentityBody } from './identity-write.ts'
 import { mergePeople } from './merge-people.ts'
 import { identityBody, mergeAnswer, mergeIdentifiers, unmergeAnswer } from './merge-schema.ts'
@@ -18,14 +19,10 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
     body: identityBody(limits),
     reveals: { scope: 'people:read', identifiers: ['dry_run', 'merge_id', 'merged'] },
   } as const
-  const addresses = [
-    { address: '/v1/people/{external_id}', params: { external_id: 'external_id' }, suffix: '', by: '' },
-    { address: '/v1/people/internal/{uuid}', params: { uuid: 'uuid' }, suffix: 'ById', by: ' by internal identifier' },
-  ] as const
-  return addresses.flatMap(({ address, params, suffix, by }): Route[] => [
+  return personAddresses.flatMap(({ path, params, suffix, by }): Route[] => [
     {
       ...shared,
-      path: `${address}/merge`,
+      path: `${path}/merge`,
       params,
       operationId: `mergePeople${suffix}`,
       summary: `Merge another person into a person${by}`,
@@ -38,7 +35,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
     },
     {
       ...shared,
-      path: `${address}/unmerge`,
+      path: `${path}/unmerge`,
       params,
       operationId: `unmergePeople${suffix}`,
       summary: `Undo a merge into a person${by}`,

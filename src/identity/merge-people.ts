@@ -1,10 +1,11 @@
-import { type Answers, type Question, questionsOf } from '../consents/answers.ts'
+import { type AnswerChoice, answerChangesToJson } from '../consents/answer-changes.ts'
+import { type Question, questionsOf } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { countFirstAlias, insertAliases } from '../entities/alias-stage.ts'
-import { buildDeletion, buildFill, type Change } from '../entities/decide.ts'
+import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, LockedRow } from '../entities/entity-row.ts'
-import { LostRace } from '../entities/read-stage.ts'
-import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/store-changes.ts'
+import { countFirstAlias, insertAliases } from '../entities/write/alias-stage.ts'
+import { LostRace } from '../entities/write/read-stage.ts'
+import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -25,7 +26,6 @@ import {
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
-import type { AnswerChoice } from './merge-answers.ts'
 import {
   checkNoLinksToSql,
   insertMergeSql,
@@ -102,7 +102,7 @@ async function merge(
     changes: {
       fields: fieldChanges(filled?.change),
       links: { moved_in: links_in.length, ...plan.links },
-      consents: shownAnswers(plan.answers),
+      consents: answerChangesToJson(plan.answers),
       aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
     },
     entities: { person: person! },
@@ -209,22 +209,3 @@ export async function takenAnswers(
     return { ...answer, version, since }
   })
 }
-
-/** The answers that a merge or unmerge changes, as its response shows them. */
-export function shownAnswers(choices: readonly AnswerChoice[]): object[] {
-  const byKey: Record<string, AnswerChoice> = Object.fromEntries(choices.map(choice => [choice.key, choice]))
-  return questionsOf(Object.keys(byKey)).map(question => {
-    const { before, after } = byKey[`${question.consent_type_id}:${question.channel}`]!
-    return { ...question, before: shown(before), after: shown(after) }
-  })
-}
-
-const shown = (answer: Answers[string] | undefined) =>
-  answer
-    ? {
-        state: answer.state,
-        pending: answer.pending === true,
-        answered_at: answer.answered_at,
-        person_id: answer.person_id ?? null,
-      }
-    : null

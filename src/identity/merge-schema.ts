@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
+import { answerChange } from '../consents/schema.ts'
 import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 
@@ -24,20 +25,6 @@ export const identityBody = ({ profileCharacters }: Limits) =>
     { additionalProperties: false, title: 'MergeBody', examples: [{ from: 'ada-newsletter', dry_run: true }] },
   )
 
-const standingAnswer = nullable(
-  Type.Object({
-    state: Type.Boolean(),
-    pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
-    answered_at: Type.String({ format: 'date-time' }),
-    person_id: nullable(
-      Type.String({
-        format: 'uuid',
-        description: 'The merged person who gave the answer. Null for an own one of the survivor.',
-      }),
-    ),
-  }),
-)
-
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 /** The schema of the changes of a merge or unmerge. */
@@ -56,15 +43,7 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
       moved_out: count(words.moved_out),
       dropped: count(words.dropped),
     }),
-    consents: Type.Array(
-      Type.Object({
-        consent_type_id: Type.Integer({ minimum: 1 }),
-        channel: Type.Enum(['email', 'sms']),
-        before: standingAnswer,
-        after: standingAnswer,
-      }),
-      { description: 'The standing answers of the survivor that change.' },
-    ),
+    consents: Type.Array(answerChange, { description: 'The standing answers of the survivor that change.' }),
     aliases: Type.Array(Type.String(), { description: words.aliases }),
   })
 

@@ -1,11 +1,12 @@
+import type { AnswerChoice } from '../consents/answer-changes.ts'
 import { summaryFlags } from '../consents/answers.ts'
-import type { Fill } from '../entities/decide.ts'
-import { type LinkedKey, linkedByKey } from '../entities/decide-attributes.ts'
+import type { Fill } from '../entities/decide/decide.ts'
+import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'
 import type { Columns, CurrentState, Target } from '../entities/entity-row.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
-import { type AnswerChoice, addAnswers, answerColumns } from './merge-answers.ts'
+import { addAnswers, answerColumns } from './merge-answers.ts'
 
 /** Links of one attribute of the survivor, by the ids of the targets before and after the merge. */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[] }

@@ -1,11 +1,14 @@
+import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
-import { buildFill, buildRestore, type Change } from '../entities/decide.ts'
+import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, LockedRow, Target } from '../entities/entity-row.ts'
-import { eachOnce, readPastChange } from '../entities/past-state.ts'
-import { LostRace } from '../entities/read-stage.ts'
-import { readBearersSql, readNamesLeftSql } from '../entities/sql.ts'
-import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/store-changes.ts'
-import { checkReturn } from '../entities/tombstone-stage.ts'
+import { eachOnce, readPastChange } from '../entities/past/past-state.ts'
+import { LostRace } from '../entities/write/read-stage.ts'
+import { readBearersSql, readNamesLeftSql } from '../entities/write/sql.ts'
+import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
+import { checkReturn } from '../entities/write/tombstone-stage.ts'
+import { claimsOf, takenRefusal } from '../entities/write/unique-claims.ts'
+import { findHolders } from '../entities/write/unique-stage.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -22,7 +25,7 @@ import {
   readPeople,
   runIdentityWrite,
 } from './identity-write.ts'
-import { shownAnswers, takenAnswers } from './merge-people.ts'
+import { takenAnswers } from './merge-people.ts'
 import {
   endMergeSql,
   findMergeSql,
@@ -73,6 +76,7 @@ async function unmerge(
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   await storeChanges(tx, definitions, at, author, changes)
+  await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
   const [links] = await tx.query<{ returned: number }>(returnLinksToSql, [
     organization_id,
     merge.merged_id,
@@ -90,7 +94,7 @@ async function unmerge(
     changes: {
       fields: fieldChanges(change),
       links: { moved_in: links!.returned, moved_out: targets, dropped: countLinks(merge.undo) - targets },
-      consents: shownAnswers(plan.answers),
+      consents: answerChangesToJson(plan.answers),
       aliases,
     },
     entities: { person: person!, unmerged: unmerged! },
@@ -252,6 +256,23 @@ async function buildReturn(
   })
   const state = { id: merged_id, version, created_at: last.created_at, columns, answers, attributes, links }
   return { ...buildRestore(state), operation: 'unmerge' }
+}
+
+/** Throws a Fault of 409 if somebody has a unique value of the person who returned. The head is locked, so nobody gets one from now on. */
+async function throwIfTaken(
+  tx: Transaction,
+  { organization_id, unique }: Definitions,
+  { id, set }: Change,
+  path: string,
+  mayRead: boolean,
+): Promise<void> {
+  const claims = claimsOf(unique.get(peopleStackId), set)
+  if (claims.length === 0) return
+  const holders = await findHolders(tx, organization_id, claims)
+  const refusal = takenRefusal(claims, id, { stack_id: peopleStackId, mayRead }, holders)
+  if (!refusal) return
+  const details = refusal.details.map(detail => ({ path, message: `The value at ${detail.path} ${detail.message}` }))
+  throw new Fault({ ...refusal, details })
 }
 
 /** Gives the aliases and the people who were merged into the person back to it. Returns the aliases, with its own name. */

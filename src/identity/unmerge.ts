@@ -1,3 +1,4 @@
+import type { AnswerChoice } from '../consents/answer-changes.ts'
 import {
   type Answer,
   type Answers,
@@ -10,12 +11,12 @@ import {
   summaryFlags,
 } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
-import type { Fill } from '../entities/decide.ts'
-import { linkedByKey } from '../entities/decide-attributes.ts'
+import type { Fill } from '../entities/decide/decide.ts'
+import { linkedByKey } from '../entities/decide/decide-attributes.ts'
+import { jsonEqual } from '../entities/decide/json-equal.ts'
 import type { Columns, CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
-import { jsonEqual } from '../entities/json-equal.ts'
 import { channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
-import { type AnswerChoice, answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
+import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
 import type { Undo } from './undo.ts'
 
 /** An answer of the consent history that the survivor itself gave. */

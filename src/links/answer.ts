@@ -1,5 +1,5 @@
 import type { ConsentAssignment } from '../consents/answers.ts'
-import { writeQueued } from '../entities/request-coalescing.ts'
+import { writeQueued } from '../entities/write/request-coalescing.ts'
 import { Fault, refuse } from '../errors.ts'
 import { isIpAddress } from '../formats.ts'
 import type { PageCall } from '../http/pipeline/route.ts'

@@ -1,5 +1,12 @@
 import type { TSchema } from 'typebox'
-import { honorsIdempotencyKey, type OpenRoute, type ParameterKind, type Route } from '../http/pipeline/route.ts'
+import {
+  dryRunSupport,
+  honorsIdempotencyKey,
+  type OpenRoute,
+  type ParameterKind,
+  type Route,
+} from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createErrorResponses, errorCodesOf, openErrorCodesOf } from './refusals.ts'
@@ -139,7 +146,18 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) =>
     share(`${row.operationId}-${name}`, { name, in: 'query', description, schema }),
   )
+  const { isAnswered, isBodyMember } = dryRunSupport(row)
+  if (isAnswered || isBodyMember) inQuery.push(share('dry_run', dryRunParameter))
   return [...inPath, ...inQuery, ...inHeaders]
+}
+
+const dryRunParameter = {
+  name: 'dry_run',
+  in: 'query',
+  description:
+    '`true`: return what the request would do or why it would be refused, and store nothing. It stands in the query also if the body is ' +
+    'JSON, and excludes an Idempotency-Key.',
+  schema: { type: 'boolean' },
 }
 
 const requestIdParameter = {
@@ -212,18 +230,29 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   const plainType = row.streams ? ndjsonType : answerType
-  const content: Record<string, JsonSchema> = plainType
-    ? { [plainType]: contentOf(answer, example?.answer, shapes) }
-    : { [jsonType]: envelopeOf(answer, example?.answer, shapes) }
-  for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentOf(schema, undefined, shapes)
+  const contentWith = (data: TSchema) => {
+    const content: Record<string, JsonSchema> = plainType
+      ? { [plainType]: contentOf(data, example?.answer, shapes) }
+      : { [jsonType]: envelopeOf(data, example?.answer, shapes) }
+    for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentOf(schema, undefined, shapes)
+    return content
+  }
+  const content = contentWith(answer)
   const ownHeaders = mapDescriptions(row.successHeaders)
-  return Object.fromEntries(
+  const responses = Object.fromEntries(
     Object.entries(successes).map(([status, description]) => {
       const headerNames = status === '201' ? [...names, 'Location'] : names
       return [status, { description, headers: { ...headersOf(headerNames), ...ownHeaders }, content }]
     }),
   )
+  if (!row.dryRun) return responses
+  const description = [successes[200], dryRunDescription].filter(Boolean).join(' ')
+  const dryRunContent = successes[200] === undefined ? row.dryRun : Type.Union([answer, row.dryRun])
+  const dryRunHeaders = responses[200]?.headers ?? headersOf(['X-Request-Id'])
+  return { ...responses, 200: { description, headers: dryRunHeaders, content: contentWith(dryRunContent) } }
 }
+
+const dryRunDescription = 'With `dry_run=true`: what the request would do.'
 
 const mapDescriptions = (headers: Record<string, string> = {}) =>
   Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, header(description)]))

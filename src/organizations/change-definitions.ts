@@ -1,10 +1,11 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
-import type { Database, Statement } from '../db/db.ts'
+import type { Database, Statement, Transaction } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import type { Signal } from '../signal.ts'
+import { DefinitionDryRun } from './definition-dry-run.ts'
 import {
   buildDefinitions,
   currentDefinitions,
@@ -16,9 +17,9 @@ import { appendDefinitionChangeSql, lockHeadSql, readDefinitionsSql } from './de
 
 /** A created or changed definition: the statement that stores it, and its entry in the change log. */
 export type DefinitionChange = {
-  subject: 'stack' | 'attribute' | 'consent_type'
+  subject: 'stack' | 'attribute' | 'consent_type' | 'segment'
   id: number
-  operation: 'create' | 'update'
+  operation: 'create' | 'update' | 'delete'
   before: Record<string, unknown>
   after: Record<string, unknown>
   store: Statement
@@ -37,29 +38,33 @@ export type Author = {
   request_id: string
   limits: DefinitionLimits
   signal?: Signal
+  /** Stores nothing, and throws {@link DefinitionDryRun} with the changes instead. */
+  isDryRun?: boolean
 }
 
-export function authorOf({ db, caller, request_id, limits, signal }: Call): Author {
-  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, limits, signal }
+export function authorOf({ db, caller, request_id, limits, signal, isDryRun }: Call): Author {
+  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, limits, signal, isDryRun }
 }
 
 /**
  * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
  * that `decide` receives cannot change before its result is stored. Every change increments the schema version; entity
- * writes that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`.
+ * writes that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`, and reads
+ * in the transaction.
  * Without changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and
  * OutcomeUnknown if the changed definitions cannot be read back.
  */
 export async function changeDefinitions(
-  { db, organization_id, actor, request_id, signal }: Author,
-  decide: (definitions: Definitions, at: string) => DefinitionChange[],
+  { db, organization_id, actor, request_id, signal, isDryRun }: Author,
+  decide: (definitions: Definitions, at: string, tx: Transaction) => DefinitionChange[] | Promise<DefinitionChange[]>,
 ): Promise<Definitions> {
   const changed = await db.transaction(
     async tx => {
       await tx.query(lockHeadSql, [organization_id])
       const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
       const at = new Date().toISOString()
-      const changes = decide(buildDefinitions(organization_id, rows!), at)
+      const changes = await decide(buildDefinitions(organization_id, rows!), at, tx)
+      if (isDryRun) throw new DefinitionDryRun(changes)
       for (const { store, values, subject, id, operation, before, after } of changes) {
         await tx.query(store, [organization_id, ...values])
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]

@@ -18,13 +18,22 @@ export const readDefinitionsSql = statement(
          order by d.id) from stacks d where d.organization_id = $1), '[]') as stacks,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'owner_stack_id', d.owner_stack_id, 'key', d.key,
          'name', d.name, 'description', d.description, 'type', d.type, 'target_stack_id', d.target_stack_id,
-         'cardinality', d.cardinality, 'indexed', d.indexed, 'state', d.state, 'index', ${index}, ${times})
+         'cardinality', d.cardinality, 'indexed', d.indexed, 'searchable', d.searchable, 'state', d.state, 'index', ${index},
+         ${times}) || d.rules
          order by d.id) from attributes d left join fills f on f.organization_id = $1 and f.index_id = d.index_id
          where d.organization_id = $1), '[]') as attributes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
          'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels,
          'text_versions', ${textVersions}, ${times})
          order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types,
+     coalesce((select jsonb_agg(jsonb_build_object('stack_id', s.stack_id, 'field', s.field, 'id', s.index_id,
+         'ready', s.ready, 'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) order by s.index_id)
+         from sort_indexes s left join fills f on f.organization_id = $1 and f.index_id = s.index_id
+         where s.organization_id = $1), '[]') as sort_indexes,
+     coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
+         'filter', d.filter, ${times})
+         order by d.id) from segments d where d.organization_id = $1 and d.deleted_at is null), '[]') as segments,
+     coalesce((select max(d.id) from segments d where d.organization_id = $1), 0) as last_segment_id,
      exists (select from aliases a where a.organization_id = $1)
        or exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null) as has_aliases,
      exists (select from tombstones t where t.organization_id = $1) as has_tombstones

@@ -29,7 +29,20 @@ export type AttributeType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' 
  */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
 
-export type Attribute = {
+/** The conditions on the values of an attribute besides its type. They apply to later writes; stored values stay. */
+export type AttributeRules = {
+  required: boolean
+  unique: boolean
+  /** The values that are allowed. */
+  enum: (string | number | boolean)[] | null
+  /** A regular expression in the syntax of RE2. */
+  pattern: string | null
+  minimum: number | string | null
+  maximum: number | string | null
+}
+
+/** A rule that is absent is one that the attribute does not have. */
+export type Attribute = Partial<AttributeRules> & {
   id: number
   owner_stack_id: number
   key: string
@@ -40,12 +53,17 @@ export type Attribute = {
   target_stack_id: number | null
   cardinality: 'one' | 'many'
   indexed: boolean
+  /** Whether a search finds entities by the words of this text. */
+  searchable?: boolean
   /** The index of its values. Only active attributes that are indexed or relationships have one. */
   index?: AttributeIndex | null
   state: 'active' | 'archived'
   created_at: string
   updated_at: string
 }
+
+/** The index that sorts the entities of a stack by a field. The first request that sorts by the field creates it. */
+export type SortIndex = AttributeIndex & { stack_id: number; field: string }
 
 export type ConsentType = {
   id: number
@@ -63,17 +81,34 @@ export type ConsentType = {
   updated_at: string
 }
 
-/** An organization's stacks, attributes and consent types at one version. Writes are validated against them. */
+/** A named filter on people. */
+export type Segment = {
+  id: number
+  key: string
+  name: string
+  description: string | null
+  /** The filter as it was written. It was valid then, and may name definitions that were archived since. */
+  filter: Record<string, unknown>
+  created_at: string
+  updated_at: string
+}
+
+/** An organization's stacks, attributes, consent types and segments at one version. Writes are validated against them. */
 export type Definitions = Readonly<{
   organization_id: number
   version: number
   stacks: readonly Stack[]
   attributes: readonly Attribute[]
   consent_types: readonly ConsentType[]
+  segments: readonly Segment[]
+  /** The highest id that a segment ever had. */
+  last_segment_id: number
   /** Whether a person may have a further identifier. The first alias increments the version, so that every process learns of it. */
   has_aliases: boolean
   /** Whether a person was erased. The first erasure increments the version. */
   has_tombstones: boolean
+  /** The sort indexes of each stack, by field. */
+  sort_indexes: ReadonlyMap<number, ReadonlyMap<string, SortIndex>>
   attributeById: ReadonlyMap<number, Attribute>
   /** The active attributes of each owner, by key. */
   declared: ReadonlyMap<number, ReadonlyMap<string, Attribute>>
@@ -81,15 +116,23 @@ export type Definitions = Readonly<{
    * The relationship attributes of each owner, by key. Links of archived ones stay readable until the key is written.
    */
   relationships: ReadonlyMap<number, ReadonlyMap<string, readonly Attribute[]>>
+  /** The active attributes of each owner that are required, and those that are unique. An owner without any is absent. */
+  required: ReadonlyMap<number, readonly Attribute[]>
+  unique: ReadonlyMap<number, readonly IndexedAttribute[]>
 }>
+
+export type IndexedAttribute = Attribute & { index: AttributeIndex }
 
 export type DefinitionRows = {
   version: number
   stacks: Stack[]
   attributes: Attribute[]
   consent_types: ConsentType[]
+  segments?: Segment[]
+  last_segment_id?: number
   has_aliases?: boolean
   has_tombstones?: boolean
+  sort_indexes?: SortIndex[]
 }
 
 export function isRelationship(attribute: Attribute): attribute is Attribute & { target_stack_id: number } {
@@ -100,9 +143,15 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
 export function buildDefinitions(organization_id: number, rows: DefinitionRows): Definitions {
   const declared = new Map<number, Map<string, Attribute>>()
   const relationships = new Map<number, Map<string, Attribute[]>>()
+  const required = new Map<number, Attribute[]>()
+  const unique = new Map<number, IndexedAttribute[]>()
   for (const attribute of rows.attributes) {
     const { owner_stack_id, key } = attribute
-    if (attribute.state === 'active') getOrInsert(declared, owner_stack_id, () => new Map()).set(key, attribute)
+    if (attribute.state === 'active') {
+      getOrInsert(declared, owner_stack_id, () => new Map()).set(key, attribute)
+      if (attribute.required) getOrInsert(required, owner_stack_id, () => []).push(attribute)
+      if (attribute.unique && hasIndex(attribute)) getOrInsert(unique, owner_stack_id, () => []).push(attribute)
+    }
     if (!isRelationship(attribute)) continue
     const byKey = getOrInsert(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
     getOrInsert(byKey, key, () => []).push(attribute)
@@ -113,18 +162,28 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     ...type,
     channels: type.channels.map(entry => ({ ...entry, double_opt_in: entry.double_opt_in ?? false })),
   }))
-  const { has_aliases = false, has_tombstones = false } = rows
+  const sort_indexes = new Map<number, Map<string, SortIndex>>()
+  for (const index of rows.sort_indexes ?? [])
+    getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
+  const { has_aliases = false, has_tombstones = false, segments = [], last_segment_id = 0 } = rows
   return Object.freeze({
     organization_id,
     ...rows,
     has_aliases,
     has_tombstones,
     consent_types,
+    sort_indexes,
+    segments,
+    last_segment_id,
     attributeById,
     declared,
     relationships,
+    required,
+    unique,
   })
 }
+
+const hasIndex = (attribute: Attribute): attribute is IndexedAttribute => attribute.index != null
 
 function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   const existing = map.get(key)

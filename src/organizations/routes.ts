@@ -1,5 +1,6 @@
 import { type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from './change-definitions.ts'
+import { definitionWrite } from './definition-dry-run.ts'
 import { describeOrganization } from './organizations.ts'
 import { organization } from './schema.ts'
 import { patchSettings, readSettings } from './settings.ts'
@@ -35,7 +36,7 @@ export function organizationRoutes(): Route[] {
         data: await readSettings(db, caller.organization.id, signal),
       }),
     }),
-    route<SettingsPatch>({
+    definitionWrite<SettingsPatch>({
       method: 'PATCH',
       ...settingsPath,
       scope: 'schema:write',

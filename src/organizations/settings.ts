@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Author, differences, throwInvalidField } from './change-definitions.ts'
+import { DefinitionDryRun } from './definition-dry-run.ts'
 import { lockHeadSql } from './definitions-sql.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { appendSettingsChangeSql, readSettingsSql, storeSettingsSql } from './settings-sql.ts'
@@ -34,7 +35,7 @@ export async function readSettings(
  * so that concurrent patches change the settings one after the other. Throws a Fault of 400.
  */
 export async function patchSettings(
-  { db, organization_id, actor, request_id, signal }: Omit<Author, 'limits'>,
+  { db, organization_id, actor, request_id, signal, isDryRun }: Omit<Author, 'limits'>,
   patch: SettingsPatch,
 ): Promise<SettingsShape> {
   checkPatch(patch)
@@ -47,10 +48,11 @@ export async function patchSettings(
       const changed = differences(current, next)
       if (!changed) return { changed, next: { ...current, updated_at } }
       const at = new Date().toISOString()
+      const operation = updated_at === null ? 'create' : 'update'
+      if (isDryRun) throw new DefinitionDryRun([{ subject: 'settings', id: 1, operation, ...changed }])
       const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
       const values = [display_name, accent_color, language, privacy_url, contact_email, JSON.stringify(page_texts), at]
       await tx.query(storeSettingsSql, [organization_id, ...values])
-      const operation = updated_at === null ? 'create' : 'update'
       const logged = [at, operation, JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
       await tx.query(appendSettingsChangeSql, [organization_id, ...logged])
       return { changed, next: { ...next, updated_at: at } }

@@ -11,6 +11,7 @@ import { mergeEndpoints } from '../identity/merge-endpoints.ts'
 import { receiptEndpoints } from '../ledger/receipt-endpoints.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 import { dossierEndpoints } from '../rights/dossier-endpoints.ts'
+import { searchEndpoints } from '../search/endpoints.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { person, personBody } from './schema.ts'
 
@@ -41,6 +42,7 @@ export function peopleRoutes({ limits, ledgerOrigin }: Config, schemas: EntitySc
     ...entityEndpoints(people, limits),
     ...readingEndpoints(people, schemas, limits),
     ...lookupEndpoints({ limits }, person),
+    ...searchEndpoints(people),
     ...mergeEndpoints({ limits }, person),
     ...transferEndpoints(people),
     ...historyEndpoints(people),

@@ -6,6 +6,7 @@ import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { type EntitySchemas, readingEndpoints } from '../filters/endpoints.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { cachedDefinitions, currentDefinitions } from '../organizations/definitions.ts'
+import { searchEndpoints } from '../search/endpoints.ts'
 import { findStack } from '../stacks/stacks.ts'
 import { transferEndpoints } from '../transfer/endpoints.ts'
 import { record, recordBody } from './schema.ts'
@@ -35,6 +36,7 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
   return [
     ...entityEndpoints(records, limits),
     ...readingEndpoints(records, schemas, limits),
+    ...searchEndpoints(records),
     ...transferEndpoints(records),
     ...historyEndpoints(records),
   ]

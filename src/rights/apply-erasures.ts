@@ -1,4 +1,4 @@
-import type { ErasureTarget } from '../entities/erase-stage.ts'
+import type { ErasureTarget } from '../entities/erase/erase-stage.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { CertificateContent } from '../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId } from '../organizations/definitions.ts'

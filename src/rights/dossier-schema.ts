@@ -128,6 +128,18 @@ const personChange = line('change', 'A change of the person, or of one who was m
   ...change.properties,
 })
 
+const segment = line(
+  'segment',
+  'A segment that the person is in, or that it entered or left by a change. By segment.',
+  {
+    person_id: uuid,
+    event: Type.Enum(['member', 'entered', 'left']),
+    segment_key: Type.String(),
+    segment_name: nullable(Type.String({ description: 'Null if the segment was deleted.' })),
+    sequence: nullable(Type.Integer({ minimum: 1, description: 'The change. Null for `member`.' })),
+  },
+)
+
 const delivery = line(
   'delivery',
   'A change of the person that was sent to a webhook, or is to be sent. Oldest first.',
@@ -174,7 +186,7 @@ const end = line('end', 'The last line. A dossier without it is incomplete.', {
 export const dossierLine = Type.Union(
   [
     ...[about, profile, attribute, match_keys, alias, merge, consent, consent_answer, consent_text, link, record],
-    ...[personChange, delivery, erasure, end],
+    ...[segment, personChange, delivery, erasure, end],
   ],
   {
     title: 'DossierLine',

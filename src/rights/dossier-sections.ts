@@ -3,10 +3,10 @@ import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
 import { readAnswersAfterSql } from '../consents/recorded-answers-sql.ts'
 import type { Snapshot } from '../db/snapshot.ts'
-import { printEntity } from '../entities/entity-json.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
-import { unlimitedRowBytes } from '../entities/pagination.ts'
-import { readByIdentifier, readPortionSql } from '../entities/read-sql.ts'
+import { printEntity } from '../entities/read/entity-json.ts'
+import { unlimitedRowBytes } from '../entities/read/pagination.ts'
+import { readByIdentifier, readPortionSql } from '../entities/read/read-sql.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import {
   readAboutSql,
@@ -17,6 +17,7 @@ import {
   readMergesSql,
   readOwnSql,
   readPastLinksSql,
+  readSegmentsSql,
   readTextsSql,
 } from './dossier-sql.ts'
 
@@ -55,6 +56,7 @@ export const dossierSections: readonly Section[] = [
   { type: 'link', print: printLinks },
   { type: 'record', print: printRecords },
   { type: 'merge', print: printMerges },
+  { type: 'segment', print: printSegments },
   { type: 'delivery', print: printDeliveries },
   { type: 'erasure', print: printErasures },
   { type: 'change', print: printChanges },
@@ -280,6 +282,21 @@ async function* printRecordsOf({ snapshot, definitions }: DossierSource, stack_i
     const portion = await snapshot.query<{ row: string | null }>(readPortionSql, values)
     for (const { row } of portion) if (row !== null) yield printEntity(row, definitions, stack_id)
     done += portion.length
+  }
+}
+
+async function* printSegments(source: DossierSource) {
+  const { snapshot, definitions } = source
+  type Row = { segment_id: number; sequence: number }
+  for (const person of peopleOf(source)) {
+    const rows = readInParts<Row>(rowsPerRead, last =>
+      snapshot.query(readSegmentsSql, [
+        ...[definitions.organization_id, person],
+        ...[last?.segment_id ?? 0, last?.sequence ?? -1, rowsPerRead],
+      ]),
+    )
+    for await (const { segment_id: _, sequence, ...row } of rows)
+      yield JSON.stringify({ person_id: person, ...row, sequence: sequence === 0 ? null : sequence })
   }
 }
 

@@ -114,6 +114,24 @@ export const readLinks = {
   ),
 }
 
+/**
+ * $2: a person, $3: after this segment, $4: and after this change, $5: limit. Returns the segments that the person is in, with the change 0,
+ * and the changes by which it entered or left one.
+ */
+export const readSegmentsSql = statement(
+  'read_dossier_segments',
+  `select x.segment_id, x.sequence, x.event, g.key as segment_key, nullif(g.name, '') as segment_name
+   from (
+     select m.segment_id, 0 as sequence, 'member' as event from segment_members m
+     where m.organization_id = $1 and m.person_id = $2
+     union all
+     select s.segment_id, s.sequence, case when s.entered then 'entered' else 'left' end from segment_changes s
+     where s.organization_id = $1 and s.person_id = $2
+   ) x join segments g on g.organization_id = $1 and g.id = x.segment_id
+   where (x.segment_id, x.sequence) > ($3, $4::bigint)
+   order by x.segment_id, x.sequence limit $5`,
+)
+
 /** $2: person, $3: source to begin after, $4: limit. The entities that linked to the person once and do so no longer. */
 export const readPastLinksSql = statement(
   'read_dossier_past_links',

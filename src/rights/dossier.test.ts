@@ -7,6 +7,7 @@ import {
   readTables,
   tableDecisions,
 } from '../../test/support/person-canaries.ts'
+import { followSegments } from '../../test/support/segments.ts'
 import { allScopes, type Organization, useService } from '../../test/support/service.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -33,7 +34,13 @@ const sections: Record<string, { type: string } | { why: string }> = {
   ledger_entries: { why: 'hashes and salts of the answers, which the receipt of each answer shows' },
   links: { type: 'link' },
   merges: { type: 'merge' },
+  observed_keys: { why: 'keys of attributes, which the profile and the changes show' },
   past_links: { type: 'link' },
+  search_documents: { why: 'copies of words of the row' },
+  search_features: { why: 'copies of parts of these words' },
+  search_words: { why: 'copies of these words' },
+  segment_changes: { type: 'segment' },
+  segment_members: { type: 'segment' },
   terms: { why: 'copies of indexed attributes' },
   tombstones: { why: 'hashes of identifiers, made by an erasure' },
   webhook_deliveries: { type: 'delivery' },
@@ -207,6 +214,36 @@ describe('a dossier', () => {
     const dossier = await readDossier(organization, 'ada')
     expect(new Set(linesOf(dossier, 'record').map(({ record_id }) => record_id)).size).toBe(1_001)
     expect(new Set(linesOf(dossier, 'change').map(({ version }) => version)).size).toBe(1_001)
+  })
+
+  it('shows the segments that the person is in, and those that it entered and left', async () => {
+    const { send } = await service.organization()
+    const organization = { send } as Organization
+    for (const [key, language] of [
+      ['english', 'en'],
+      ['italian', 'it'],
+      ['gone', 'it'],
+    ])
+      await send('POST', '/v1/segments', { key, name: `Speaks ${key}`, filter: { language } })
+    await followSegments(service)
+    const { id } = (await send('POST', '/v1/people', { external_id: 'ada', language: 'it' })).body.data
+    await followSegments(service)
+    await send('PATCH', '/v1/people/ada', { language: 'en' })
+    await followSegments(service)
+    await send('DELETE', '/v1/segments/gone')
+    const found = linesOf(await readDossier(organization, `internal/${id}`), 'segment')
+    const line = (key: string, event: string, sequence: number | null) => ({
+      ...{ type: 'segment', person_id: id, event, segment_key: key, sequence },
+      segment_name: key === 'gone' ? null : `Speaks ${key}`,
+    })
+    expect(found).toEqual([
+      line('english', 'member', null),
+      line('english', 'entered', 5),
+      line('italian', 'entered', 4),
+      line('italian', 'left', 5),
+      line('gone', 'entered', 4),
+      line('gone', 'left', 5),
+    ])
   })
 
   it('needs the scopes of everything that it shows', async () => {

@@ -42,7 +42,9 @@ const erasure = Type.Object({
     description:
       'The number of keyed hashes of identifiers that stay, so that the person does not come back by mistake.',
   }),
-  not_removed: Type.Array(Type.String(), { description: 'What is not in the tables of kith.' }),
+  not_removed: Type.Array(Type.String(), {
+    description: 'Places outside of the tables of kith that may still hold the data.',
+  }),
 })
 
 const exampleErasure = {

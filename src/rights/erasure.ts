@@ -1,7 +1,8 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import { erasableText } from '../entities/erasable-values.ts'
-import { countChangesOfSql, readEndOfSetSql } from '../entities/erase-sql.ts'
+import { runAndRollBack } from '../db/run-and-roll-back.ts'
+import { erasableText } from '../entities/erase/erasable-values.ts'
+import { countChangesOfSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
 import {
   blankLog,
   type Erased,
@@ -10,11 +11,11 @@ import {
   eraseEntities,
   lockForErasure,
   type RemovedRows,
-} from '../entities/erase-stage.ts'
+} from '../entities/erase/erase-stage.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
-import { LostRace } from '../entities/read-stage.ts'
-import { insertTombstonesSql } from '../entities/tombstone-sql.ts'
-import { decideAgain } from '../entities/write-sets.ts'
+import { LostRace } from '../entities/write/read-stage.ts'
+import { insertTombstonesSql } from '../entities/write/tombstone-sql.ts'
+import { decideAgain } from '../entities/write/write-sets.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/certificate.ts'
 import { readLedgerSigner } from '../ledger/keys.ts'
 import { readOrigin } from '../ledger/ledger.ts'
@@ -98,15 +99,6 @@ export type ErasureRow = {
 /** The state of an unfinished erasure: the log that is left, and the facts for its certificate. */
 type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number }
 
-/** Carries the facts of a dry run out of its transaction, and rolls it back. */
-class DryRun extends Error {
-  readonly facts: ErasureFacts
-  constructor(facts: ErasureFacts) {
-    super('dry run')
-    this.facts = facts
-  }
-}
-
 /**
  * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
  * undefined if there is nothing of the person. The log of more than 100,000 changes is erased in several transactions; if the signal
@@ -119,23 +111,17 @@ export async function erasePerson(
   const { db, organization, signal } = context
   const signing = await prepareSigning(context)
   const cached = await cachedDefinitions(db, organization.id, signal)
-  let erased: ErasureFacts | undefined
   let person_id: string | undefined
-  try {
-    erased = await decideAgain(db, cached, signal, definitions =>
-      db.transaction(
-        async tx => {
-          person_id = await findPerson(tx, request)
-          if (person_id === undefined) return undefined
-          return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
-        },
-        { signal },
-      ),
-    )
-  } catch (error) {
-    if (!(error instanceof DryRun)) throw error
-    return { certificate: null, completed: false, dry_run: true, erasure: { ...error.facts, id: null } }
-  }
+  const erased = await decideAgain(db, cached, signal, definitions => {
+    const erase = async (tx: Transaction) => {
+      person_id = await findPerson(tx, request)
+      if (person_id === undefined) return undefined
+      return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
+    }
+    return request.dry_run ? runAndRollBack(db, erase, { signal }) : db.transaction(erase, { signal })
+  })
+  if (erased && request.dry_run)
+    return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
   if (erased) {
     announceCommit(db, organization.id)
     // The other processes learn of it from the version.
@@ -199,7 +185,7 @@ async function eraseInTransaction(
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
   const facts = await buildFacts(tx, definitions, { request, at, erased, principal })
-  if (dry_run) throw new DryRun(facts)
+  if (dry_run) return facts
   const pending: Pending = { facts, entities: entities.map(({ id }) => id), next: 0, after: 0 }
   const state = keepsLog
     ? { removed: { pending }, certificate: null }

@@ -1,10 +1,12 @@
 import { attributeToJson } from '../attributes/attributes.ts'
 import { definitionsWithProgress } from '../attributes/indexing.ts'
-import { type Route, route } from '../http/pipeline/route.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { stackToJson } from '../stacks/stacks.ts'
 import { schema } from './schema.ts'
+import { answerViolations } from './violations.ts'
+import { type ViolationsQuery, violationPage, violationsQuery } from './violations-schema.ts'
 
-/** The route of all definitions. */
+/** The routes of all definitions, and of the stored values that stand against their rules. */
 export function schemaRoutes(): Route[] {
   return [
     route({
@@ -21,6 +23,22 @@ export function schemaRoutes(): Route[] {
         const attributes = definitions.attributes.map(attribute => attributeToJson(attribute, definitions))
         return { status: 200, data: { stacks, attributes, consent_types: definitions.consent_types } }
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/v1/schema/attributes/{id}/violations',
+      params: { id: 'number' },
+      scope: 'schema:read',
+      operationId: 'listAttributeViolations',
+      summary: 'List the entities whose stored values stand against the rules of an attribute',
+      description:
+        'Rules apply to later writes, so values that were stored before may stand against them. The token also needs the scope that ' +
+        'reads the owner: `people:read` or `records:read`.',
+      tag: 'Attributes',
+      query: violationsQuery,
+      answer: violationPage,
+      refusals: { 409: 'invalid_parameter' },
+      handle: call => answerViolations(call as Call<ViolationsQuery>),
     }),
   ]
 }

@@ -1,5 +1,6 @@
 import { type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from '../organizations/change-definitions.ts'
+import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { type NewStack, newStack, type StackPatch, stackPatch, stack as stackSchema } from './schema.ts'
@@ -12,7 +13,7 @@ const byKey = { tag, path: '/v1/schema/stacks/{stack_key}', params: { stack_key:
 /** The route table of stacks. */
 export function stackRoutes(): Route[] {
   return [
-    route<NewStack>({
+    definitionWrite<NewStack>({
       method: 'POST',
       tag,
       path,
@@ -52,7 +53,7 @@ export function stackRoutes(): Route[] {
         return { status: 200, data: stackToJson(findStack(definitions, params.stack_key!)) }
       },
     }),
-    route<StackPatch>({
+    definitionWrite<StackPatch>({
       method: 'PATCH',
       ...byKey,
       scope: 'schema:write',

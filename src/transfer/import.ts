@@ -1,18 +1,18 @@
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
-import { WriteOrder } from '../entities/conflicts.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { readMatch } from '../entities/match-plan.ts'
-import { requireKeys } from '../entities/match-stage.ts'
+import { WriteOrder } from '../entities/write/conflicts.ts'
+import { dryRun } from '../entities/write/dry-run.ts'
+import { readMatch } from '../entities/write/match-plan.ts'
+import { requireKeys } from '../entities/write/match-stage.ts'
+import { writeEntities } from '../entities/write/write-sets.ts'
 import type { EntityBody, MatchKind, Outcome, Write } from '../entities/write-request.ts'
-import { writeEntities } from '../entities/write-sets.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
-import { dryRun } from './dry-run.ts'
 import { type Line, linesOf } from './lines.ts'
 import { createRefusals, type RefusedLine, throwBusy } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
@@ -50,7 +50,8 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const stack_id = await kind.stackOf(call)
   const match = matchOf(call.body)
   if (match) await requireKeys(call.db, call.caller.organization.id)
-  const readEntry = (line: Line) => entryOf(call, { stack_id, ...(match && { match }) }, line)
+  const mayRead = call.caller.scopes.has(kind.reads)
+  const readEntry = (line: Line) => entryOf(call, { stack_id, mayRead, ...(match && { match }) }, line)
   const metricKind = kind.noun === 'person' ? 'people' : 'records'
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics: CountOutcome = outcome =>
@@ -141,7 +142,7 @@ async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Li
 }
 
 /** The part of a write that all lines of an import have in common. */
-type Target = Pick<Write, 'stack_id' | 'match'>
+type Target = Pick<Write, 'stack_id' | 'match' | 'mayRead'>
 
 function entryOf(call: StreamingCall<ImportQuery>, target: Target, { number, text }: Line): Entry {
   if (!text) {
@@ -223,8 +224,10 @@ async function writeWithin(
   )
   const options = { limits, signal: controller.signal, setSize, writeOrder }
   try {
-    const write = body.dry_run ? dryRun : writeEntities
-    const outcomes = await write(db, caller.organization.id, writes, options)
+    const { id } = caller.organization
+    const outcomes = body.dry_run
+      ? await dryRun(db, id, options, (nested, previews) => writeEntities(nested, id, writes, { ...options, previews }))
+      : await writeEntities(db, id, writes, options)
     const errors = errorsOf(outcomes)
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason
     return outcomes

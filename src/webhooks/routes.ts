@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
+import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { createResolve, parseRanges, type Resolve } from './addresses.ts'
 import {
   type DeliveriesQuery,
@@ -48,17 +49,18 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolver ??= createResolve()
     return resolver(host)
   }
-  const authorOf = ({ db, caller, request_id, signal }: Call): WebhookAuthor => ({
+  const authorOf = ({ db, caller, request_id, signal, isDryRun }: Call): WebhookAuthor => ({
     db,
     organization_id: caller.organization.id,
     actor: caller.subject,
     request_id,
     signal,
+    isDryRun,
     allowed,
     resolve,
   })
   return [
-    route<NewWebhook>({
+    definitionWrite<NewWebhook>({
       method: 'POST',
       tag,
       path,
@@ -102,7 +104,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
         data: await findWebhook(call.db, call.caller.organization.id, idOf(call), call.signal),
       }),
     }),
-    route<WebhookPatch>({
+    definitionWrite<WebhookPatch>({
       method: 'PATCH',
       ...byId,
       scope: 'webhooks:write',
@@ -120,7 +122,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
         ),
       }),
     }),
-    route({
+    definitionWrite({
       method: 'DELETE',
       ...byId,
       scope: 'webhooks:write',
@@ -139,7 +141,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
 
 function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) => WebhookAuthor): Route[] {
   return [
-    route({
+    definitionWrite({
       method: 'POST',
       tag,
       path: `${path}/{id}/rotate`,

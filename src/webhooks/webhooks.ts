@@ -4,6 +4,7 @@ import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockHeadSql } from '../organizations/definitions-sql.ts'
 import { requireScope } from '../scopes.ts'
@@ -58,6 +59,7 @@ export type WebhookAuthor = {
   actor: string
   request_id: string
   signal: Signal
+  isDryRun?: boolean
   allowed: AllowedRanges
   resolve: Resolve
 }
@@ -147,10 +149,17 @@ const storedValues = ({ url, events, stacks, keys, description, payload, active 
 ]
 
 type Entry = { id: number; operation: 'create' | 'update' | 'delete'; before: object; after: object }
-type Author = Pick<WebhookAuthor, 'organization_id' | 'actor' | 'request_id'>
+type Author = Pick<WebhookAuthor, 'organization_id' | 'actor' | 'request_id'> & { isDryRun?: boolean }
 
-const append = (tx: Transaction, { organization_id, actor, request_id }: Author, at: string, entry: Entry) => {
+/** Logs a change. In a dry run it rolls back the transaction instead. */
+const append = (
+  tx: Transaction,
+  { organization_id, actor, request_id, isDryRun }: Author,
+  at: string,
+  entry: Entry,
+) => {
   const { id, operation, before, after } = entry
+  if (isDryRun) throw new DefinitionDryRun([{ subject: 'webhook', ...entry }])
   const values = [at, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
   return tx.query(appendWebhookChangeSql, [organization_id, ...values])
 }

@@ -3,6 +3,7 @@ import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
 import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { type Statement, statement } from '../../src/db/db.ts'
+import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
 import {
   checkNamesSql,
   countFirstAliasSql,
@@ -11,8 +12,7 @@ import {
   lockWithAliasesSql,
   readAliasesSql,
   readBearersWithAliasesSql,
-} from '../../src/entities/alias-sql.ts'
-import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read-sql.ts'
+} from '../../src/entities/write/alias-sql.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements } from '../../src/filters/select.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'

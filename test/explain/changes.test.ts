@@ -113,5 +113,5 @@ it('a history reads no more changes than its page has', async () => {
 
 it('the heads of the organizations that are followed are looked up by their keys', async () => {
   const nodes = await explain(readHeadsSql, [[id, id + 1]])
-  expect(indexesOf(nodes)).toEqual(new Set(['change_heads_pkey', 'erasures_pkey']))
+  expect(indexesOf(nodes)).toEqual(new Set(['change_heads_pkey', 'erasures_pkey', 'followers_pkey']))
 })

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { statement } from '../../src/db/db.ts'
-import { backfillIndexes } from '../../src/entities/index-backfill.ts'
-import { startOf } from '../../src/entities/pagination.ts'
+import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
+import { prepareSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
+import { startOf } from '../../src/entities/read/pagination.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
-import { matchingStatements } from '../../src/filters/select.ts'
+import { matchingStatements, type Query, type SortKey, sortedStatements } from '../../src/filters/select.ts'
+import { parseSort } from '../../src/filters/sort.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { type Service, useService } from '../support/service.ts'
 
@@ -65,9 +67,13 @@ async function populate() {
 async function explain(filter: unknown, direction: 'asc' | 'desc' = 'desc') {
   const position = { direction, size: 50 }
   const statements = matchingStatements(parseFilter(filter, definitions, 0).condition, definitions, 0, position)
-  const { text, values } = statements.rows(startOf(position), 51, 0)
+  return explainQuery(statements.rows(startOf(position), 51, 0))
+}
+
+function explainQuery({ text, values, settings }: Query): Promise<string> {
   return service.db.transaction(async tx => {
     await tx.query(statement('', 'set local plan_cache_mode = force_custom_plan'), [])
+    if (settings) await tx.query(settings, [])
     const lines = await tx.query<{ 'QUERY PLAN': string }>(statement('', `explain (analyze, buffers) ${text}`), values)
     return lines.map(line => line['QUERY PLAN']).join('\n')
   })
@@ -120,4 +126,85 @@ it('scans the stack in order for a filter without an index, and stops when the p
   const plan = await explain({ 'attribute_values.note': { $contains: '7' } })
   expect(plan).toMatch(/Index Scan Backward using entities_pkey on entities e /)
   expect(plan).not.toMatch(/Seq Scan on (entities|links|terms)/)
+})
+
+describe('a sorted page', () => {
+  async function statementsOf(field: string, direction: 'asc' | 'desc', filter: object = {}) {
+    const sort = parseSort({ field, direction }, definitions, 0)
+    if (!readySortIndex(definitions, 0, field)) {
+      const preparing = prepareSortIndex(service.db, definitions, { stack_id: 0, field, type: sort.type })
+      // On a slow machine it does not suffice.
+      await preparing.catch(() => backfillIndexes(service.db))
+      definitions = await reloadDefinitions(service.db, organization.id)
+    }
+    const index = readySortIndex(definitions, 0, field)!
+    const { condition } = parseFilter(filter, definitions, 0)
+    const position = { direction, size: 50 }
+    const selection = { condition, definitions, stack_id: 0, sort, index, position }
+    return { ...sortedStatements(selection), index }
+  }
+
+  /** The rows that the plan reads from `terms`, in all. */
+  const termsRead = (plan: string) =>
+    [...plan.matchAll(/Index Only Scan.* using terms_pkey on terms t .*actual.* rows=([\d.]+) loops=(\d+)/g)]
+      .map(([, rows, loops]) => Number(rows) * Number(loops))
+      .reduce((sum, rows) => sum + rows, 0)
+
+  const expectWalk = (plan: string, maxTerms: number) => {
+    expect(plan).not.toMatch(/Seq Scan on|Bitmap/)
+    expect(plan).toMatch(/Index Cond: .*ROW\(value, entity_id\)|Index Cond: .*value = 'z'/)
+    expect(termsRead(plan)).toBeLessThanOrEqual(maxTerms)
+    expect(plan).toMatch(/Index Scan using entities_pkey on entities e /)
+  }
+
+  const placesOf = async (index_id: number): Promise<(SortKey | undefined)[]> => {
+    const at = (offset: number) =>
+      service.sql<SortKey>(
+        `select value as term, entity_id as id from terms where organization_id = $1 and index_id = $2
+         order by value, entity_id offset $3 limit 1`,
+        [organization.id, index_id, offset],
+      )
+    return [undefined, ...(await Promise.all([100, people / 2, people - 60, people - 10].map(at))).flat()]
+  }
+
+  it.each([
+    ['email', 'asc'],
+    ['email', 'desc'],
+    ['last_name', 'asc'],
+    ['last_name', 'desc'],
+    ['attribute_values.score', 'asc'],
+    ['attribute_values.score', 'desc'],
+    ['updated_at', 'desc'],
+  ] as const)(
+    'by %s %s reads a page of the index wherever the page lies, also without statistics of the index',
+    async (field, direction) => {
+      const { walk, index } = await statementsOf(field, direction)
+      for (const after of await placesOf(index.id)) expectWalk(await explainQuery(walk(after, 51, 0)), 51)
+      await service.sql("delete from pg_statistic where starelid = 'terms'::regclass")
+      for (const after of await placesOf(index.id)) expectWalk(await explainQuery(walk(after, 51, 0)), 51)
+      await service.sql('analyze terms, entities')
+    },
+  )
+
+  it('of a filter without an index checks only the entities of its round', async () => {
+    for (const direction of ['asc', 'desc'] as const) {
+      const { walk } = await statementsOf('email', direction, { 'attribute_values.note': { $contains: '7' } })
+      for (const [round, maxTerms] of [
+        [0, 102],
+        [1, 816],
+      ] as const)
+        expectWalk(await explainQuery(walk(undefined, 51, round)), maxTerms)
+    }
+  })
+
+  it('of a filter with few candidates looks up each of them', async () => {
+    const filter = { 'attribute_values.city': 'city 77', 'attribute_values.note': { $contains: '7' } }
+    const { candidates, rows } = await statementsOf('email', 'asc', filter)
+    const plan = await explainQuery(candidates!)
+    expect(plan).toMatch(/using terms_pkey on terms x/)
+    expect(plan).toMatch(/Index Cond: .*\(id = c\.id\)/)
+    expect(plan).not.toMatch(/Seq Scan on (entities|links|terms)/)
+    const page = await explainQuery(rows(['01900000-0000-7000-8000-00000000004d']))
+    expect(page).toMatch(/Index Scan using entities_pkey on entities e /)
+  })
 })

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
 import { type Finding, type FindingKind, nameKey, type Replayed, type ReplayedEntity } from './replay.ts'
 import { type ConsentAnswer, plainColumns, type Stored, type StoredEntity, type StoredLink } from './stored.ts'
 
@@ -148,10 +149,24 @@ function consentFlagOf(currentAnswers: string[], channel: string): boolean | nul
   return states.length === 0 ? null : states.includes(true)
 }
 
-function compareTerms({ terms, entities, attributes }: Stored): Finding[] {
+function compareTerms({ terms, entities, attributes, sort_indexes }: Stored): Finding[] {
   const tag = attributes.find(({ key }) => key === 'tag')
   const tagged = entities.filter(({ stack_id, attributes }) => stack_id === tag?.owner_stack_id && 'tag' in attributes)
-  const expected = new Set(tagged.map(({ id, attributes }) => `s${attributes.tag} ${id}`))
+  const sorted = sort_indexes.flatMap(({ stack_id, field, index_id }) =>
+    entities
+      .filter(entity => entity.stack_id === stack_id)
+      .map(entity => `${index_id} ${sortTermOf('datetime', sortValueOf(entity, field))} ${entity.id}`),
+  )
+  const expected = new Set([
+    ...tagged.map(({ id, attributes }) => `${tag!.index_id} s${attributes.tag} ${id}`),
+    ...sorted,
+  ])
   const found = terms.filter(term => !expected.delete(term))
   return [...found, ...expected].map(text => ({ kind: 'the index differs from the stored entities', text }))
+}
+
+function sortValueOf(entity: StoredEntity, field: string): unknown {
+  if (field.startsWith('attribute_values.')) return entity.attributes[field.slice('attribute_values.'.length)]
+  const value = entity[field as keyof StoredEntity] as unknown
+  return value instanceof Date ? value.toISOString() : value
 }

@@ -19,6 +19,8 @@ export type StoredEntity = {
   external_id: string | null
   active: boolean
   version: number
+  created_at: Date
+  updated_at: Date
   attributes: Record<string, unknown>
   answers: Record<string, { state: boolean }>
 } & Record<(typeof plainColumns)[number], unknown>
@@ -54,6 +56,7 @@ export type AttributeDefinition = {
   key: string
   cardinality: string
   target_stack_id: number | null
+  index_id: number | null
 }
 
 /** All rows of an organization from one snapshot, read directly from the database and without its indexes. */
@@ -67,6 +70,7 @@ export type Stored = {
   terms: string[]
   attributes: AttributeDefinition[]
   stacks: { id: number; key: string }[]
+  sort_indexes: { stack_id: number; field: string; index_id: number }[]
   keys: number
 }
 
@@ -77,6 +81,7 @@ const statements = {
   answers: 'select * from consent_history where organization_id = $1 order by version',
   attributes: 'select * from attributes where organization_id = $1',
   stacks: 'select id, key from stacks where organization_id = $1',
+  sort_indexes: 'select stack_id, field, index_id from sort_indexes where organization_id = $1',
 } as const
 
 export async function readStored(databaseUrl: string, organization_id: number): Promise<Stored> {
@@ -93,7 +98,9 @@ export async function readStored(databaseUrl: string, organization_id: number): 
       'select sequence::integer as head, log_id from change_heads where organization_id = $1',
     )
     const [{ keys }] = await rows('select count(*)::integer as keys from idempotency_keys where organization_id = $1')
-    const terms = await rows(`select value || ' ' || entity_id as term from terms where organization_id = $1`)
+    const terms = await rows(
+      `select index_id || ' ' || value || ' ' || entity_id as term from terms where organization_id = $1`,
+    )
     const tables: Record<string, unknown> = {}
     for (const [name, text] of Object.entries(statements)) tables[name] = await rows(text)
     return { ...(tables as unknown as Stored), head, log_id, keys, terms: terms.map(({ term }) => term) }

@@ -55,7 +55,14 @@ async function declareDefinitions(send: Send) {
   replies.push(await send('POST', '/v1/schema/consent-types', newsConsentType))
   const refused = replies.find(({ status }) => status !== 201)
   if (refused) throw new Error(JSON.stringify(refused.body))
+  for (const field of sortedFields) {
+    const reply = await send('POST', '/v1/people/list', { sort: { field } })
+    if (reply.status !== 200) throw new Error(JSON.stringify(reply.body))
+  }
 }
+
+/** The fields that people are sorted by, so that every write of the round maintains their indexes. */
+const sortedFields = ['external_id', 'created_at', 'updated_at', 'last_name', 'attribute_values.tag']
 
 /**
  * Sets deadlock_timeout to 100 ms for new connections. The load has few names and many renames, so it deadlocks. The default of a second

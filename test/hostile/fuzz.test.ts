@@ -49,8 +49,9 @@ it('keeps the invariants on every endpoint for valid and invalid requests', { ti
   const operations = operationsOf(document)
   const counters = new Map<string, number>()
   const count = (key: string) => counters.set(key, (counters.get(key) ?? 0) + 1)
-  // Writes are drawn three times as often as other operations, so most addresses name an existing entity.
-  const isWrite = /^(create|upsert|batch|put|patch)(Person|Record|People)/
+  // Writes are drawn three times as often as other operations, so most addresses name an existing entity, and so are operations that are
+  // often refused.
+  const isWrite = /^((create|upsert|batch|put|patch)(Person|Record|People)|decideContact|patchAttribute)/
   const weighted = operations.map(operation => ({
     weight: isWrite.test(operation.id) ? 3 : 1,
     arbitrary: planOf(operation, document),

@@ -110,17 +110,26 @@ const shared: FieldGenerators = {
   cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
   privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
+  // A required attribute would refuse the other creates.
+  required: fc.constant(false),
+  // No entity carries a generated key, so a new attribute can be unique. A patch would need a ready index.
+  unique: fc.boolean(),
+  enum: fc.constantFrom(null, null, ['a', 'b'], [1, 2.5], [true]),
+  pattern: fc.constantFrom(null, null, '^a*$', '(?i)é', '(', '(?=a)', '(a{99}){99}'),
+  minimum: fc.constantFrom(null, null, 0, -1.5, '2020-02-29', '0001-01-01T00:00:00+23:59'),
+  maximum: fc.constantFrom(null, null, 0, 2.5, '2020-02-29', '9999-12-31T23:59:59Z'),
 }
 
 /** Returns the generators for the body fields of an operation on people, or on the records of a stack. */
 export function fieldGenerators(template: string, stack_key: string, document: OpenApiDocument): FieldGenerators {
   const isPeople = template.startsWith('/v1/people')
+  const filtersPeople = isPeople || template.startsWith('/v1/segments')
   const model = isPeople ? personAttributes : (recordAttributes[stack_key] ?? {})
   const generators: FieldGenerators = {
     ...shared,
     consents,
     attribute_values: attributeValues(model),
-    filter: isPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
+    filter: filtersPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
@@ -131,7 +140,20 @@ export function fieldGenerators(template: string, stack_key: string, document: O
       from_id: fc.constant(undefined),
       dry_run: fc.constant(true),
     })
+  if (template.endsWith('/aggregate')) Object.assign(generators, aggregates(isPeople, stack_key))
+  if (template.endsWith('/declare'))
+    generators.type = fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'json')
+  if (/\/attributes(\/{id})?$/.test(template)) {
+    // Most rules fit only some types, so random ones would refuse nearly every change.
+    for (const rule of ['enum', 'pattern', 'minimum', 'maximum']) generators[rule] = fc.constantFrom(undefined, null)
+    for (const rule of ['unique', 'searchable']) generators[rule] = fc.constantFrom(undefined, false)
+  }
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
+  if (/\/(list|filter|related)$/.test(template)) {
+    generators.fields = fieldsOf(template, isPeople, Object.keys(model))
+    generators.include = includeOf(template, isPeople, stack_key)
+  }
+  if (/\/(list|filter)$/.test(template)) generators.sort = fc.option(sortOf(isPeople), { freq: 3, nil: undefined })
   if (template.includes('/related')) {
     generators.cursor_configuration = fc.record({ size: fc.integer({ min: 1, max: 500 }) })
     generators.direction = fc.constant('both')
@@ -143,6 +165,92 @@ export function fieldGenerators(template: string, stack_key: string, document: O
   }
   return generators
 }
+
+/** Fields by what they can be used for. */
+const aggregated = {
+  people: {
+    groups: [
+      'state',
+      'id',
+      'language',
+      'email_consent',
+      'created_at',
+      ...['city', 'score', 'vip', 'joined', 'referrer', 'free'].map(of),
+    ],
+    times: ['created_at', 'updated_at', of('joined')],
+    dates: ['date_of_birth', of('born')],
+    numbers: [of('score')],
+    ordered: [
+      'first_name',
+      'external_id',
+      'updated_at',
+      'date_of_birth',
+      ...['city', 'score', 'joined', 'born'].map(of),
+    ],
+  },
+  orders: {
+    groups: ['state', 'external_id', ...['total', 'buyer', 'free'].map(of)],
+    times: ['created_at'],
+    dates: [],
+    numbers: [of('total')],
+    ordered: ['created_at', of('total')],
+  },
+  visits: { groups: ['record_id', of('page')], times: ['updated_at'], dates: [], numbers: [], ordered: [of('page')] },
+}
+function of(key: string): string {
+  return `attribute_values.${key}`
+}
+
+function aggregates(isPeople: boolean, stack_key: string): FieldGenerators {
+  const { groups, times, dates, numbers, ordered } =
+    aggregated[isPeople ? 'people' : (stack_key as 'orders' | 'visits')]
+  const by = fc.constantFrom('day', 'week', 'month', 'quarter', 'year')
+  const time_zone = fc.constantFrom(undefined, 'UTC', 'Europe/Berlin', 'America/St_Johns')
+  const spans = [
+    fc
+      .tuple(fc.constantFrom(...times), by, time_zone)
+      .map(([field, by, time_zone]) => (time_zone ? { field, by, time_zone } : { field, by })),
+    ...(dates.length > 0 ? [fc.tuple(fc.constantFrom(...dates), by).map(([field, by]) => ({ field, by }))] : []),
+  ]
+  const measures = [
+    fc.constant({ op: 'count' }),
+    fc.constantFrom(...groups).map(field => ({ op: 'count', field })),
+    fc.tuple(fc.constantFrom('min', 'max'), fc.constantFrom(...ordered)).map(([op, field]) => ({ op, field })),
+    ...(numbers.length > 0
+      ? [fc.tuple(fc.constantFrom('sum', 'avg'), fc.constantFrom(...numbers)).map(([op, field]) => ({ op, field }))]
+      : []),
+  ]
+  return {
+    group_by: fc.array(fc.oneof(fc.constantFrom(...groups), ...spans), { maxLength: 2 }),
+    measures: fc.array(fc.oneof(...measures), { minLength: 1, maxLength: 4 }),
+  }
+}
+
+/** Names of fields. Those of related are of either kind of target. */
+function fieldsOf(template: string, isPeople: boolean, keys: string[]): fc.Arbitrary<unknown> {
+  const own = isPeople ? ['id', 'email', 'email_consent', 'consents'] : ['record_id', 'stack_key']
+  const names = ['external_id', 'attribute_values', 'state', 'version', 'created_at', 'updated_at']
+  const all = [...(template.endsWith('/related') ? [] : own), ...names, ...keys.map(key => `attribute_values.${key}`)]
+  return fc.option(fc.uniqueArray(fc.constantFrom(...all), { minLength: 1, maxLength: 5 }), { nil: undefined })
+}
+
+/** Relationships that the test tenant declares. */
+function includeOf(template: string, isPeople: boolean, stack_key: string): fc.Arbitrary<unknown> {
+  const keys = isPeople ? ['referrer', 'mixed', 'friends', 'bought'] : stack_key === 'orders' ? ['buyer'] : []
+  if (template.endsWith('/related') || keys.length === 0) return fc.constant(undefined)
+  return fc.option(fc.uniqueArray(fc.constantFrom(...keys), { minLength: 1 }), { nil: undefined })
+}
+const sortOf = (isPeople: boolean) =>
+  fc.record(
+    {
+      field: fc.constantFrom(
+        ...['external_id', 'created_at', 'updated_at'],
+        ...(isPeople ? ['last_name', 'email', 'sms_consent', 'attribute_values.city'] : []),
+      ),
+      direction: fc.constantFrom('asc', 'desc'),
+    },
+    { requiredKeys: ['field'], noNullPrototype: true },
+  )
 
 const plainFilters = (stack_key: string): fc.Arbitrary<unknown> =>
   stack_key === 'orders'

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { WireChange } from '../support/changes.ts'
+import { dryRunOf, findDefinitionMismatch, findDryRunMismatch, type WireDryRun } from '../support/dry-runs.ts'
 import { findMismatch } from './reading.ts'
 import { type Plan, paramOf, requestOf } from './requests.ts'
 import type { RawRequest, RawResponse } from './sender.ts'
@@ -21,8 +23,11 @@ export function throwViolation(request: RawRequest, response: RawResponse, probl
 export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawResponse> {
   const request = requestOf(plan, tenant)
   const token = plan.operation.scope === undefined ? '' : tenant.token
+  const dryRun = plan.isRehearsed ? await rehearse(tenant, request) : undefined
   const response = await tenant.sender.send(token, request)
   const head = await readHead(tenant)
+  const differing = dryRun && (await findDifference(tenant, plan, dryRun, response))
+  if (differing) throwViolation(request, dryRun, `the dry run differs from the request: ${differing}`)
   const fail = (problem: string) => throwViolation(request, response, problem)
   if (response.status >= 400) {
     if (head !== tenant.head) fail('a refused request changed stored data')
@@ -32,7 +37,8 @@ export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawRe
   }
   const reads =
     plan.operation.method === 'GET' ||
-    /(list|filter|related|contactable|lookup)$/.test(plan.operation.template) ||
+    /(list|filter|related|contactable|lookup|aggregate|search)$/.test(plan.operation.template) ||
+    (plan.operation.template.endsWith('/declare') && plan.body?.dry_run === true) ||
     (/\/(un)?merge$/.test(plan.operation.template) && plan.body?.dry_run === true)
   if (reads && head !== tenant.head) fail('a read changed stored data')
   tenant.head = head
@@ -40,6 +46,38 @@ export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawRe
   if (mismatch) fail(mismatch)
   return response
 }
+
+/** Sends a dry run of a request, which must change nothing. */
+async function rehearse(tenant: TestTenant, request: RawRequest): Promise<RawResponse> {
+  const response = await tenant.sender.send(tenant.token, { ...request, path: dryRunOf(request.path) })
+  if ((await readHead(tenant)) !== tenant.head) throwViolation(request, response, 'a dry run changed stored data')
+  return response
+}
+
+/** Returns how a dry run differs from the response and the log entries of the same request; undefined if they agree. */
+async function findDifference(
+  tenant: TestTenant,
+  { operation, params }: Plan,
+  dryRun: RawResponse,
+  { status, body }: RawResponse,
+): Promise<string | undefined> {
+  if (status >= 400 || dryRun.status !== 200) {
+    const { error, message, details } = body
+    const isSame = isDeepStrictEqual([status, error, message, details], [dryRun.status, ...refusalOf(dryRun)])
+    return isSame ? undefined : `the request returned ${status} ${JSON.stringify(body)}`
+  }
+  const { data } = dryRun.body
+  const feed = await get(tenant, `/v1/changes?after=${tenant.head}&limit=1000`)
+  const logged = feed.body.data.items as WireChange[]
+  if ('changes' in data) return findDefinitionMismatch(data, logged)
+  const kind = operation.template.startsWith('/v1/people') ? 'people' : String(params.stack_key)
+  const dryRuns = operation.template.endsWith('/batch')
+    ? (data.items as { dry_run?: WireDryRun }[]).flatMap(({ dry_run }) => dry_run ?? [])
+    : [data as WireDryRun]
+  return findDryRunMismatch(kind, dryRuns, logged)
+}
+
+const refusalOf = ({ body: { error, message, details } }: RawResponse) => [error, message, details]
 
 /** Returns why the stored data cannot explain a refusal; undefined if they can. */
 function findUnexpectedRefusal(
@@ -61,12 +99,16 @@ function findUnexpectedRefusal(
   if (status === 405 && (method !== 'POST' || inBatch || template.endsWith('/upsert'))) return undefined
   // The other person may be missing from the body, a placeholder, the same person, or not merged.
   if (/\/(un)?merge$/.test(template) && paths.every(path => ['', '/from', '/from_id'].includes(path))) return undefined
+  if (template.endsWith('/search') && (status === 503 || paths.every(path => ['', '/text', '/cursor'].includes(path))))
+    return undefined
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
   if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
   // An inactive webhook cannot be replayed, and has a limited number of secrets that still sign.
   if (/^(replayWebhook|rotateWebhookSecret)$/.test(id) && paths.every(path => ['', '/until'].includes(path)))
     return undefined
+  // Nothing stands against the rules of an archived attribute.
+  if (template.endsWith('/violations') && paths.every(path => path === '')) return undefined
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && responseBody.details?.every(({ message }) => message === 'names an entity that does not exist'))
     return undefined
@@ -77,8 +119,20 @@ function findUnexpectedRefusal(
   const keys = ['/external_id', '/email', '/mobile_number']
   if (template.endsWith('/upsert') && paths.every(path => keys.includes(path)) && lacksKeys(body ?? {}))
     return undefined
-  const allowed = ['/attribute_key', '/cardinality', '/indexed', '/channels/0/is_default', '/sms_consent']
-  return paths.length > 0 && paths.every(path => allowed.includes(path)) ? undefined : 'an unexpected refusal'
+  // An attribute that was declared searchable makes the next search wait, and orders have none.
+  const allowed = [
+    '/attribute_key',
+    '/cardinality',
+    '/indexed',
+    '/searchable',
+    '/channels/0/is_default',
+    '/sms_consent',
+  ]
+  // Whether a rule fits depends on the type of its attribute.
+  const isRule = (path: string) =>
+    id.endsWith('Attribute') && /^\/(unique|enum(\/\d)?|pattern|minimum|maximum)$/.test(path)
+  const isAllowed = paths.length > 0 && paths.every(path => allowed.includes(path) || isRule(path))
+  return isAllowed ? undefined : 'an unexpected refusal'
 }
 
 function lacksKeys({ match = ['external_id'], external_id, email }: Values): boolean {
@@ -90,7 +144,11 @@ function lacksKeys({ match = ['external_id'], external_id, email }: Values): boo
 async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): Promise<string | undefined> {
   const { id, method, template } = plan.operation
   const { data } = response.body
+  if (template.endsWith('/aggregate')) return findAggregateMismatch(plan, data)
+  if (template.endsWith('/declare')) return readDeclared(tenant, plan, data)
   if (template.startsWith('/v1/schema')) return method === 'GET' ? undefined : readDefinition(tenant, plan, response)
+  if (template.startsWith('/v1/segments') && (method === 'POST' || method === 'PATCH'))
+    return readDefinition(tenant, plan, response)
   if (template.endsWith('/consent-links'))
     return Object.values(data as object).every(url => /\/[puc]\/[\w-]{64}$/.test(url))
       ? undefined
@@ -149,13 +207,43 @@ const sameChannels = (actual: Values[], sent: Values[]) =>
   actual.length === sent.length &&
   actual.every(({ channel, is_default }) => sent.some(one => one.channel === channel && one.is_default === is_default))
 
-function findPageMismatch({ body, operation }: Plan, { items, has_more }: { items: Entity[]; has_more: boolean }) {
+type Page = { items: Entity[]; has_more: boolean; count?: number }
+
+function findPageMismatch({ body, operation }: Plan, { items, has_more, count }: Page) {
   const size = ((body?.cursor_configuration ?? {}) as { size?: number }).size ?? 50
   if (items.length > size || (has_more && items.length < size)) return 'the page has the wrong size'
+  if (body?.count === true && (count === undefined || count < items.length || (has_more && count === items.length)))
+    return 'the count is too small'
+  if (Array.isArray(body?.fields)) return findMemberMismatch(body.fields, items)
   const ids = items.map(item => item.id ?? item.record_id!)
+  if (body?.sort !== undefined) return new Set(ids).size === ids.length ? undefined : 'the page repeats an entity'
   const sent = operation.template.endsWith('/filter') ? body?.sort_direction : body?.sorting_type
   const sorted = sent === 'asc' ? ids.toSorted() : ids.toSorted().reverse()
   return isDeepStrictEqual(ids, [...new Set(sorted)]) ? undefined : 'the page is not in order'
+}
+
+function findAggregateMismatch({ body }: Plan, { groups }: { groups: { by: unknown[]; measures: unknown[] }[] }) {
+  const keys = ((body?.group_by ?? []) as unknown[]).length
+  const measures = ((body?.measures ?? [0]) as unknown[]).length
+  if (keys === 0 && groups.length !== 1) return 'an aggregate without groups has not one row'
+  const distinct = new Set(groups.map(({ by }) => JSON.stringify(by)))
+  if (distinct.size !== groups.length) return 'a group occurs twice'
+  const isWhole = groups.every(group => group.by.length === keys && group.measures.length === measures)
+  return isWhole ? undefined : 'a group lacks a value'
+}
+
+async function readDeclared(tenant: TestTenant, { body }: Plan, data: Values): Promise<string | undefined> {
+  if (body?.dry_run === true) return data.attribute === null ? undefined : 'a dry run returned an attribute'
+  const { id } = data.attribute as { id: number }
+  const read = await get(tenant, `/v1/schema/attributes/${id}`)
+  return isDeepStrictEqual(read.body.data, data.attribute) ? undefined : `the attribute reads ${read.text}`
+}
+
+/** An item has members that the fields do not name, or lacks some that they name. */
+function findMemberMismatch(fields: string[], items: Values[]): string | undefined {
+  const named = new Set(fields.map(name => name.replace(/^attribute_values\..*$/s, 'attribute_values')))
+  const other = items.find(({ included: _, ...item }) => new Set(Object.keys(item)).symmetricDifference(named).size > 0)
+  return other && `an item has the members ${Object.keys(other)}`
 }
 
 function findLookupMismatch({ body }: Plan, { items }: { items: Values[] }): string | undefined {

@@ -34,6 +34,8 @@ export type Operation = {
   isBodyRequired: boolean
   isVersioned: boolean
   preferParameter: string | undefined
+  /** Whether a request can be rehearsed by the query parameter. Merges, erasures and declarations have it in their body too, and are left out. */
+  hasDryRun: boolean
 }
 
 type DocumentedOperation = {
@@ -68,6 +70,7 @@ function operationOf(method: string, template: string, documented: DocumentedOpe
     isBodyRequired: documented.requestBody?.required ?? false,
     isVersioned: parameters.includes('If-Match'),
     preferParameter: parameters.find(name => name.startsWith('Prefer')),
+    hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare)$/.test(template),
   }
 }
 

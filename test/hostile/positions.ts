@@ -98,6 +98,10 @@ const addresses = [
   addressPosition('PATCH', text => `/v1/schema/consent-types/${text}`),
   addressPosition('POST', text => `/v1/people?${text}=1`),
   addressPosition('POST', text => `/v1/people/list?cursor_configuration[after_id]=${text}`),
+  ...['POST /v1/people', 'PATCH /v1/people/ada', 'POST /v1/people/batch', 'DELETE /v1/people/nobody'].map(row => {
+    const [method, path] = row.split(' ') as [string, string]
+    return addressPosition(method, text => `${path}?dry_run=${text}`)
+  }),
   {
     name: 'a query',
     buildRequest: (text: string): RawRequest => ({
@@ -144,6 +148,33 @@ const cursors = ['people', 'stacks/orders'].flatMap(kind =>
     })),
   ),
 )
+const pages = ['people/list', 'stacks/orders/filter'].flatMap(path => {
+  const position = (name: string, bodyOf: (text: string) => unknown) =>
+    bodyPosition(`${name} of ${path}`, `/v1/${path}`, bodyOf)
+  return [
+    position('a field', text => ({ fields: ['external_id', text] })),
+    position('a key', text => ({ fields: [`attribute_values.${text}`] })),
+    position('an include', text => ({ include: [text] })),
+    position('a count', text => ({ count: text })),
+    position('a next cursor', text => ({ cursor_configuration: { cursor: text } })),
+  ]
+})
+const sorts = ['people/list', 'stacks/orders/filter'].flatMap(path => {
+  const position = (name: string, bodyOf: (text: string) => unknown) =>
+    bodyPosition(`${name} of ${path}`, `/v1/${path}`, bodyOf)
+  const sort = { field: 'external_id' }
+  return [
+    position('a sort', text => ({ sort: { field: text } })),
+    position('a sort by an attribute', text => ({ sort: { field: `attribute_values.${text}` } })),
+    position('a direction of a sort', text => ({ sort: { ...sort, direction: text } })),
+    position('a cursor of a sort', text => ({ sort, cursor_configuration: { cursor: text } })),
+    position('a term in a cursor', text => ({ sort, cursor_configuration: { cursor: cursorOf(text) } })),
+  ]
+})
+const cursorOf = (term: string) =>
+  Buffer.from(JSON.stringify(['external_id', 'asc', term, '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'])).toString(
+    'base64url',
+  )
 const related = ['target', 'attribute_key', 'direction', 'sorting_type'].map(field =>
   bodyPosition(`related by ${field}`, '/v1/people/ada/related', text => ({ target: 'people', [field]: text })),
 )
@@ -169,6 +200,17 @@ const definitions = [
     type: 'text',
     description: text,
   })),
+  ...Object.entries({ enum: (text: string) => [text], pattern: String, minimum: String }).map(([rule, ruleOf]) =>
+    bodyPosition(`the rule ${rule}`, '/v1/schema/attributes', text => ({
+      key: `${rule}${Math.abs(hash(text))}`,
+      owner: 'orders',
+      type: rule === 'minimum' ? 'datetime' : 'text',
+      [rule]: ruleOf(text),
+    })),
+  ),
+  bodyPosition('a unique value', '/v1/stacks/orders', text => values({ code: text })),
+  addressPosition('GET', text => `/v1/schema/attributes/1/violations?rule=${text}`),
+  addressPosition('GET', text => `/v1/schema/attributes/1/violations?after_id=${text}`),
   bodyPosition('a consent type', '/v1/schema/consent-types', text => ({
     key: `k${Math.abs(hash(text))}`,
     name: text,
@@ -187,6 +229,22 @@ const webhooks = [
   bodyPosition('the payload of a webhook', '/v1/webhooks', text => ({ ...webhook, payload: text })),
   addressPosition('GET', text => `/v1/webhooks/${text}`),
   addressPosition('GET', text => `/v1/webhooks/1/deliveries?status=${text}`),
+]
+
+const segments = [
+  bodyPosition('the key of a segment', '/v1/segments', text => ({ key: text, filter: {} })),
+  bodyPosition('the name of a segment', '/v1/segments', text => ({
+    ...{ key: `k${Math.abs(hash(text))}`, filter: {} },
+    ...{ name: text, description: text },
+  })),
+  bodyPosition('an operand of a segment', '/v1/segments', text => ({
+    key: `k${Math.abs(hash(text))}`,
+    filter: { first_name: text },
+  })),
+  bodyPosition('a key in a filter', '/v1/people/filter', text => ({ filter: { $segment: text } })),
+  addressPosition('GET', text => `/v1/segments/${text}/people`),
+  addressPosition('GET', text => `/v1/segments/in_rome/people?after_id=${text}`),
+  addressPosition('GET', text => `/v1/changes?segment=${text}`),
 ]
 
 /** Hashes a text, so that each text gives a valid definition key of its own. */
@@ -216,9 +274,12 @@ export const positions: Position[] = [
   ...addresses,
   ...people,
   ...cursors,
+  ...sorts,
   ...related,
+  ...pages,
   ...definitions,
   ...webhooks,
+  ...segments,
   ...headers,
   ...Object.entries(filters).map(([name, filterOf]) =>
     bodyPosition(`${name} of a filter`, '/v1/people/filter', text => ({ filter: filterOf(text) })),

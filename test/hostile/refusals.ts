@@ -75,6 +75,7 @@ function itemMutationsOf({ operation }: Plan, document: OpenApiDocument): Mutati
 const wrongParams: Record<string, string[]> = {
   external_id: ['%00', '%C0%80', '%FF', '%ED%A0%80', '%zz', '%2E', '%2e%2E', 'a%0Ab', 'x'.repeat(256), '%F0%9F%98'],
   stack_key: ['%00', '%C0%80', 'orders%FF', '%'],
+  segment_key: ['%00', '%C0%80', 'in_rome%FF', '%'],
   uuid: [
     'x',
     '%00',
@@ -180,7 +181,8 @@ const wrongQueries: [query: string, path: string | undefined][] = [
 /** Requests with an invalid query and no body. kith reads the query only if there is no body. */
 function queryMutations({ operation }: Plan, request: RawRequest): InvalidRequest[] {
   if (!operation.body) return []
-  return wrongQueries.map(([query, path]) => ({
+  const wrong = operation.hasDryRun ? [...wrongQueries, ...wrongDryRuns] : wrongQueries
+  return wrong.map(([query, path]) => ({
     rule: 'the query',
     request: { method: request.method, path: `${request.path}?${query}`, headers: request.headers },
     token: '',
@@ -189,6 +191,13 @@ function queryMutations({ operation }: Plan, request: RawRequest): InvalidReques
     path,
   }))
 }
+
+const wrongDryRuns: typeof wrongQueries = [
+  ['dry_run=maybe', '/dry_run'],
+  ['dry_run=true&dry_run=true', '/dry_run'],
+  ['dry_run[0]=true', '/dry_run[0]'],
+  ['dryRun=true', '/dryRun'],
+]
 
 /** Sends the request and throws unless it is refused as expected. The caller checks that the stored data are unchanged. */
 export async function assertRefused(

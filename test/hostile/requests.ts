@@ -15,6 +15,8 @@ export type Plan = {
   /** Undefined if the request has no body. */
   body: Record<string, unknown> | undefined
   asQuery: boolean
+  /** Whether a dry run of the request comes before it. */
+  isRehearsed: boolean
 }
 
 /** Generates requests to an operation that the document allows. */
@@ -28,6 +30,7 @@ export function planOf(operation: Operation, document: OpenApiDocument): fc.Arbi
         headers: headersOf(operation),
         body: bodyOf(operation, stack_key, document),
         asQuery: fc.integer({ max: 5, min: 0 }).map(draw => draw === 0),
+        isRehearsed: fc.integer({ max: 3, min: 0 }).map(draw => operation.hasDryRun && draw === 0),
       },
       { noNullPrototype: true },
     ),
@@ -43,6 +46,7 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
   const validBodies = (bodies as fc.Arbitrary<Record<string, unknown>>)
     .map(withoutUndefined)
     .map(withoutAlias)
+    .map(withOneOrder)
     // Merges are rehearsals, because other requests expect the name that they were sent with.
     .map(body => (isMerge ? { ...body, dry_run: true } : body))
   // The related endpoint requires `target`, so its body is always sent.
@@ -68,8 +72,17 @@ const withoutAlias = ({ external_id, ...body }: Record<string, unknown>): Record
     ? body
     : { external_id, ...body }
 
+/** A sort has its own direction, and no page starts after an identifier then. The fuzzer knows no cursor of a page. */
+function withOneOrder(body: Record<string, unknown>): Record<string, unknown> {
+  const { sorting_type, sort_direction, cursor_configuration, ...rest } = body
+  const { cursor: _, ...place } = (cursor_configuration ?? {}) as Record<string, unknown>
+  const configured = (members: object) => cursor_configuration !== undefined && { cursor_configuration: members }
+  if (body.sort === undefined) return withoutUndefined({ ...rest, sorting_type, sort_direction, ...configured(place) })
+  return { ...rest, ...configured('size' in place ? { size: place.size } : {}) }
+}
+
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
-const firstGeneratedIds = { attribute: 16, consent: 3, webhook: 1 }
+const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 1 }
 
 /** The person whose answers are sealed. A receipt of another person would be waited for. */
 export const sealedPerson = 'sealed'
@@ -81,6 +94,7 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
   const kinds: Record<string, fc.Arbitrary<string | { createdIndex: number }>> = {
     external_id: template.endsWith('/receipt') ? fc.constant(sealedPerson) : external_id,
     stack_key: fc.constant(stack_key),
+    segment_key: fc.constantFrom('in_rome', 'in_rome', 'unknown'),
     uuid: template.endsWith('/receipt')
       ? fc.constant(sealedPerson)
       : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
@@ -146,8 +160,8 @@ export function toQueryString(body: Record<string, unknown>): string | undefined
   const isExpressible = Object.entries(body).every(([key, value]) =>
     appendQueryPairs(pairs, key, value, key === 'attribute_values'),
   )
-  // In filters and batch operations a query's text would not keep its type.
-  const hasTypedFields = 'filter' in body || 'operations' in body
+  // In filters, batch operations and enums a query's text would not keep its type.
+  const hasTypedFields = 'filter' in body || 'operations' in body || 'enum' in body
   const query = pairs.join('&')
   return isExpressible && !hasTypedFields && query !== '' && query.length < 6_000 ? query : undefined
 }

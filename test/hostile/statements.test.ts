@@ -28,7 +28,7 @@ async function attack(): Promise<{ requests: number; accepted: number }> {
   const entries = [...positions.entries()]
   // Requests that change definitions run first, one at a time. While definitions change, concurrent writes may get 503.
   const changesDefinitions = ([, { buildRequest }]: (typeof entries)[number]) =>
-    buildRequest('').path.startsWith('/v1/schema')
+    /^\/v1\/(schema|segments)/.test(buildRequest('').path)
   const attackAll = async (remaining: Iterable<(typeof entries)[number]>) => {
     for (const [nth, { name, buildRequest }] of remaining)
       for (const text of hostileStrings(markerOf(nth))) {

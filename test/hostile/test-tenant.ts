@@ -1,4 +1,6 @@
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { scopes } from '../../src/scopes.ts'
+import { follow } from '../support/followers.ts'
 import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
 
@@ -35,7 +37,8 @@ export const attributes = [
   { owner: 'people', key: 'bought', type: 'stack', target_stack: 'orders', cardinality: 'many' },
   { owner: 'orders', key: 'total', type: 'number', indexed: true },
   { owner: 'orders', key: 'buyer', type: 'person' },
-  { owner: 'visits', key: 'page', type: 'text' },
+  { owner: 'visits', key: 'page', type: 'text', searchable: true },
+  { owner: 'orders', key: 'code', type: 'text', indexed: true, unique: true, pattern: '^.{0,100}$' },
 ] as const
 
 export async function createTestTenant(service: Service, sender: Sender): Promise<TestTenant> {
@@ -50,6 +53,8 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
     if (created.status !== 201) throw new Error(JSON.stringify(created.body))
   }
   await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] })
+  await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
+  await follow(service.db, [searchFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
     return [missing, await service.tokenFor(key, others)] as const
@@ -78,7 +83,12 @@ const tables = [
   'consent_texts',
   'change_heads',
   'fills',
+  'sort_indexes',
   'followers',
+  'segments',
+  'segment_members',
+  'segment_changes',
+  'segment_checks',
   'webhooks',
   'webhook_deliveries',
   'organization_settings',
@@ -86,9 +96,14 @@ const tables = [
   'aliases',
   'merges',
   'past_links',
+  'observed_keys',
   'erasures',
   'tombstones',
   'tombstone_keys',
+  'search_indexes',
+  'search_documents',
+  'search_words',
+  'search_features',
 ]
 /**
  * The SQL of a digest of an organization's rows in a table, of which it reads no value: PostgreSQL stores every version of a

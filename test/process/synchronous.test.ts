@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../../src/auth/clients.ts'
 import { migrate } from '../../src/db/migrate.ts'
-import { queueLengths } from '../../src/entities/request-coalescing.ts'
+import { queueLengths } from '../../src/entities/write/request-coalescing.ts'
 import { type OwnPostgres, startOwnPostgres } from '../faults/own-postgres.ts'
 import { query, until } from '../support/embedded-service.ts'
 import { endProcesses } from '../support/process.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { readSerialized } from '../../src/entities/entity-reader.ts'
+import { readSerialized } from '../../src/entities/read/entity-reader.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
 import type { Dataset, StoredEntity } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'

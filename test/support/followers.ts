@@ -1,12 +1,23 @@
-import type { Database } from '../../src/db/db.ts'
-import { type CleanupOptions, danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
+import { type Database, statement } from '../../src/db/db.ts'
+import { type CleanupOptions, danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
+import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers, type FollowerOptions } from '../../src/followers/followers.ts'
+import { followerName as observedFollowerName } from '../../src/observed/sql.ts'
 
 /** Throws what a follower reports. */
 export const throwReported: FollowerOptions['report'] = error => {
   throw error
 }
+
+/** The followers that an organization has from its first request for what they compute. */
+const onDemand = [searchFollowerName, observedFollowerName]
+
+const beginForAllSql = statement(
+  '',
+  `insert into followers (organization_id, name) select h.organization_id, $1 from change_heads h
+   on conflict (organization_id, name, id) do update set paused = false where followers.paused`,
+)
 
 /** Lets the followers work until they have nothing to do. */
 export async function follow(
@@ -14,6 +25,7 @@ export async function follow(
   followers: Follower[],
   options: Partial<FollowerOptions> = {},
 ): Promise<void> {
+  for (const { name } of followers) if (onDemand.includes(name)) await db.query(beginForAllSql, [name])
   const following = createFollowers(db, followers, { report: throwReported, ...options })
   await following.settle()
   await following.stop()

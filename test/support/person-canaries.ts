@@ -1,3 +1,5 @@
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { observedFollower } from '../../src/observed/follow.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'
@@ -33,11 +35,21 @@ export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   links: { holds: true, why: 'the relationships of the person' },
   merges: { holds: true, why: 'what a merge moved, so that it can be undone' },
   migrations: { holds: false, why: 'the migrations that ran' },
+  observed_keys: { holds: true, why: 'a key that only the person has written, with its internal identifier' },
   organization_settings: { holds: false, why: 'how pages look' },
   organizations: { holds: false, why: 'tenants' },
   past_links: { holds: true, why: 'which entities once linked to the person' },
   rate_limits: { holds: false, why: 'counters under hashes of token subjects' },
+  search_documents: { holds: true, why: 'the words that a search finds the person by' },
+  search_features: { holds: true, why: 'the parts of these words that similar words share' },
+  search_indexes: { holds: false, why: 'the position of a background fill, an internal identifier' },
+  search_words: { holds: true, why: 'each of these words' },
+  segment_changes: { holds: true, why: 'the segments that the person entered or left; its erasure stays as a change' },
+  segment_checks: { holds: false, why: 'internal identifiers to look at again' },
+  segment_members: { holds: true, why: 'the segments that the person is in' },
+  segments: { holds: false, why: 'definitions' },
   signing_keys: { holds: false, why: 'keys' },
+  sort_indexes: { holds: false, why: 'the fields that pages are sorted by' },
   stacks: { holds: false, why: 'definitions' },
   sweeps: { holds: false, why: 'positions in the change log' },
   terms: { holds: true, why: 'the indexed values of the person' },
@@ -98,6 +110,8 @@ export async function plantCanaries(service: Service, organization: Organization
   }
   try {
     await declare(ok)
+    for (const field of ['external_id', 'first_name', 'last_name', 'email', 'date_of_birth', 'attribute_values.city'])
+      await ok('POST', '/v1/people/list', { sort: { field } })
     await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'] })
     await ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
     await ok('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { page: 'a company' } })
@@ -160,6 +174,7 @@ export async function plantCanaries(service: Service, organization: Organization
         city: canary('an indexed value'),
         tags: [canary('an indexed element')],
         nested: { [canary('a key')]: canary('a nested value') },
+        [canary('an undeclared key')]: true,
         referrer: 'bob',
         friends: ['grace'],
         employer: 'acme',
@@ -232,6 +247,7 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, canary('the error of a delivery'), id],
     )
     await sealLedgers(service)
+    await follow(service.db, [searchFollower(), observedFollower()])
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
   } finally {

@@ -6,8 +6,8 @@ import { type Authenticator, createAuthenticator } from '../../src/auth/authenti
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
-import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
-import { queueLengths } from '../../src/entities/request-coalescing.ts'
+import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
+import { queueLengths } from '../../src/entities/write/request-coalescing.ts'
 import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
 import { createDrain } from '../../src/http/server/drain.ts'
@@ -15,6 +15,7 @@ import { createInstruments } from '../../src/instruments/instruments.ts'
 import { ensureLedgerKey } from '../../src/ledger/keys.ts'
 import { countEntries } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { observedFollower } from '../../src/observed/follow.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { createSender } from '../../src/webhooks/send.ts'
@@ -101,6 +102,7 @@ export async function startService(
     danglingLinkFollower({ graceMs: 0 }),
     webhookFollower({ sender }),
     ledgerFollower({ originName: config.ledgerOrigin }),
+    observedFollower(),
   ]
   instruments.watch({
     pools: { main: db },

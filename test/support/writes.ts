@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../src/db/db.ts'
+import { writeEntities } from '../../src/entities/write/write-sets.ts'
 import type { EntityBody, Outcome, Write } from '../../src/entities/write-request.ts'
-import { writeEntities } from '../../src/entities/write-sets.ts'
 import type { Organization, Service } from './service.ts'
 
 export type Shop = Organization

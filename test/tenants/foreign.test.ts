@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { routeTable } from '../../src/app.ts'
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import type { Route } from '../../src/http/pipeline/route.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { readDigest } from '../hostile/test-tenant.ts'
+import { follow } from '../support/followers.ts'
 import { type Organization, useService } from '../support/service.ts'
 import { bodyCases, type Case, isIdentifier, type OwnIds, type Pairs, pathCases, webhook } from './foreign.ts'
 
@@ -20,6 +22,7 @@ async function declareDefinitions({ send }: Organization) {
     { owner: 'people', key: 'friends', type: 'person', cardinality: 'many' },
     { owner: 'people', key: 'bought', type: 'stack', target_stack: 'orders', cardinality: 'many' },
     { owner: 'orders', key: 'buyer', type: 'person' },
+    { owner: 'orders', key: 'note', type: 'text', searchable: true },
   ])
     expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
 }
@@ -37,6 +40,7 @@ async function createProbes(): Promise<[Probe, Probe]> {
     const person = await probe.send('POST', '/v1/people', { external_id: 'ada' })
     const record = await probe.send('POST', '/v1/stacks/orders', { external_id: 'ada' })
     await probe.send('POST', '/v1/webhooks', webhook())
+    await probe.send('POST', '/v1/segments', { key: 'shared', filter: {} })
     return { ...probe, ownIds: { uuid: person.body.data.id, record_id: record.body.data.record_id } }
   }
   return [await make(), await make()]
@@ -67,6 +71,7 @@ beforeAll(async () => {
   // The webhook with the number 1 belongs to each organization.
   await create('/v1/webhooks', webhook())
   const ownWebhook = await create('/v1/webhooks', webhook())
+  for (const key of ['shared', 'secret9']) await create('/v1/segments', { key, filter: {} })
   pairs = {
     external_id: pair('secret-9'),
     email: { foreign: 'secret-9@example.com', unknown: 'secret-8@example.com' },
@@ -77,6 +82,7 @@ beforeAll(async () => {
     attribute_id: { foreign: String(relationship.id), unknown: '9' },
     consent_type_id: { foreign: String(consent_type.id), unknown: '9' },
     text_version: { foreign: '1', unknown: '2' },
+    segment_key: pair('secret9'),
     webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }
   routes = routeTable(service)
@@ -122,6 +128,7 @@ async function compareAll(casesOf: (route: Route, pairs: Pairs) => Case[]): Prom
   let probes: [Probe, Probe] | undefined
   for (const testCase of routes.flatMap(route => casesOf(route, pairs))) {
     probes ??= await createProbes()
+    if (testCase.where.includes('/search')) await follow(service.db, [searchFollower()])
     const status = await compare(testCase, probes)
     statuses.set(testCase.where, status)
     // A refused request has changed neither organization.

@@ -16,6 +16,7 @@ export type Pairs = {
   consent_type_id: Pair
   text_version: Pair
   webhook_id: Pair
+  segment_key: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */
@@ -31,6 +32,7 @@ const defaultIds: OwnIds = {
   version: '1',
   consent_type_id: '1',
   channel: 'sms',
+  segment_key: 'shared',
 }
 
 const bodies: Record<string, object> = {
@@ -41,8 +43,9 @@ const bodies: Record<string, object> = {
 }
 
 function bodyOf({ path, method, body }: Route): object | undefined {
-  if (!body || (method === 'POST' && /\/(list|filter|export)$/.test(path))) return undefined
+  if (!body || (method === 'POST' && /\/(list|filter|export|aggregate)$/.test(path))) return undefined
   if (path.endsWith('/related')) return bodies.related
+  if (path.endsWith('/search')) return { text: 'ada' }
   if (path.endsWith('/erase')) return { reason: 'x' }
   if (/\/(un)?merge$/.test(path)) return { from: 'nobody' }
   if (path.endsWith('/contactable')) return bodies.contactable
@@ -50,7 +53,7 @@ function bodyOf({ path, method, body }: Route): object | undefined {
   if (path.endsWith('/consent-links')) return {}
   if (path.endsWith('/upsert')) return { external_id: 'upserted' }
   if (path.endsWith('/texts')) return { language: 'en', text: 'x' }
-  if (path.startsWith('/v1/schema')) return { name: 'x' }
+  if (path.startsWith('/v1/schema') || path.startsWith('/v1/segments')) return { name: 'x' }
   if (path.startsWith('/v1/webhooks')) return path.endsWith('/replay') ? { after: 0 } : { description: 'x' }
   return path.startsWith('/v1/people') ? bodies.people : bodies.records
 }
@@ -102,6 +105,10 @@ export const webhook = (properties: object = {}) => ({
 const bodyPositions: Record<string, BodyPosition[]> = {
   external_id: [{ kind: 'external_id', description: 'a name', body: external_id => ({ external_id }) }],
   email: [{ kind: 'email', description: 'an email', body: email => ({ email }) }],
+  text: [
+    { kind: 'external_id', description: 'words of a name', body: text => ({ text }) },
+    { kind: 'email', description: 'words of an email', body: text => ({ text }) },
+  ],
   match: [{ kind: 'email', description: 'an email', body: email => ({ match: ['email'], email }) }],
   attribute_values: [
     { kind: 'external_id', description: 'a link', body: name => values({ referrer: name, buyer: name }) },
@@ -139,10 +146,24 @@ const bodyPositions: Record<string, BodyPosition[]> = {
       body: after_id => ({ target: 'orders', cursor_configuration: { after_id } }),
     },
   ],
+  fields: [
+    {
+      kind: 'attribute_key',
+      description: 'a key',
+      body: key => ({ target: 'people', fields: ['external_id', `attribute_values.${key}`] }),
+    },
+  ],
+  include: [
+    { kind: 'attribute_key', description: 'a relationship', body: key => ({ target: 'people', include: [key] }) },
+  ],
+  sort: [
+    { kind: 'attribute_key', description: 'a key', body: key => ({ sort: { field: `attribute_values.${key}` } }) },
+  ],
   filter: [
     { kind: 'uuid', description: 'an id', body: id => ({ filter: { id } }) },
     { kind: 'record_id', description: 'a record_id', body: record_id => ({ filter: { record_id } }) },
     { kind: 'external_id', description: 'a name', body: external_id => ({ filter: { external_id } }) },
+    { kind: 'segment_key', description: 'a segment', body: key => ({ filter: { $segment: key } }) },
     {
       kind: 'external_id',
       description: 'a list of names',
@@ -170,6 +191,14 @@ const bodyPositions: Record<string, BodyPosition[]> = {
       kind: 'consent_type_id',
       description: 'a consent type',
       body: id => ({ filter: { consents: { $some: { consent_type_id: Number(id), state: true } } } }),
+    },
+  ],
+  group_by: [{ kind: 'attribute_key', description: 'a key', body: key => ({ group_by: [`attribute_values.${key}`] }) }],
+  measures: [
+    {
+      kind: 'attribute_key',
+      description: 'a key',
+      body: key => ({ measures: [{ op: 'count', field: `attribute_values.${key}` }] }),
     },
   ],
   stacks: [
@@ -223,7 +252,9 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
       where: `${method} ${path}: ${property}, ${description}`,
       pair: pairs[kind],
       buildRequest: (identifier: string, ownIds: OwnIds): RawRequest => {
-        const probeBody = buildBody(identifier, path.startsWith('/v1/people')) as Record<string, unknown>
+        const isPeople = path.startsWith('/v1/people') || path.startsWith('/v1/segments')
+        const probeBody = buildBody(identifier, isPeople) as Record<string, unknown>
+        if (method === 'POST' && path === '/v1/segments') probeBody.key = 'fresh'
         for (const name of ['target', 'external_ids']) if (!properties.includes(name)) delete probeBody[name]
         return {
           method,

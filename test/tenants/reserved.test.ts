@@ -52,6 +52,7 @@ addresses.uuid = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 addresses.record_id = 'f'.repeat(24)
 addresses.consent_type_id = '1'
 addresses.channel = 'email'
+addresses.segment_key = 'in_rome'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)
 
@@ -59,11 +60,15 @@ const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, n
 const minimalBodies: Record<string, Values> = {
   createStack: { key: 'fresh', kind: 'item' },
   createAttribute: { key: 'fresh', owner: 'people', type: 'text' },
+  declareObservedKey: { key: 'fresh', owner: 'people', type: 'text', dry_run: true },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
   addConsentText: { language: 'en', text: 'x' },
+  createSegment: { key: 'fresh', filter: {} },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
   lookUpPeople: { external_id: 'ada' },
+  searchPeople: { text: 'ada' },
+  searchRecords: { text: 'ada' },
   decideContacts: { external_ids: ['ada'], consent_type_id: 1, channel: 'email' },
   decideContact: { consent_type_id: 1, channel: 'email' },
   decideContactById: { consent_type_id: 1, channel: 'email' },
@@ -81,6 +86,8 @@ const nestedObjects: Record<string, (key: string) => [path: string, value: unkno
   consents: key => [`/consents/0/${key}`, [{ consent_type_id: 1, channel: 'email', state: true, [key]: 'x' }]],
   channels: key => [`/channels/0/${key}`, [{ channel: 'email', [key]: 'x' }]],
   cursor_configuration: key => [`/cursor_configuration/${key}`, { size: 1, [key]: 'x' }],
+  measures: key => [`/measures/0/${key}`, [{ op: 'count', [key]: 'x' }]],
+  sort: key => [`/sort/${key}`, { field: 'external_id', [key]: 'x' }],
   operations: key => [`/operations/0/${key}`, [{ op: 'delete', external_id: 'ada', [key]: 'x' }]],
 }
 
@@ -120,8 +127,8 @@ describe('a field that only the service sets', () => {
         requestCount += 1
       }
       for (const field of Object.keys(nestedObjects).filter(field => Object.hasOwn(properties!, field))) {
-        const nestedSchema =
-          field === 'cursor_configuration' ? schemaOf(operation.body!, field) : schemaOf(operation.body!, field, '*')
+        const isList = field !== 'cursor_configuration' && field !== 'sort'
+        const nestedSchema = isList ? schemaOf(operation.body!, field, '*') : schemaOf(operation.body!, field)
         for (const key of reservedFields.filter(key => !Object.hasOwn(nestedSchema.properties!, key))) {
           const [path, value] = nestedObjects[field]!(key)
           await expectRefused(operation, { ...minimalBodyOf(operation), [field]: value }, '', path)

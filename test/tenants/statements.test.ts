@@ -6,8 +6,10 @@ import { createClient, listClients, revokeClient, verifyClient } from '../../src
 import { announceCommit } from '../../src/changes/commit-events.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { type Statement, statement } from '../../src/db/db.ts'
-import { danglingLinkFollower } from '../../src/entities/dangling-link-cleanup.ts'
-import { backfillIndexes } from '../../src/entities/index-backfill.ts'
+import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
+import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
@@ -15,10 +17,15 @@ import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { observedFollower } from '../../src/observed/follow.ts'
+import { followerName as observedFollowerName } from '../../src/observed/sql.ts'
 import { applyErasures } from '../../src/rights/apply-erasures.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure.ts'
 import { retentionFollower } from '../../src/rights/retention.ts'
+import { findPlaces } from '../../src/search/search.ts'
+import { parseSearchText } from '../../src/search/search-text.ts'
+import { segmentFollower } from '../../src/segments/segment-follower.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -82,6 +89,8 @@ beforeAll(async () => {
   await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
   await expectSuccess(send('POST', '/v1/people/ada/consent-links'))
   await expectSuccess(send('PATCH', '/v1/schema/settings', { display_name: 'Shop' }))
+  for (const key of ['standing', 'ending'])
+    await expectSuccess(send('POST', '/v1/segments', { key, filter: linkedToGone }))
   for (const external_id of ['nick', 'merged']) await expectSuccess(send('POST', '/v1/people', { external_id }))
   nick = (await send('GET', '/v1/people/nick')).body.data.id
   merged = (await send('GET', '/v1/people/merged')).body.data.id
@@ -90,6 +99,11 @@ beforeAll(async () => {
   // A write that reads the definitions again would run in a savepoint, which the watch does not support.
   await expectSuccess(send('PATCH', '/v1/people/nick', { first_name: 'Nick' }))
   await copyRows(service, tables, shop.id, twin.id)
+  // `follow` lets these followers begin in every organization, which would change the twin.
+  await service.sql(
+    'insert into followers (organization_id, name) select $1, unnest($2::text[]) on conflict do nothing',
+    [twin.id, [searchFollowerName, observedFollowerName]],
+  )
 })
 afterAll(() => receiver.close())
 
@@ -104,6 +118,22 @@ async function deliver() {
     task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
   await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
   await sender.close()
+}
+
+type Ok = (method: string, path: string, body?: unknown) => Promise<Reply>
+
+/** Reads pages with fields, included entities and counts. The pages must have the same people as whole ones. */
+async function readMembers(ok: Ok, members: object, direction: string) {
+  for (const [path, body] of [
+    ['/v1/people/list', { sorting_type: direction }],
+    ['/v1/people/filter', { filter: { state: 'active' }, sort_direction: direction }],
+    ['/v1/people/filter', { filter: { 'attribute_values.city': { $gte: 'A' } }, sort_direction: direction }],
+    ['/v1/people/bob/related', { target: 'people', sorting_type: direction }],
+  ] as const) {
+    const whole = (await ok('POST', path, { ...body, cursor_configuration: { size: 500 } })).body.data
+    const page = (await ok('POST', path, { ...body, cursor_configuration: { size: 500 }, ...members })).body.data
+    expect([page.count, page.items.length]).toEqual([whole.items.length, whole.items.length])
+  }
 }
 
 const person = {
@@ -177,6 +207,9 @@ const globalStatements = [
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
+  'prefer_nothing',
+  'prefer_order',
+  'search_alone',
   'read_heads',
   'read_follower_lag',
   'read_signing_key',
@@ -262,9 +295,17 @@ async function useEveryEndpoint(shop: Shop) {
     const cursor_configuration = { size: 2, after_id: ada.id }
     await ok('POST', '/v1/people/list', { sorting_type: direction, cursor_configuration })
     await ok('POST', '/v1/people/list', { sorting_type: direction })
+    for (const field of ['updated_at', 'last_name', 'attribute_values.city']) {
+      const sort = { field, direction }
+      await ok('POST', '/v1/people/list', { sort })
+      for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter, sort })
+    }
+    await ok('PATCH', '/v1/people/bob', { last_name: direction })
     await ok('POST', '/v1/stacks/companies/list', { sorting_type: direction })
     await ok('POST', '/v1/people/bob/related', { target: 'people', sorting_type: direction })
     await ok('POST', `/v1/stacks/companies/acme/related`, { target: 'people', sorting_type: direction })
+    for (const fields of [['attribute_values'], ['external_id', 'attribute_values.friends']])
+      await readMembers(ok, { fields, include: ['friends'], count: true }, direction)
   }
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })
   // The first filter searches the stack for the key, the second only the changes since.
@@ -272,22 +313,41 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('POST', '/v1/stacks/companies/filter', {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
+  for (const filter of filters(ada.id))
+    await ok('POST', '/v1/people/aggregate', { filter, group_by: ['attribute_values.referrer', 'state'] })
   await recognizePeople(shop)
   await useAliases(shop)
   await mergePeople(shop)
   await changeDefinitions(send)
+  await useRules(shop)
   await readLog(shop, ada.id)
   await backfillIndexes(service.db)
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
   await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
+  await useObservedKeys(shop)
   await useRetention(shop)
+  await useSegments(shop)
   await useWebhooks(shop)
   await useLedger(shop)
   await useLinks(shop)
+  await searchWords(shop)
   await useErasures(shop)
   await followLog(shop)
+}
+
+/** Declares a unique attribute, writes its values, and lists the stored ones that stand against its rules. */
+async function useRules({ send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const attributes = '/v1/schema/attributes'
+  const rules = { type: 'text', indexed: true, unique: true, pattern: '^.$' }
+  const { id } = (await ok('POST', attributes, { owner: 'people', key: 'badge', ...rules })).body.data
+  for (const [external_id, badge] of Object.entries({ bob: 'x', eve: 'y' }))
+    await ok('PATCH', `/v1/people/${external_id}`, { attribute_values: { badge } })
+  for (const unique of [false, true]) await ok('PATCH', `${attributes}/${id}`, { unique })
+  expect((await send('PATCH', '/v1/people/eve', { attribute_values: { badge: 'x' } })).status).toBe(400)
+  expect((await ok('GET', `${attributes}/${id}/violations`)).body.data.items).toEqual([])
 }
 
 /** Two people share a key. The twin has the same people. */
@@ -306,6 +366,21 @@ async function findDuplicates({ send }: Shop, by: string) {
   expect(after.length).toBeGreaterThanOrEqual(items.length)
 }
 
+/** Counts the undeclared keys of one organization, lists them and declares one. The twin has the same. */
+async function useObservedKeys({ id, send }: Shop) {
+  const follower = observedFollower()
+  const work: Follower['work'] = async task =>
+    task.organization_id === id ? follower.work(task) : { sequence: task.after, notBeforeMs: Date.now() + 86_400_000 }
+  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }])
+  const { items } = (await expectSuccess(send('GET', '/v1/schema/observed?owner=visits'))).body.data
+  expect(items.map(({ key }: { key: string }) => key)).toContain('page')
+  const body = { owner: 'visits', key: 'page', type: 'text' }
+  for (const dry_run of [true, false])
+    expect(
+      (await expectSuccess(send('PUT', '/v1/schema/observed/declare', { ...body, dry_run }))).body.data,
+    ).toMatchObject({ fits: 1, misfits: 0 })
+}
+
 /** Erases an expired record and empties old changes of one organization. The follower of the twin is not watched. */
 async function useRetention({ id, send }: Shop) {
   await expectSuccess(send('PATCH', '/v1/schema/stacks/visits', { retention_days: 1 }))
@@ -318,6 +393,46 @@ async function useRetention({ id, send }: Shop) {
 }
 
 const { consents } = person
+
+/** The people of whom a friend has another language than Italian, or no friend is known. */
+const linkedToGone = { 'attribute_values.friends': { $some: { language: { $neq: 'it' } } } }
+
+/** Keeps who is in the segments, which the twin has too, and reads their feed. */
+async function useSegments({ id, send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown, headers = {}) =>
+    expectSuccess(send(method, path, body, headers))
+  let hours = 0
+  const followOwn = async () => {
+    hours += 1
+    const nowMs = () => Date.now() + hours * 3_600_000
+    const follower = segmentFollower({ nowMs, sourcesPerRead: hours % 2 === 0 ? 0 : 100 })
+    // The segments of the twin are not watched.
+    const work: Follower['work'] = async task =>
+      task.organization_id === id ? follower.work(task) : { sequence: task.head }
+    await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
+  }
+  await ok('POST', '/v1/segments', { key: 'fresh', filter: { $segment: 'standing' } })
+  await followOwn()
+  const before = (await ok('GET', '/v1/segments/fresh/people')).body.data.items
+  expect(before.length).toBeGreaterThan(0)
+  for (const external_id of ['segmented', 'unsegmented'])
+    await ok('POST', '/v1/people', { external_id, language: 'en', attribute_values: { friends: ['segmented'] } })
+  await followOwn()
+  await ok('PATCH', '/v1/people/segmented', { language: 'it' })
+  await ok('POST', '/v1/people/unsegmented/merge', { from: 'segmented' })
+  const { id: erased } = (await ok('GET', '/v1/people/unsegmented')).body.data
+  await ok('POST', `/v1/people/internal/${erased}/erase`, {
+    reason: 'Request of the person',
+  })
+  await followOwn()
+  const { items } = (await ok('GET', '/v1/changes?segment=standing&segment=fresh')).body.data
+  expect(items.length).toBeGreaterThan(0)
+  await ok('GET', '/v1/changes?segment=fresh', undefined, { Accept: 'application/x-ndjson' })
+  await ok('PATCH', '/v1/segments/fresh', { filter: { $not: { $segment: 'standing' } } })
+  await ok('DELETE', '/v1/segments/ending')
+  await followOwn()
+  await ok('GET', '/v1/segments')
+}
 
 /** Looks people up and matches them by email and phone. Computes the keys of people of an earlier release. */
 async function recognizePeople({ id, send }: Shop) {
@@ -333,6 +448,33 @@ async function recognizePeople({ id, send }: Shop) {
   expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
   await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
   expect(await fillKeys(service.db)).toBeGreaterThan(0)
+}
+
+/** Finds people and records by words, and indexes them as they change. The words of the erased remain for the erasures. */
+async function searchWords({ id, send }: Shop) {
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const index = () => follow(service.db, [searchFollower()])
+  // The index begins with the first search.
+  expect((await send('POST', '/v1/people/search', { text: 'ada' })).status).toBe(503)
+  const motto = { owner: 'companies', key: 'motto', type: 'text', searchable: true }
+  const attribute = (await ok('POST', '/v1/schema/attributes', motto)).body.data
+  await ok('POST', '/v1/stacks/companies', { external_id: 'words', attribute_values: { motto: 'Numerical engines' } })
+  for (const external_id of ['w1', 'w2']) await ok('POST', '/v1/people', { external_id, first_name: 'Wilhelmina' })
+  await index()
+  for (const text of ['wilhelmina', 'wil w', 'wilhelmna w1', 'w2', 'match@example.com', '+39 333 7654321'])
+    expect((await ok('POST', '/v1/people/search', { text })).body.data.items).not.toEqual([])
+  expect((await ok('POST', '/v1/stacks/companies/search', { text: 'engin' })).body.data.items).toHaveLength(1)
+  // All words are frequent.
+  for (const frequent of [0, 1_000])
+    for (const text of ['wilhelmina w1', 'wil w'])
+      await service.db.transaction(tx => {
+        const searched = { organization_id: id, stack_id: 0, text: parseSearchText(text) }
+        return findPlaces(tx, searched, undefined, 10, { rare: 0, frequent })
+      })
+  await ok('PATCH', '/v1/people/w1', { first_name: 'Augusta' })
+  await ok('DELETE', '/v1/people/w2')
+  await ok('PATCH', `/v1/schema/attributes/${attribute.id}`, { searchable: false })
+  await index()
 }
 
 /** Reaches a person by an alias, by the name of a merged person and by a merged identifier. The twin has the same ones. */

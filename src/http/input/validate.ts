@@ -43,8 +43,8 @@ const thorough = createAjv({ allErrors: true, verbose: true })
 type Schema = { [keyword: string]: unknown; type?: string | string[]; enum?: unknown[]; anyOf?: Schema[] }
 
 /**
- * Merges a union of one schema with null, of literals, or of bare types into one schema with several types. That is
- * faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
+ * Merges a union of one schema with bare types of other values, such as null, of literals, or of bare types into one schema with
+ * several types. That is faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
  */
 function mergeUnion(schema: Schema): Schema {
   if ('uniqueItems' in schema) throw new Error('uniqueItems compares every pair: half a million elements take hours')
@@ -61,7 +61,8 @@ function typed(schema: Schema): Schema {
 
 function mergeBranches({ anyOf, ...rest }: Schema): Schema {
   if (!Array.isArray(anyOf)) return rest
-  const types = [...new Set(anyOf.flatMap(({ type }) => type ?? []))]
+  const allTypes = anyOf.flatMap(({ type }) => type ?? [])
+  const types = [...new Set(allTypes)]
   const unmerged = { ...rest, anyOf }
   if (rest.type !== undefined || rest.enum !== undefined || anyOf.some(({ type }) => type === undefined))
     return unmerged
@@ -69,12 +70,12 @@ function mergeBranches({ anyOf, ...rest }: Schema): Schema {
   if (values.every(literals => literals !== undefined)) return { ...rest, type: types, enum: values.flat() }
   const constrained = anyOf.filter(branch => Object.keys(branch).some(keyword => keyword !== 'type'))
   if (constrained.length === 0) return { ...rest, type: types }
-  const isNullable = anyOf.length === 2 && anyOf.some(({ type }) => type === 'null')
   const isTyped = constrained.length === 1 && !untypedKeywords.some(keyword => keyword in constrained[0]!)
-  return isNullable && isTyped ? { ...rest, ...constrained[0], type: types } : unmerged
+  const isDistinct = types.length === allTypes.length
+  return isTyped && isDistinct ? { ...rest, ...constrained[0], type: types } : unmerged
 }
 
-// These keywords apply to null too, so null cannot be added to the type beside them.
+// These keywords apply to values of every type, so no other type can be added beside them.
 const untypedKeywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'const', 'enum', '$ref', '$dynamicRef']
 
 /** The values of a schema of literals; undefined for any other schema. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
@@ -5,6 +6,7 @@ import type { Lane } from '../../db/shares.ts'
 import { refuse } from '../../errors.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
 import { type Bound, bind } from '../input/bind.ts'
+import { takeDryRun, throwInvalidDryRun } from '../input/dry-run.ts'
 import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
 import { readPreferences } from '../input/preferences.ts'
@@ -20,6 +22,7 @@ import { explain, type Services } from './pipeline.ts'
 import { traced } from './request-telemetry.ts'
 import {
   type Call,
+  dryRunSupport,
   type HandlerResult,
   honorsIdempotencyKey,
   type Route,
@@ -84,7 +87,11 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       ? handle(call, exchange)
       : idempotentHandler(row, call, { key, source: call.source, handle: keyed => handle(keyed, exchange) }))
     const { memory, limits } = call
-    const sending = sendResult(exchange, reduceToIdentifiers(result, row, caller), { memory, limits, isWrite })
+    const sending = sendResult(exchange, reduceToIdentifiers(result, row, caller), {
+      memory,
+      limits,
+      isWrite: isWrite && !call.isDryRun,
+    })
     await sending?.catch(error => {
       if (!exchange.response.headersSent) throw error
       // The failed response has closed its connection, so this only logs the error.
@@ -249,14 +256,17 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     : limits
   const source = row.body ? { ...row, body: row.body } : row.query && { body: row.query, hasDefaults: true }
   const validate = source && compileLater(source.body)
+  const readDryRun = createDryRunReader(row)
   return (exchange, caller, body) => {
     const { url, deadline } = exchange
     const { headers } = exchange.request
     const queryAt = url.indexOf('?')
-    const [path, queryString] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
+    const [path, query] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
     const params = readParameters(path)
+    const { isDryRun, isMember, queryString } = readDryRun(query, headers)
     const input = { contentType: headers['content-type'], body: row.body && body, queryString }
     const bound = source && (row.body || queryString !== '') ? bind(input, source, bindLimits) : unbound()
+    if (isMember) bound.value.dry_run = true
     const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
     if (validate) validate(bound.value, bound.boundFrom)
     return {
@@ -269,12 +279,33 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
       source: bound.source,
       bytes: bound.source.length,
       preferences,
+      isDryRun,
       request_id: exchange.id,
       localUrl: () => localUrlOf(exchange, services.config),
       memory: memoryOf(services, exchange, caller),
       within: deadline.within,
       signal: deadline.signal,
     }
+  }
+}
+
+type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }
+
+/**
+ * Returns a function that reads `dry_run` of the query of a write. `isMember` says that it belongs to the body. A write never ignores
+ * the parameter: it throws a Fault of 400 if it has no dry run, or if the request has an Idempotency-Key.
+ */
+function createDryRunReader(row: Route): (query: string, headers: IncomingHttpHeaders) => DryRunRead {
+  const { isAnswered, isBodyMember, isQueryMember } = dryRunSupport(row)
+  if (!isWriting(row.scope, row.method) || isQueryMember) return queryString => ({ isDryRun: false, queryString })
+  return (query, headers) => {
+    if (query === '') return { isDryRun: false, queryString: query }
+    const { isDryRun, queryString } = takeDryRun(query)
+    if (isDryRun && !isAnswered && !isBodyMember)
+      throwInvalidDryRun('this endpoint has no dry run. Nothing was written; send the request without the parameter')
+    if (isDryRun && headers['idempotency-key'] !== undefined)
+      throwInvalidDryRun('cannot be combined with an Idempotency-Key: a dry run stores nothing, so it needs none')
+    return isBodyMember ? { isDryRun: false, isMember: isDryRun, queryString: query } : { isDryRun, queryString }
   }
 }
 

@@ -21,6 +21,8 @@ export type Call<Body = unknown> = {
   /** The length of the raw body or query string. */
   bytes: number
   preferences: Preferences
+  /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
+  isDryRun: boolean
   request_id: string
   /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
   localUrl: () => string
@@ -184,6 +186,11 @@ type RouteDescription = {
    * receives.
    */
   reveals?: { scope: Scope; identifiers: readonly string[] }
+  /**
+   * On a write, the shape of `data` if the query has `dry_run=true`: the handler then stores nothing and answers 200. A write whose
+   * body or query has a member `dry_run` needs none. Any other write refuses the parameter.
+   */
+  dryRun?: TSchema
   /** The supported preferences of the `Prefer` header. */
   prefers?: readonly ('return=representation' | 'references=strict' | 'erased=recreate' | 'handling=strict')[]
   /**
@@ -260,6 +267,17 @@ export type PageRoute = {
 /** Whether a row honors Idempotency-Key: every write but DELETE and streams. A POST that only reads ignores it. */
 export function honorsIdempotencyKey({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams
+}
+
+/** How a write takes `dry_run` from the query: it has an answer for it, it has the member in its body or query, or it refuses it. */
+export function dryRunSupport({ dryRun, body, query }: Pick<Route, 'dryRun' | 'body' | 'query'>): {
+  isAnswered: boolean
+  isBodyMember: boolean
+  isQueryMember: boolean
+} {
+  const hasMember = (schema: TSchema | undefined) =>
+    schema !== undefined && 'dry_run' in ((schema as { properties?: object }).properties ?? {})
+  return { isAnswered: dryRun !== undefined, isBodyMember: hasMember(body), isQueryMember: hasMember(query) }
 }
 
 /** Defines a row whose handler has the type of the validated body. */

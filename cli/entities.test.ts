@@ -1,0 +1,194 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runInProcess } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
+
+const service = useService()
+let organization: Organization
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kith-entities-'))
+  organization = await service.organization()
+  const { client } = organization
+  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
+  await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', indexed: true })
+  await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.org' })
+  await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper', language: 'en' })
+  await client.people.create({
+    external_id: 'evil',
+    first_name: '\x1b[2J\u202e,"x"',
+    attribute_values: { city: 'Rome', tags: ['a'] },
+  })
+  await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
+  await client.stack('orders').create({ external_id: 'o-2', attribute_values: { total: 5, note: 'late' } })
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
+const kith = (...words: string[]) => runInProcess(words, environment(), folder)
+/** The parsed lines of JSON that a command prints. */
+const rowsOf = async (...words: string[]) => {
+  const { code, stdout, stderr } = await kith(...words, '--output', 'json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+const namesOf = async (...words: string[]) => (await rowsOf(...words)).map(({ external_id }) => external_id)
+const orders = ['--stack', 'orders']
+
+describe('kith people list and filter', () => {
+  it('print lines of JSON, newest first, in full or with the fields that are asked for', async () => {
+    const [evil, grace, ada] = await rowsOf('people', 'list')
+    expect([evil, grace, ada]).toEqual(
+      await Promise.all(['evil', 'grace', 'ada'].map(name => organization.client.people.get(name))),
+    )
+    expect(await rowsOf('people', 'list', '--fields', 'external_id,attribute_values.city')).toEqual([
+      { external_id: 'evil', attribute_values: { city: 'Rome' } },
+      { external_id: 'grace', attribute_values: {} },
+      { external_id: 'ada', attribute_values: {} },
+    ])
+  })
+
+  it('print a table with a column for each field, without characters that move the cursor', async () => {
+    const { code, stdout, stderr } = await kith('people', 'list', '--output', 'table')
+    expect([code, stderr]).toEqual([0, '3 people\n'])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^external_id +first_name +last_name +email +mobile_number +state +created_at$/)
+    expect(lines[1]).toMatch(/^evil +\\u\{1b\}\[2J\\u\{202e\},"x" +active +\d{4}-/)
+    expect(lines[3]).toMatch(/^ada +Ada +Lovelace +ada@example\.org +active +\d{4}-/)
+    expect(lines).toHaveLength(4)
+  })
+
+  it('print CSV with a header, also without rows', async () => {
+    const fields = ['--fields', 'external_id,first_name,attribute_values.tags', '--output', 'csv']
+    const { stdout } = await kith('people', 'filter', '--where', 'attribute_values.city=Rome', ...fields)
+    expect(stdout).toBe('external_id,first_name,attribute_values.tags\nevil,"\x1b[2J\u202e,""x""","[""a""]"\n')
+    const none = await kith('people', 'filter', '--where', 'external_id=nobody', ...fields)
+    expect(none.stdout).toBe('external_id,first_name,attribute_values.tags\n')
+  })
+
+  it('escape control characters in JSON without changing the value', async () => {
+    const { stdout } = await kith('people', 'get', 'evil', '--output', 'json')
+    expect(stdout).toContain('\\u001b[2J\\u202e')
+    expect(JSON.parse(stdout).first_name).toBe('\x1b[2J\u202e,"x"')
+  })
+
+  it('select by pairs, by JSON and by a file', async () => {
+    expect(await namesOf('people', 'filter', '--where', 'last_name=Hopper', '--where', 'language=en')).toEqual([
+      'grace',
+    ])
+    expect(await namesOf('people', 'filter', '--filter', '{"email":{"$exists":true}}')).toEqual(['ada'])
+    await writeFile(join(folder, 'filter.json'), '{"first_name":{"$starts_with":"G"}}')
+    expect(await namesOf('people', 'filter', '--filter', '@filter.json')).toEqual(['grace'])
+  })
+
+  it('sort, in both directions', async () => {
+    const sorted = async (sort: string) => {
+      // The first request that sorts by a field builds its index, and may be told to come again.
+      await expect.poll(async () => (await kith('people', 'list', '--sort', sort)).code).toBe(0)
+      return namesOf('people', 'list', '--sort', sort)
+    }
+    expect(await sorted('last_name')).toEqual(['grace', 'ada', 'evil'])
+    expect(await sorted('last_name:desc')).toEqual(['ada', 'grace', 'evil'])
+  })
+
+  it('stop at the limit and tell that there are more', async () => {
+    const { stdout, stderr } = await kith('people', 'list', '--limit', '2', '--output', 'table')
+    expect(stdout.trimEnd().split('\n')).toHaveLength(3)
+    expect(stderr).toBe('2 people. There are more: use --limit <count>, or --limit all.\n')
+    expect(await namesOf('people', 'list', '--limit', '1')).toEqual(['evil'])
+    expect(await namesOf('people', 'list', '--limit', 'all')).toEqual(['evil', 'grace', 'ada'])
+  })
+
+  it('print warnings about a key that nobody has', async () => {
+    const { code, stdout, stderr } = await kith('people', 'filter', '--where', 'attribute_values.ctiy=Rome')
+    expect([code, stdout]).toEqual([0, ''])
+    expect(stderr).toMatch(/^Warning: \/filter\/attribute_values\.ctiy /)
+  })
+
+  it('fail with the reason of the service, and print nothing', async () => {
+    const refused = await kith('people', 'list', '--fields', 'frist_name')
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain('/fields/0')
+    expect(await kith('people', 'filter')).toMatchObject({ code: 2, stdout: '' })
+    expect(await kith('people', 'list', '--limit', '0')).toMatchObject({ code: 2, stdout: '' })
+    expect(await kith('people', 'list', '--output', 'xml')).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+describe('kith records', () => {
+  it('list a stack, with a column for each attribute and the included targets', async () => {
+    const { stdout } = await kith('records', 'list', ...orders, '--output', 'table')
+    const header = stdout.split('\n')[0]!.split(/ +/)
+    expect(header.toSorted()).toEqual(['buyer', 'created_at', 'external_id', 'note', 'state', 'total'])
+    expect([header.at(0), header.slice(-2)]).toEqual(['external_id', ['state', 'created_at']])
+    const included = await rowsOf('records', 'list', ...orders, '--include', 'buyer', '--fields', 'external_id')
+    expect(included).toEqual([
+      { external_id: 'o-2', included: { buyer: null } },
+      { external_id: 'o-1', included: { buyer: await organization.client.people.get('ada') } },
+    ])
+    const table = await kith(
+      'records',
+      'list',
+      ...orders,
+      '--include',
+      'buyer',
+      '--fields',
+      'external_id',
+      '--output',
+      'table',
+    )
+    expect(table.stdout).toBe('external_id  included.buyer\no-2\no-1          Ada Lovelace\n')
+  })
+
+  it('need a stack', async () => {
+    const { code, stderr } = await kith('records', 'list')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--stack')])
+  })
+})
+
+describe('kith people get', () => {
+  it('prints the members that have a value, or some of them, or one line of JSON', async () => {
+    const { code, stdout, stderr } = await kith('people', 'get', 'ada', '--output', 'table')
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^external_id +ada$/m)
+    expect(stdout).toMatch(/^consents\.1\.email +refused \(default\)$/m)
+    expect(stdout).not.toContain('language')
+    const { id } = await organization.client.people.get('evil')
+    const fields = ['--fields', 'external_id,attribute_values.city,attribute_values.none']
+    expect(await rowsOf('people', 'get', id, '--id', ...fields)).toEqual([
+      { external_id: 'evil', attribute_values: { city: 'Rome' } },
+    ])
+    expect((await kith('people', 'get', 'ada', '--fields', 'email', '--output', 'csv')).stdout).toBe(
+      'email\nada@example.org\n',
+    )
+  })
+
+  it('prints the values of a time', async () => {
+    const { created_at } = await organization.client.people.get('ada')
+    const [past] = await rowsOf('people', 'get', 'ada', '--at', created_at)
+    expect(past).toMatchObject({ external_id: 'ada', as_of: { version: 1 } })
+  })
+
+  it('fails for a person who does not exist, and for a field that is none', async () => {
+    expect(await kith('people', 'get', 'nobody')).toMatchObject({ code: 1, stdout: '' })
+    const wrong = await kith('people', 'get', 'ada', '--fields', 'name')
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('"name" is not a field')])
+  })
+})
+
+describe('kith people count', () => {
+  it('prints the number, or also the change that it holds at', async () => {
+    expect(await kith('people', 'count')).toEqual({ code: 0, stdout: '3\n', stderr: '' })
+    expect((await kith('people', 'count', '--where', 'last_name=Hopper')).stdout).toBe('1\n')
+    expect((await kith('records', 'count', ...orders, '--where', 'attribute_values.total=10')).stdout).toBe('1\n')
+    const [{ count, sequence }] = await rowsOf('people', 'count')
+    expect([count, sequence]).toEqual([3, (await organization.client.changes.list({ limit: 1 })).head])
+    expect((await kith('people', 'count', '--output', 'csv')).stdout).toBe(`count,sequence\n3,${sequence}\n`)
+  })
+})

@@ -1,0 +1,176 @@
+import type { Command } from 'commander'
+import { newPlainCommand, UsageError } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import {
+  addOutputOption,
+  createRowPrinter,
+  jsonLine,
+  type OutputFormat,
+  outputFormat,
+  type Row,
+} from './output-format.ts'
+import { entityColumns, fieldsFor, membersOf } from './questions/columns.ts'
+import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
+import {
+  addFieldsOption,
+  addLimitOption,
+  addListOptions,
+  type ListOptions,
+  printListing,
+} from './questions/list-options.ts'
+import { type Reads, readsOf } from './questions/reads.ts'
+import { visible } from './visible.ts'
+
+type Kind = 'people' | 'records'
+type Options = ConnectionOptions & { stack?: string }
+type GetOptions = Options & { id?: true; at?: string; fields?: string[]; output?: OutputFormat }
+
+export const peopleCommand = (environment: NodeJS.ProcessEnv): Command =>
+  entitiesCommand('people', 'Reads, lists, filters, searches and counts people.', environment)
+
+export const recordsCommand = (environment: NodeJS.ProcessEnv): Command =>
+  entitiesCommand('records', 'Reads, lists, filters, searches and counts the records of a stack.', environment)
+
+function entitiesCommand(kind: Kind, description: string, environment: NodeJS.ProcessEnv): Command {
+  const examples =
+    kind === 'people'
+      ? ['people search "ada lovlace"', 'people filter --where last_name=Lovelace --output json', 'people count']
+      : ['records list --stack orders --sort created_at:desc', 'records count --stack orders --where state=active']
+  return newPlainCommand(kind, description, examples)
+    .addCommand(getCommand(kind, environment))
+    .addCommand(listCommand(kind, environment))
+    .addCommand(filterCommand(kind, environment))
+    .addCommand(searchCommand(kind, environment))
+    .addCommand(countCommand(kind, environment))
+}
+
+/** Creates a subcommand with the options of the connection, and for records with `--stack`. */
+function subcommand(kind: Kind, name: string, description: string, examples: string[]): Command {
+  const of = kind === 'people' ? 'people' : 'records'
+  const withStack = kind === 'people' ? '' : ' --stack orders'
+  const lines = examples.map(example => `${of} ${name}${withStack}${example && ` ${example}`}`)
+  const command = newPlainCommand(name, description, lines)
+  if (kind === 'records') command.requiredOption('--stack <key>', 'The stack of the records.')
+  return command
+}
+
+/** A token that the command creates itself may read whatever a filter or an included relationship leads to. */
+const scope = 'people:read records:read'
+
+async function openReads(environment: NodeJS.ProcessEnv, options: Options, more = ''): Promise<Reads> {
+  const { client } = await connect(environment, options, { scope: scope + more })
+  return readsOf(client, options.stack)
+}
+
+function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
+  const example = kind === 'people' ? 'ada' : 'o-1'
+  const command = subcommand(kind, 'get', `Prints one of the ${kind}.`, [example, `${example} --output json`])
+    .argument('<external_id>', 'The external identifier.')
+    .option('--id', 'The argument is the internal identifier.')
+    .option('--at <time>', 'Print the values of this time: 2026-01-31T09:00:00Z.')
+  return addConnectionOptions(addOutputOption(addFieldsOption(command))).action((name: string, options: GetOptions) =>
+    get(kind, environment, name, options),
+  )
+}
+
+async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, options: GetOptions) {
+  const reads = await openReads(environment, options, options.at === undefined ? '' : ' changes:read')
+  const past = options.at === undefined ? {} : { at: options.at }
+  const whole = (await (options.id ? reads.getById(name, past) : reads.get(name, past))) as Row
+  const entity = options.fields ? selectFields(whole, options.fields) : whole
+  const format = outputFormat(options.output)
+  if (format === 'json') return void process.stdout.write(jsonLine(entity))
+  if (format === 'csv') {
+    const fields = fieldsFor(options.fields, format, kind)!
+    return createRowPrinter(format, entityColumns(fields, [], format))([entity])
+  }
+  const members = membersOf(entity)
+  const width = Math.max(...members.map(([member]) => member.length))
+  process.stdout.write(
+    members
+      .map(([member, text]) => visible(`${member.padEnd(width)}  ${text}`))
+      .join('\n')
+      .concat('\n'),
+  )
+}
+
+/** The named members of an entity. Throws a UsageError if one does not exist. */
+function selectFields(entity: Row, fields: readonly string[]): Row {
+  const selected: Row = {}
+  for (const field of fields) {
+    const key = /^attribute_values\.(.+)$/.exec(field)?.[1]
+    if (key === undefined && !(field in entity))
+      throw new UsageError(`${JSON.stringify(field)} is not a field. The fields are ${Object.keys(entity).join(', ')}.`)
+    if (key === undefined) selected[field] = entity[field]
+    else {
+      const values = entity.attribute_values as Row
+      selected.attribute_values = {
+        ...(selected.attribute_values as Row | undefined),
+        ...(key in values && { [key]: values[key] }),
+      }
+    }
+  }
+  return selected
+}
+
+function listCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
+  const command = subcommand(kind, 'list', `Lists ${kind}, newest first.`, [
+    '--sort created_at --limit 10',
+    '--fields external_id,created_at --output csv --limit all',
+  ])
+  return addConnectionOptions(addListOptions(command)).action(async (options: Options & ListOptions) => {
+    const reads = await openReads(environment, options)
+    await printListing(kind, options, selection => reads.list(selection))
+  })
+}
+
+function filterCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
+  const examples =
+    kind === 'people'
+      ? ['--where last_name=Lovelace', `--filter '{"email": {"$ends_with": "@example.org"}}' --sort last_name:desc`]
+      : ['--where attribute_values.status=paid', `--filter '{"attribute_values.total": {"$gte": 100}}' --include buyer`]
+  const command = subcommand(kind, 'filter', `Lists the ${kind} that match a filter, newest first.`, examples)
+  const withConditions = addConditionOptions(command, kind === 'people')
+  return addConnectionOptions(addListOptions(withConditions)).action(
+    async (options: Options & ListOptions & ConditionOptions) => {
+      const filter = await readCondition(environment, options)
+      if (filter === undefined)
+        throw new UsageError(`A condition is missing. Use --where or --filter, or ${kind} list.`)
+      const reads = await openReads(environment, options)
+      await printListing(kind, options, selection => reads.filter(filter, selection))
+    },
+  )
+}
+
+function searchCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
+  const description =
+    kind === 'people'
+      ? 'Finds people by name, email, phone or identifier, also misspelt ones. The best match comes first.'
+      : 'Finds records by the attributes that are declared searchable, also misspelt ones. The best match comes first.'
+  const examples = kind === 'people' ? ['"ada lovlace"', 'ada@example.org --limit 1 --output json'] : ['"blue kettle"']
+  const command = subcommand(kind, 'search', description, examples).argument('<text>', 'The words to find.')
+  const withOptions = addOutputOption(addLimitOption(addFieldsOption(command)))
+  return addConnectionOptions(withOptions).action(async (text: string, options: Options & ListOptions) => {
+    const reads = await openReads(environment, options)
+    const { fields } = options
+    const convert = (entity: Row) => (fields ? selectFields(entity, fields) : entity)
+    await printListing(kind, options, ({ size }) => reads.search(text, { size }), { maxSize: 100, convert })
+  })
+}
+
+function countCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
+  const description = `Prints the number of ${kind}, or of those that match. --output json also tells the change that it holds at.`
+  const command = subcommand(kind, 'count', description, ['', '--where state=active'])
+  const withConditions = addOutputOption(addConditionOptions(command, kind === 'people'))
+  return addConnectionOptions(withConditions).action(
+    async (options: Options & ConditionOptions & { output?: OutputFormat }) => {
+      const filter = await readCondition(environment, options)
+      const reads = await openReads(environment, options)
+      const value = await reads.count(filter)
+      const { output = 'table' } = options
+      if (output === 'table') return void process.stdout.write(`${value.count}\n`)
+      const columns = ['count', 'sequence'].map(name => ({ name, read: (row: Row) => row[name] }))
+      createRowPrinter(output, () => columns)([value])
+    },
+  )
+}

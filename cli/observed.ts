@@ -1,0 +1,99 @@
+import { type Command, Option } from 'commander'
+import type { DeclareBody, ObservedKey } from '../client/index.ts'
+import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat } from './output-format.ts'
+import { printStderr } from './stderr.ts'
+import { visible } from './visible.ts'
+
+type ListOptions = ConnectionOptions & { output?: OutputFormat }
+type DeclareOptions = ConnectionOptions &
+  Pick<DeclareBody, 'type' | 'cardinality' | 'name'> & { indexed?: true; dryRun?: boolean; json?: true }
+
+const ownerArgument = ['<people|stack_key>', 'Either people or the key of a stack.'] as const
+const types: readonly DeclareBody['type'][] = ['text', 'number', 'boolean', 'date', 'datetime', 'json']
+
+export function observedCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Shows the keys of values that no attribute declares, and declares one of them.'
+  return newPlainCommand('observed', description, [
+    'observed list people',
+    'observed declare people age --type number --dry-run',
+  ])
+    .addCommand(listCommand(environment), { isDefault: true })
+    .addCommand(declareCommand(environment))
+}
+
+function listCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Lists the keys with the types of their values, and when they were written first and last.'
+  const command = newPlainCommand('list', description, ['observed list people', 'observed list orders --output json'])
+  return addConnectionOptions(addOutputOption(command.argument(...ownerArgument))).action(
+    async (owner: string, options: ListOptions) => {
+      const { client } = await connect(environment, options, { scope: 'schema:read' })
+      const { items, sequence, truncated } = await client.schema.observed(owner)
+      const format = outputFormat(options.output)
+      createRowPrinter(format, () => columns)(items)
+      if (truncated) printStderr('There are more keys than kith keeps.')
+      if (format === 'table')
+        printStderr(`${items.length === 1 ? '1 key' : `${items.length} keys`}, up to change ${sequence}`)
+    },
+  )
+}
+
+const columns = [
+  column('key'),
+  { ...column('types'), textOf: (value: unknown) => countsText(value as ObservedKey['types']) },
+  ...(['count', 'first_seen', 'last_seen', 'declarable'] as const).map(column),
+]
+
+function column(name: keyof ObservedKey) {
+  return { name, read: (row: object) => (row as ObservedKey)[name] }
+}
+
+const countsText = (counts: object): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([type, count]) => `${type} ${count}`)
+    .join(', ')
+
+function declareCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Declares an attribute from an observed key, and tells how many of the stored values fit it.'
+  const command = newCommand('declare', description, [
+    'observed declare people age --type number --dry-run',
+    'observed declare orders tags --type text --cardinality many --indexed',
+  ])
+    .argument(...ownerArgument)
+    .argument('<key>', 'The key.')
+    .addOption(new Option('--type <type>', 'The type.').choices(types).makeOptionMandatory())
+    .addOption(new Option('--cardinality <cardinality>', 'One value, or many.').choices(['one', 'many']))
+    .option('--indexed', 'Filters and sorts by the attribute use an index.')
+    .option('--name <name>', 'A name for people to read.')
+    .option('--dry-run', 'Declare nothing, and only tell how many values fit.')
+  return addConnectionOptions(command).action((owner: string, key: string, options: DeclareOptions) =>
+    declare(environment, { owner, key }, options),
+  )
+}
+
+async function declare(
+  environment: NodeJS.ProcessEnv,
+  address: Pick<DeclareBody, 'owner' | 'key'>,
+  { type, cardinality, indexed, name, dryRun = false, ...options }: DeclareOptions,
+) {
+  const scope = 'schema:read schema:write people:read records:read'
+  const { client } = await connect(environment, options, { scope })
+  const body = {
+    ...address,
+    type,
+    ...(cardinality && { cardinality }),
+    ...(indexed && { indexed }),
+    ...(name !== undefined && { name }),
+  }
+  const value = await client.schema.declare(body, { dryRun })
+  const { fits, misfits, misfit_types, examples } = value
+  const summary = dryRun ? 'Nothing has changed.' : `Declared ${address.key} of ${address.owner}.`
+  const lines = [
+    `${summary} ${fits} stored values fit, ${misfits} do not.`,
+    ...(misfits > 0 ? [`  types of those that do not: ${countsText(misfit_types)}`] : []),
+    ...(examples.length > 0 ? [`  for example in: ${examples.join(', ')}`] : []),
+  ]
+  printResult(options, { value, lines: lines.map(visible) })
+}

@@ -1,0 +1,67 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Filter } from '../../client/index.ts'
+import { profileTexts } from '../../src/profile-fields.ts'
+import { UsageError } from '../command.ts'
+import { readArgument } from '../files.ts'
+
+/** The options that select entities, as commander returns them. */
+export type ConditionOptions = { filter?: string; where: Filter[]; segment?: string }
+
+/** Adds `--where` and `--filter`, and for people `--segment`. */
+export function addConditionOptions(command: Command, isOfPeople: boolean): Command {
+  command
+    .option(
+      '--where <field=value>',
+      'Only entities with this value (repeatable; all must match): last_name=Lovelace, attribute_values.total=10.',
+      addPair,
+      [],
+    )
+    .option('--filter <json>', 'Only entities that match this filter: JSON, or @ and the name of a file, or -.')
+  return isOfPeople ? command.option('--segment <key>', 'Only the people of this segment.') : command
+}
+
+const texts: ReadonlySet<string> = new Set([
+  ...profileTexts,
+  ...['external_id', 'id', 'record_id', 'state', 'created_at', 'updated_at', '$segment'],
+])
+
+/** Adds the condition `field=value` to the others. A field of the profile is a text; elsewhere, a JSON scalar is one. */
+function addPair(text: string, conditions: Filter[]): Filter[] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('Give field=value.')
+  const [field, value] = [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+  return [...conditions, { [field]: operandOf(field, value) } as Filter]
+}
+
+function operandOf(field: string, text: string): unknown {
+  if (text === 'null') return null
+  if (texts.has(field) && !text.startsWith('"')) return text
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' ? text : value
+  } catch {
+    return text
+  }
+}
+
+/** The filter that the options make together, or undefined if they name no condition. Throws a UsageError for invalid JSON. */
+export async function readCondition(
+  environment: NodeJS.ProcessEnv,
+  { filter, where, segment }: ConditionOptions,
+): Promise<Filter | undefined> {
+  const conditions = [
+    ...(segment === undefined ? [] : [{ $segment: segment }]),
+    ...(filter === undefined ? [] : [await readFilter(environment, filter)]),
+    ...where,
+  ]
+  return conditions.length > 1 ? { $and: conditions } : conditions[0]
+}
+
+async function readFilter(environment: NodeJS.ProcessEnv, argument: string): Promise<Filter> {
+  const text = (await readArgument(environment, argument)).toString()
+  try {
+    return JSON.parse(text) as Filter
+  } catch (error) {
+    throw new UsageError(`--filter is not JSON: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,99 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat, type Row } from '../output-format.ts'
+import { printStderr } from '../stderr.ts'
+import { visible } from '../visible.ts'
+import { entityColumns, fieldsFor } from './columns.ts'
+import type { Pages } from './reads.ts'
+
+/** The options of a command that prints entities, as commander returns them. */
+export type ListOptions = {
+  fields?: string[]
+  include?: string[]
+  sort?: { field: string; direction: 'asc' | 'desc' }
+  limit?: number
+  output?: OutputFormat
+}
+
+const defaultLimit = 50
+
+/** Adds `--fields`, `--sort`, `--include`, `--limit` and `--output`. */
+export function addListOptions(command: Command): Command {
+  addFieldsOption(command)
+    .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
+    .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
+  return addOutputOption(addLimitOption(command))
+}
+
+/** Adds `--fields`. */
+export const addFieldsOption = (command: Command): Command =>
+  command.option(
+    '--fields <names>',
+    'Only these fields, separated by commas: external_id,attribute_values.city.',
+    parseList,
+  )
+
+/** Adds `--limit`. */
+export const addLimitOption = (command: Command): Command =>
+  command.option('--limit <count>', `The most to print, or all. Default: ${defaultLimit}.`, parseLimit)
+
+/** Parses names that are separated by commas. */
+export function parseList(text: string): string[] {
+  const names = text.split(',').map(name => name.trim())
+  if (names.includes('')) throw new InvalidArgumentError('Give names, separated by commas.')
+  return names
+}
+
+function parseSort(text: string): ListOptions['sort'] {
+  const [, field, direction = 'asc'] = /^(.+?)(?::(asc|desc))?$/.exec(text.trim()) ?? []
+  if (field === undefined) throw new InvalidArgumentError('Give a field, or field:desc.')
+  return { field, direction: direction as 'asc' | 'desc' }
+}
+
+function parseLimit(text: string): number {
+  if (text === 'all') return Number.POSITIVE_INFINITY
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('Give a whole number, 1 or more, or all.')
+  return Number(text)
+}
+
+type Kind = 'people' | 'records'
+type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'sort'>
+
+/** The service of a listing: the most items of a page, and what it does not do with the items itself. */
+type ListingOptions = { maxSize?: number; convert?: (item: Row) => Row }
+
+/** Prints the entities of a listing up to the limit. `list` starts the listing with the selection of the options. */
+export async function printListing(
+  kind: Kind,
+  options: ListOptions,
+  list: (selection: Selection) => Pages,
+  { maxSize = 500, convert = item => item }: ListingOptions = {},
+): Promise<void> {
+  const { limit = defaultLimit, include, sort } = options
+  const format = outputFormat(options.output)
+  const fields = fieldsFor(options.fields, format, kind)
+  const print = createRowPrinter(format, entityColumns(fields ?? [], include ?? [], format))
+  const size = Math.min(limit, maxSize)
+  const selection = { size, ...(fields && { fields }), ...(include && { include }), ...(sort && { sort }) }
+  let count = 0
+  let hasMore = false
+  let warned = false
+  for await (const { items, has_more, warnings = [] } of list(selection).pages()) {
+    if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
+    warned = true
+    const rows = items.slice(0, limit - count) as Row[]
+    print(rows.map(convert))
+    count += rows.length
+    hasMore = has_more || rows.length < items.length
+    if (count >= limit) break
+  }
+  reportCount({ kind, count, hasMore, isTable: format === 'table', isLimitChosen: options.limit !== undefined })
+}
+
+type Printed = { kind: Kind; count: number; hasMore: boolean; isTable: boolean; isLimitChosen: boolean }
+
+/** Tells how many were printed with a table, and in any format if the default limit has cut the output. */
+function reportCount({ kind, count, hasMore, isTable, isLimitChosen }: Printed): void {
+  const noun = count === 1 ? { people: 'person', records: 'record' }[kind] : kind
+  const more = hasMore ? '. There are more: use --limit <count>, or --limit all' : ''
+  if (isTable || (hasMore && !isLimitChosen)) printStderr(`${count} ${noun}${more}${more && '.'}`)
+}

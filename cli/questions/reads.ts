@@ -1,0 +1,22 @@
+import type { Client, Page } from '../../client/index.ts'
+
+/** A listing, whatever its items are. */
+export type Pages = { pages(): AsyncIterable<Page<unknown>> }
+
+/** The methods that read people and records alike. A command line names fields that no type knows. */
+export type Reads = {
+  get(external_id: string, options: object): Promise<unknown>
+  getById(id: string, options: object): Promise<unknown>
+  list(selection: object): Pages
+  filter(filter: object, selection: object): Pages
+  search(text: string, options: object): Pages
+  count(filter?: object): Promise<{ count: number; sequence: number }>
+}
+
+/** The reads of a stack, or those of people. */
+export const readsOf = (client: Client, stack?: string): Reads =>
+  (stack === undefined ? client.people : client.stack(stack)) as Reads
+
+/** The people of a segment, as the service lists them. */
+export const peopleOf = (client: Client, segment: string, selection: object): Pages =>
+  client.segments.people(segment, selection) as Pages

@@ -1,0 +1,89 @@
+import type { AttributeShape, AttributesOf, EntityOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
+import type { Person } from './wire.ts'
+
+type Key<S extends OrganizationSchema, O extends Owner<S>> = keyof AttributesOf<S, O> & string
+
+/** The name of a part of a read: one of its members, or `attribute_values.<key>`. */
+export type FieldName<S extends OrganizationSchema, O extends Owner<S>> =
+  | Exclude<keyof EntityOf<S, O> & string, 'as_of'>
+  | `attribute_values.${string}`
+
+/** The owner that a relationship leads to. */
+export type TargetOf<S extends OrganizationSchema, A extends AttributeShape> = A['type'] extends 'person'
+  ? 'people'
+  : Extract<A['target'], StackKey<S>>
+
+/** The key of a relationship. A client without a schema accepts any key. */
+export type RelationshipKey<S extends OrganizationSchema, O extends Owner<S>> = string extends keyof S['stacks']
+  ? string
+  : { [K in Key<S, O>]: AttributesOf<S, O>[K]['type'] extends 'person' | 'stack' ? K : never }[Key<S, O>]
+
+type Flags = { [F in keyof Person]-?: Person[F] extends boolean | null ? F : never }[keyof Person]
+type Texts = 'first_name' | 'last_name' | 'email' | 'mobile_prefix' | 'mobile_number' | 'date_of_birth' | 'language'
+type Times = 'created_at' | 'updated_at'
+
+/** A field that a list can be sorted by: a field of the profile, a time, or an attribute that is declared and `indexed`. */
+export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
+  | 'external_id'
+  | Times
+  | (O extends 'people' ? Texts | Flags : never)
+  | `attribute_values.${string extends keyof S['stacks'] ? string : Key<S, O>}`
+
+/** The order of a list: ascending by default, entities without a value last, and those with the same value by identifier. */
+export type Sort<S extends OrganizationSchema, O extends Owner<S>> = {
+  field: SortField<S, O>
+  direction?: 'asc' | 'desc'
+}
+
+/**
+ * Selects what a list returns, and in which order: only these `fields`, the targets of these relationships in `included` (`include`), and
+ * with `count` the number of all matches on the first page.
+ */
+export type Selection<
+  S extends OrganizationSchema,
+  O extends Owner<S>,
+  Field extends string = FieldName<S, O>,
+  Include extends string = RelationshipKey<S, O>,
+> = { fields?: readonly Field[]; include?: readonly Include[]; sort?: Sort<S, O>; count?: boolean }
+
+type Flat<T> = { [K in keyof T]: T[K] }
+type AttributeKey<Field extends string> = Field extends `attribute_values.${infer K}` ? K : never
+type Values<S extends OrganizationSchema, O extends Owner<S>> = EntityOf<S, O>['attribute_values']
+
+type SelectedValues<S extends OrganizationSchema, O extends Owner<S>, Field extends string> = [
+  AttributeKey<Field>,
+] extends [never]
+  ? unknown
+  : { attribute_values: { [K in AttributeKey<Field>]?: Exclude<Values<S, O>[K], undefined> } }
+
+// The members of a list that the compiler does not know literally may be any.
+type Selected<S extends OrganizationSchema, O extends Owner<S>, Field extends string> = [Field] extends [never]
+  ? EntityOf<S, O>
+  : `attribute_values.${string}` extends Field
+    ? Partial<EntityOf<S, O>>
+    : Flat<
+        Pick<EntityOf<S, O>, Extract<Field, keyof EntityOf<S, O>>> &
+          ('attribute_values' extends Field ? unknown : SelectedValues<S, O, Field>)
+      >
+
+type Any<S extends OrganizationSchema> = EntityOf<S, 'people'> | EntityOf<S, StackKey<S>>
+
+type IncludedTarget<S extends OrganizationSchema, A extends AttributeShape> = A['cardinality'] extends 'many'
+  ? EntityOf<S, TargetOf<S, A>>[]
+  : EntityOf<S, TargetOf<S, A>> | null
+
+type Included<S extends OrganizationSchema, O extends Owner<S>, Include extends string> = {
+  [K in Include]: K extends keyof AttributesOf<S, O>
+    ? IncludedTarget<S, AttributesOf<S, O>[K]>
+    : Any<S> | Any<S>[] | null
+}
+
+/** An item of a list: exactly the members that `fields` names, or all, and the targets that `include` names in `included`. */
+export type ItemOf<
+  S extends OrganizationSchema,
+  O extends Owner<S>,
+  Field extends string = never,
+  Include extends string = never,
+> = [Include] extends [never]
+  ? Selected<S, O, Field>
+  : Flat<Selected<S, O, Field> & { included: Included<S, O, Include> }>

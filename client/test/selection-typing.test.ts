@@ -1,0 +1,104 @@
+import { describe, expectTypeOf, it } from 'vitest'
+import { createClient, type FieldName, type Listing, type Person } from '../index.ts'
+import { scriptedClient } from './scripted-fetch.ts'
+
+// `npm run typecheck` checks this file. The functions given to `never` are not called. They must only compile, or must
+// not compile under @ts-expect-error.
+type Schema = {
+  people: {
+    age: { type: 'number'; cardinality: 'one' }
+    vip: { type: 'boolean'; cardinality: 'one' }
+    born: { type: 'date'; cardinality: 'one' }
+    seen_at: { type: 'datetime'; cardinality: 'many' }
+    referrer: { type: 'person'; cardinality: 'one' }
+    orders: { type: 'stack'; cardinality: 'many'; target: 'orders' }
+  }
+  stacks: {
+    orders: {
+      kind: 'item'
+      attributes: {
+        total: { type: 'number'; cardinality: 'one' }
+        tags: { type: 'text'; cardinality: 'many' }
+        raw: { type: 'json'; cardinality: 'one' }
+      }
+    }
+    visits: { kind: 'event'; attributes: Record<never, never> }
+  }
+}
+const { client } = scriptedClient([])
+const shop = createClient<Schema>({ url: 'https://kith.test', token: '' })
+const never = (_: () => unknown) => {}
+
+describe('a selection', () => {
+  it('of fields has exactly these members', () => {
+    never(async () => {
+      for await (const person of shop.people.filter({ last_name: 'L' }, { fields: ['external_id', 'version'] }))
+        expectTypeOf(person).toEqualTypeOf<{ external_id: string | null; version: number }>()
+      const fields = ['id', 'attribute_values.age', 'attribute_values.orders', 'attribute_values.other'] as const
+      const { items } = await shop.people.list({ fields, sort: { field: 'attribute_values.age' } }).page()
+      expectTypeOf(items).toEqualTypeOf<
+        { id: string; attribute_values: { age?: number; orders?: (string | null)[]; other?: unknown } }[]
+      >()
+      for await (const order of shop.people.related('ada', { target: 'orders', fields: ['record_id', 'stack_key'] }))
+        expectTypeOf(order).toEqualTypeOf<{ record_id: string; stack_key: 'orders' }>()
+    })
+    // @ts-expect-error: the field is called first_name
+    never(() => shop.people.list({ fields: ['firstname'] }))
+    // @ts-expect-error: records have no email
+    never(() => shop.stack('orders').filter({}, { fields: ['email'] }))
+  })
+
+  it('of fields that the compiler does not know may have any of them', () => {
+    never(async () => {
+      const fields: FieldName<Schema, 'people'>[] = ['id']
+      const { items } = await shop.people.list({ fields }).page()
+      expectTypeOf(items[0]!.first_name).toEqualTypeOf<string | null | undefined>()
+    })
+  })
+
+  it('without fields has the whole entity', () => {
+    never(() => {
+      expectTypeOf(client.people.list({ size: 5, count: true })).toExtend<Listing<Person>>()
+      expectTypeOf(client.people.search('ada')).toExtend<Listing<Person>>()
+    })
+  })
+
+  it('of relationships has their targets by their cardinality and owner', () => {
+    never(async () => {
+      const include = ['referrer', 'orders'] as const
+      const { items } = await shop.people.list({ include }).page()
+      const { included, first_name } = items[0]!
+      expectTypeOf(first_name).toEqualTypeOf<string | null>()
+      expectTypeOf(included.referrer!.attribute_values.age).toEqualTypeOf<number | undefined>()
+      expectTypeOf(included.orders[0]!.attribute_values.total).toEqualTypeOf<number | undefined>()
+      const both = await shop.people.filter({}, { fields: ['external_id'], include: ['referrer'] }).page()
+      expectTypeOf(both.items[0]!.external_id).toEqualTypeOf<string | null>()
+      // @ts-expect-error: it is not asked for
+      console.log(both.items[0]!.first_name, both.items[0]!.included.orders)
+    })
+    // @ts-expect-error: age is no relationship
+    never(() => shop.people.list({ include: ['age'] }))
+    // @ts-expect-error: it is called referrer
+    never(() => shop.people.filter({}, { include: ['referer'] }))
+  })
+
+  it('is sorted by declared fields', () => {
+    never(() => shop.people.list({ sort: { field: 'last_name', direction: 'desc' } }))
+    // @ts-expect-error: it is called age
+    never(() => shop.people.list({ sort: { field: 'attribute_values.agee' } }))
+    // @ts-expect-error: records have no last_name
+    never(() => shop.stack('orders').list({ sort: { field: 'last_name' } }))
+    never(() => client.stack('orders').list({ sort: { field: 'attribute_values.anything' } }))
+  })
+
+  it('of groups and segments has filters of the schema', () => {
+    never(() => shop.people.aggregate({ filter: { 'attribute_values.age': { $gt: 5 } }, group_by: ['language'] }))
+    never(() => shop.segments.create({ key: 'old', filter: { $or: [{ $segment: 'vips' }, { first_name: null }] } }))
+    // @ts-expect-error: it is called age
+    never(() => shop.people.aggregate({ filter: { 'attribute_values.agee': 5 } }))
+    // @ts-expect-error: a number
+    never(() => shop.segments.patch('old', { filter: { 'attribute_values.age': '5' } }))
+    // @ts-expect-error: records are in no segment
+    never(() => shop.stack('orders').filter({ $segment: 'old' }))
+  })
+})

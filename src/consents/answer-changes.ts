@@ -1,0 +1,35 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Answers, questionsOf, type StandingAnswer } from './answers.ts'
+
+/** A standing answer that a write changes, by {@link answerKey}. */
+export type AnswerChoice = { key: string; before: StandingAnswer | undefined; after: StandingAnswer | undefined }
+
+/** The standing answers that differ. */
+export function answerChanges(before: Answers, after: Answers): AnswerChoice[] {
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...keys].flatMap(key => {
+    const choice = { key, before: answerAt(before, key), after: answerAt(after, key) }
+    return isDeepStrictEqual(choice.before, choice.after) ? [] : [choice]
+  })
+}
+
+const answerAt = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
+
+/** The answers that a write changes, as responses show them. */
+export function answerChangesToJson(choices: readonly AnswerChoice[]): object[] {
+  const byKey: Record<string, AnswerChoice> = Object.fromEntries(choices.map(choice => [choice.key, choice]))
+  return questionsOf(Object.keys(byKey)).map(question => {
+    const { before, after } = byKey[`${question.consent_type_id}:${question.channel}`]!
+    return { ...question, before: answerToJson(before), after: answerToJson(after) }
+  })
+}
+
+const answerToJson = (answer: StandingAnswer | undefined) =>
+  answer
+    ? {
+        state: answer.state,
+        pending: answer.pending === true,
+        answered_at: answer.answered_at,
+        person_id: answer.person_id ?? null,
+      }
+    : null

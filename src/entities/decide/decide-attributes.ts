@@ -1,0 +1,271 @@
+import type { Attribute, Definitions } from '../../organizations/definitions.ts'
+import { type CurrentState, type Links, relationshipValue, type Target } from '../entity-row.ts'
+import { type Name, nameKey, type Plan, type PlannedLinks } from '../write/plan-write.ts'
+import { jsonEqual } from './json-equal.ts'
+
+/** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
+export type PlannedTarget = { id: string } | { name: Name }
+
+/** The changes of a write to attribute values and links. */
+/** A target that does not exist yet, with the JSON Pointer of the value that names it. */
+export type PlannedMissing = { name: Name; pointer: string }
+
+export type AttributeChange = {
+  changed: boolean
+  /** Plain values to store, and keys whose plain value is removed. */
+  set: Record<string, unknown>
+  removed: string[]
+  /** Relationship attributes whose links are replaced by `targets`, in order. An empty array removes the links. */
+  relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
+  /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
+  missing: PlannedMissing[]
+  /** The changed keys in the format of a read. `before` is null for a new entity. */
+  before: Record<string, unknown> | null
+  after: Record<string, unknown>
+  /**
+   * Number of attribute values after the write, and whether their JSON exceeds the byte limit. Set only if `changed`.
+   */
+  keyCount: number
+  isTooLarge: boolean
+}
+
+type ResolveName = (name: Name) => string | undefined
+
+const noAttributes: Record<string, unknown> = Object.freeze({})
+const noLinks: Links = new Map()
+const noAliases: ReadonlyMap<string, Target> = new Map()
+
+/** Compares the keys of a write with the current state and returns the differences. */
+export function decideAttributes(
+  current: CurrentState | null,
+  plan: Plan,
+  resolveName: ResolveName,
+  definitions: Definitions,
+  maxEntityBytes: number,
+  aliases: ReadonlyMap<string, Target> = noAliases,
+): AttributeChange {
+  const attributes = current?.row.attributes ?? noAttributes
+  const linked = linkedByKey(current?.links ?? noLinks, definitions)
+  const change = emptyChange(current)
+  for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const [key, planned] of plan.links)
+    writeLinks(change, planned, attributes, linked.get(key), resolveName, aliases)
+  if (plan.clearsRest) {
+    const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
+    for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
+      if (untouched(key)) writePlain(change, key, null, attributes, linked.get(key))
+  }
+  change.changed = Object.keys(change.after).length > 0
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
+  return change
+}
+
+/** Plain values to set, null to clear, and the targets of relationship attributes. */
+export type AttributeFill = {
+  plain: ReadonlyMap<string, unknown>
+  links: readonly { attribute: Attribute; targets: readonly Target[] }[]
+}
+
+/** As {@link decideAttributes}, for given values and targets instead of those of a request. */
+export function fillAttributes(
+  current: CurrentState,
+  { plain, links }: AttributeFill,
+  definitions: Definitions,
+  maxEntityBytes: number,
+): AttributeChange {
+  const { attributes } = current.row
+  const linked = linkedByKey(current.links, definitions)
+  const change = emptyChange(current)
+  for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
+  for (const { attribute, targets } of links) {
+    const { key } = attribute
+    change.relinked.push({ attribute, targets: targets.map(({ id }) => ({ id })) })
+    const kept = (linked.get(key) ?? []).filter(entry => !links.some(link => link.attribute.id === entry.attribute.id))
+    const filled = links.filter(link => link.attribute.key === key && link.targets.length > 0)
+    const after = [...kept, ...filled].toSorted((one, other) => one.attribute.id - other.attribute.id)
+    recordChange(
+      change,
+      key,
+      currentValue(key, attributes, linked.get(key)),
+      currentValue(key, attributes, after.length > 0 ? after : undefined),
+    )
+  }
+  change.changed = Object.keys(change.after).length > 0
+  if (change.changed) measureEntity(change, attributes, linked, maxEntityBytes)
+  return change
+}
+
+function emptyChange(current: CurrentState | null): AttributeChange {
+  return {
+    changed: false,
+    set: {},
+    removed: [],
+    relinked: [],
+    missing: [],
+    before: current && {},
+    after: {},
+    keyCount: 0,
+    isTooLarge: false,
+  }
+}
+
+/** The links of one key, which several attributes may have had in turn. */
+export type LinkedKey = { attribute: Attribute; targets: readonly Target[] }[]
+
+const noLinkedKeys: ReadonlyMap<string, LinkedKey> = new Map()
+
+export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap<string, LinkedKey> {
+  if (links.size === 0) return noLinkedKeys
+  const linked = new Map<string, LinkedKey>()
+  for (const [attribute_id, targets] of links) {
+    const attribute = definitions.attributeById.get(attribute_id)
+    if (attribute) linked.set(attribute.key, [...(linked.get(attribute.key) ?? []), { attribute, targets }])
+  }
+  return linked
+}
+
+/** Returns the current value of a key in the format of a read; null if it has none. */
+function currentValue(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
+  const last = linked?.at(-1)
+  if (last) return relationshipValue(last.attribute.cardinality, last.targets)
+  return Object.hasOwn(attributes, key) ? attributes[key] : null
+}
+
+function writePlain(
+  change: AttributeChange,
+  key: string,
+  value: unknown,
+  attributes: Record<string, unknown>,
+  linked: LinkedKey | undefined,
+) {
+  const isStored = Object.hasOwn(attributes, key)
+  if (!linked && (value === null ? !isStored : isStored && jsonEqual(attributes[key], value))) return
+  recordChange(change, key, currentValue(key, attributes, linked), value)
+  for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
+  if (value !== null) defineKey(change.set, key, value)
+  else if (isStored) change.removed.push(key)
+}
+
+function writeLinks(
+  change: AttributeChange,
+  planned: PlannedLinks,
+  attributes: Record<string, unknown>,
+  linked: LinkedKey | undefined,
+  resolveName: ResolveName,
+  aliases: ReadonlyMap<string, Target>,
+) {
+  const { attribute } = planned
+  const { key } = attribute
+  const resolved = resolveTargets(planned, resolveName, aliases)
+  const targets = resolved.map(({ target }) => target)
+  const isStored = Object.hasOwn(attributes, key)
+  if (!isStored && sameLinks(attribute, targets, linked)) return
+  recordChange(
+    change,
+    key,
+    currentValue(key, attributes, linked),
+    resolved.length > 0 ? relationshipValue(attribute.cardinality, resolved) : null,
+  )
+  if (isStored) change.removed.push(key)
+  for (const other of linked ?? [])
+    if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
+  change.relinked.push({ attribute, targets })
+  for (const { target, pointer } of resolved) if ('name' in target) change.missing.push({ name: target.name, pointer })
+}
+
+/** Resolves the names of the targets. A target that is named by an alias has its own name in a read, and counts once. */
+function resolveTargets(
+  { names, pointers }: PlannedLinks,
+  resolveName: ResolveName,
+  aliases: ReadonlyMap<string, Target>,
+): { target: PlannedTarget; external_id: string | null; pointer: string }[] {
+  const resolved = names.map((name, index) => {
+    const id = resolveName(name)
+    const alias = aliases.size === 0 ? undefined : aliases.get(nameKey(name))
+    const { external_id } = alias ?? name
+    return { target: id === undefined ? { name } : { id }, external_id, pointer: pointers[index]! }
+  })
+  if (aliases.size === 0) return resolved
+  const ids = new Set<string>()
+  return resolved.filter(({ target }) => !('id' in target) || (!ids.has(target.id) && ids.add(target.id)))
+}
+
+function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {
+  if (!linked) return targets.length === 0
+  const [only, ...others] = linked
+  if (others.length > 0 || only?.attribute.id !== attribute.id || only.targets.length !== targets.length) return false
+  return targets.every((target, index) => 'id' in target && target.id === only.targets[index]?.id)
+}
+
+function recordChange(change: AttributeChange, key: string, before: unknown, after: unknown) {
+  if (change.before) defineKey(change.before, key, before)
+  defineKey(change.after, key, after)
+}
+
+/** Sets a key that a client chose, without calling a setter of the prototype. */
+function defineKey(target: Record<string, unknown>, key: string, value: unknown) {
+  if (key in target) Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
+}
+
+/** Counts the attribute values and their JSON bytes after the write, plain values and links. */
+function measureEntity(
+  change: AttributeChange,
+  attributes: Record<string, unknown>,
+  linked: ReadonlyMap<string, LinkedKey>,
+  maxEntityBytes: number,
+) {
+  let [bytes, maxBytes] = [2, 2]
+  eachValue(change, attributes, linked, (key, value) => {
+    change.keyCount += 1
+    maxBytes += maxJsonBytes(key) + maxJsonBytes(value)
+  })
+  // Entities near the limit are rare. For the others this upper bound saves printing each value as JSON.
+  if (maxBytes <= maxEntityBytes) return
+  eachValue(change, attributes, linked, (key, value) => {
+    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
+  })
+  change.isTooLarge = bytes > maxEntityBytes
+}
+
+/** Visits the attribute values of the entity after the write. */
+function eachValue(
+  { after }: AttributeChange,
+  attributes: Record<string, unknown>,
+  linked: ReadonlyMap<string, LinkedKey>,
+  visit: (key: string, value: unknown) => void,
+) {
+  for (const key in after) if (after[key] !== null) visit(key, after[key])
+  for (const [key, stored] of linked) {
+    const value = currentValue(key, attributes, stored)
+    if (value !== null && !Object.hasOwn(after, key)) visit(key, value)
+  }
+  for (const key in attributes)
+    if (attributes[key] !== null && !Object.hasOwn(after, key) && !linked.has(key)) visit(key, attributes[key])
+}
+
+/**
+ * Upper bound of the JSON bytes of a value with its separators. A character takes at most six bytes (`\u001f`), a
+ * number 25 bytes plus its zeros.
+ */
+function maxJsonBytes(value: unknown): number {
+  if (typeof value === 'string') return 6 * value.length + 4
+  if (typeof value === 'number') return 32 + zeroBytes(value)
+  if (typeof value !== 'object' || value === null) return 32
+  let bytes = 4
+  if (Array.isArray(value)) for (const element of value) bytes += maxJsonBytes(element)
+  else for (const key in value) bytes += maxJsonBytes(key) + maxJsonBytes((value as Record<string, unknown>)[key])
+  return bytes
+}
+
+/**
+ * Extra bytes of the numbers in a value. PostgreSQL prints a small number with all its zeros: `1e-300` takes 302 bytes,
+ * and a request of 420 kB was read back as 18 MB. Large numbers are integers that no double holds exactly, and they are
+ * refused earlier.
+ */
+function zeroBytes(value: unknown): number {
+  if (typeof value === 'number')
+    return value !== 0 && Math.abs(value) < 1e-6 ? Number(/e-(\d+)$/.exec(`${value}`)![1]) : 0
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce<number>((bytes, inner) => bytes + zeroBytes(inner), 0)
+}

@@ -1,0 +1,63 @@
+import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
+import type { PlannedMissing } from '../decide/decide-attributes.ts'
+import type { Columns, EntityRow } from '../entity-row.ts'
+import { changedMatchKeys, matchKeys } from '../match-keys.ts'
+import { isCompleting, type Write } from '../write-request.ts'
+
+/** A value that an erasure keeps a keyed hash of: its kind and itself, such as `email:ada@example.com`. */
+export type ErasableValue = { value: string; path: string }
+
+/** The kinds of values that have tombstones. An email is as in `email_key`, a phone number as in `mobile_key`. */
+export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
+
+/** The parts of a change that may give a value to somebody. */
+export type Giving = {
+  operation: string
+  external_id: string | null
+  columns: Columns
+  missing: readonly PlannedMissing[]
+  aliases?: readonly string[]
+}
+
+/** The part of a write that tells what its change gives. */
+type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
+
+/** Returns the values that a change gives to people, with the paths that name them in the request. `row` is the row before. */
+export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
+  const values: ErasableValue[] = change.missing
+    .filter(({ name }) => name.stack_id === peopleStackId)
+    .map(({ name, pointer: path }) => ({ value: erasableText('external_id', name.external_id), path }))
+  if (write.stack_id !== peopleStackId || change.operation === 'delete' || change.operation === 'erase') return values
+  const { columns } = change
+  const name = columns.external_id ?? (isCompleting(write, row) ? change.external_id : null)
+  if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
+  for (const alias of change.aliases ?? [])
+    values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
+  const keys = row ? changedMatchKeys(row, columns) : matchKeys(columns)
+  if (keys.email_key != null) values.push({ value: erasableText('email', keys.email_key), path: pointer('email') })
+  if (keys.mobile_key != null)
+    values.push({ value: erasableText('mobile', keys.mobile_key), path: pointer('mobile_number') })
+  return values
+}
+
+/** Refuses a change that gives an erased value to somebody. */
+export function erasedRefusal(
+  change: Giving,
+  write: GivingWrite,
+  row: EntityRow | undefined,
+  erased: ReadonlySet<string>,
+): Refusal | undefined {
+  const details: Detail[] = erasableValues(change, write, row)
+    .filter(({ value }) => erased.has(value))
+    .map(({ path }) => ({ path, message: 'belongs to a person who was erased' }))
+  return details.length > 0 ? buildErasedRefusal(details) : undefined
+}
+
+/** The refusal of a write that would bring an erased person back. */
+export const buildErasedRefusal = (details: Detail[]): Refusal =>
+  createRefusal(
+    'duplicate_entry',
+    'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',
+    { details, reason: 'erased' },
+  )

@@ -1,0 +1,345 @@
+import { statement } from '../../db/db.ts'
+import { profileTexts } from '../../profile-fields.ts'
+
+// An erasure deletes rows and blanks the log. The numbers, times, operations and versions of changes stay, and so do the hashes of
+// the ledger: the log has no gaps, and the ledger still proves that nothing else was removed.
+
+/** $2: ids. Returns the last change of each entity that the log has. */
+export const readLastChangesSql = statement(
+  'read_last_changes',
+  `select c.entity_id as id, c.stack_id, c.version, c.operation from unnest($2::uuid[]) as v(id) cross join lateral (
+     select c.entity_id, c.stack_id, c.version, c.operation from changes c
+     where c.organization_id = $1 and c.entity_id = v.id order by c.version desc limit 1
+   ) c`,
+)
+
+const identifying = `array['external_id', 'email', 'mobile_prefix', 'mobile_number']`
+const identifiersOf = (values: string) =>
+  `jsonb_build_object('external_id', ${values}->'external_id', 'email', ${values}->'email',
+     'mobile_prefix', ${values}->'mobile_prefix', 'mobile_number', ${values}->'mobile_number')`
+
+/** $2: ids. Returns the identifiers that changes wrote, in the order of the versions. */
+export const readLoggedIdentifiersSql = statement(
+  'read_logged_identifiers',
+  `select c.stack_id, c.entity_id as id, ${identifiersOf('c.before')} as before, ${identifiersOf('c.after')} as after,
+     c.after ?| ${identifying} as is_written, c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
+   from changes c
+   where c.organization_id = $1 and c.entity_id = any($2::uuid[]) and (c.before ?| ${identifying} or c.after ?| ${identifying})
+   order by c.entity_id, c.version`,
+)
+
+/** $2: ids. */
+export const readAliasesOfSql = statement(
+  'read_aliases_of',
+  'select a.external_id from aliases a where a.organization_id = $1 and a.person_id = any($2::uuid[])',
+)
+
+/** $2: names. Locks the followers that hold what they have read in memory. While the locks are held, they store nothing. */
+export const lockFollowersSql = statement(
+  'lock_followers_of_erasure',
+  `select f.name, f.id from followers f where f.organization_id = $1 and f.name = any($2::text[])
+   order by f.name, f.id for update`,
+)
+
+/** The changes of a range of versions of entities. $2: [{id, after, until}]. */
+const ownChanges = `own as materialized (
+     select c.ctid, c.sequence, c.entity_id, c.version, c.link_targets
+     from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
+       select c.ctid, c.sequence, c.entity_id, c.version, c.link_targets from changes c
+       where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until offset 0
+     ) c
+   )`
+
+/** $2: [{id, after, until}]. Forgets the entities as sources of links that once were. Runs before the log is blanked. */
+export const deletePastSourcesSql = statement(
+  'delete_past_sources',
+  `with ${ownChanges}, once as materialized (
+     select distinct o.entity_id as source_id, t.id::uuid as target_id
+     from own o cross join lateral jsonb_each(o.link_targets) as a(attribute_id, ids)
+       cross join lateral jsonb_array_elements_text(a.ids) as t(id)
+     where o.link_targets is not null
+   ), gone as (
+     delete from past_links p using once o
+     where p.organization_id = $1 and p.target_id = o.target_id and p.source_id = o.source_id returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: people. Takes the salts of the answers, without which a hash tells nothing. Runs before the answers are deleted. */
+export const eraseSaltsSql = statement(
+  'erase_salts',
+  `with answered as materialized (
+     select c.sequence, h.consent_type_id, h.channel
+     from unnest($2::uuid[]) as v(id) cross join lateral (
+       select h.version, h.consent_type_id, h.channel from consent_history h
+       where h.organization_id = $1 and h.person_id = v.id offset 0
+     ) h cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = v.id and c.version = h.version offset 0
+     ) c
+   ), gone as (
+     update ledger_entries e set salt = null from answered a
+     where e.organization_id = $1 and e.sequence = a.sequence and e.consent_type_id = a.consent_type_id
+       and e.channel = a.channel and e.salt is not null
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: people. */
+export const deleteAnswersSql = statement(
+  'delete_answers',
+  `with gone as (
+     delete from consent_history h where h.organization_id = $1 and h.person_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: [{id, after, until}]. Takes the values of the entities' own changes. Returns the numbers of the changes. */
+export const blankChangesSql = statement(
+  'blank_changes',
+  `with ${ownChanges}, blanked as (
+     update changes c set before = null, after = '{}', link_targets = null
+     where c.organization_id = $1 and c.ctid = any(array(select o.ctid from own o))
+       and (c.before is not null or c.after is distinct from '{}'::jsonb or c.link_targets is not null)
+     returning c.sequence
+   ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
+)
+
+/** $2: an entity, $3: after this version, $4: limit. The version at which a set of this many changes ends; null after the last one. */
+export const readEndOfSetSql = statement(
+  'read_end_of_set',
+  `select max(c.version) as version from (
+     select c.version from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.version > $3::integer order by c.version limit $4
+   ) c`,
+)
+
+/** $2: ids, $3: limit. The number of their changes, up to the limit. */
+export const countChangesOfSql = statement(
+  'count_changes_of',
+  `select count(*)::integer as count from (
+     select from changes c where c.organization_id = $1 and c.entity_id = any($2::uuid[]) limit $3
+   ) c`,
+)
+
+/**
+ * The values `logged` of a change q without the names in $3: {owner stack: {key of a relationship: [names]}}. A value that is a name
+ * becomes null, and an element of an array is removed.
+ */
+const withoutNames = (logged: string) =>
+  `case when jsonb_typeof(${logged}->'attribute_values') is distinct from 'object' then ${logged}
+     else jsonb_set(${logged}, '{attribute_values}', coalesce((
+       select jsonb_object_agg(a.key, case
+         when n.names is null then a.value
+         when jsonb_typeof(a.value) = 'string' and n.names ? (a.value #>> '{}') then 'null'::jsonb
+         when jsonb_typeof(a.value) = 'array' then (
+           select coalesce(jsonb_agg(x.value order by x.position), '[]'::jsonb)
+           from jsonb_array_elements(a.value) with ordinality as x(value, position)
+           where not (jsonb_typeof(x.value) = 'string' and n.names ? (x.value #>> '{}'))
+         )
+         else a.value end)
+       from jsonb_each(${logged}->'attribute_values') as a(key, value) cross join lateral (
+         select (select $3::text::jsonb)->(q.stack_id::text)->a.key as names
+       ) n
+     ), '{}'::jsonb)) end`
+
+/** Takes the names out of the changes q that a query finds. Returns the numbers of the changes that had any. */
+const blankQuotes = (quoting: string) =>
+  `quoting as materialized (${quoting}), without as materialized (
+     select q.sequence, ${withoutNames('q.before')} as before, ${withoutNames('q.after')} as after from quoting q
+   ), blanked as (
+     update changes c set before = w.before, after = w.after from without w
+     where c.organization_id = $1 and c.sequence = w.sequence
+       and (c.before is distinct from w.before or c.after is distinct from w.after)
+     returning c.sequence
+   ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`
+
+const quotingColumns = 'c.sequence, c.stack_id, c.before, c.after'
+const hasValues = `(c.before ? 'attribute_values' or c.after ? 'attribute_values')`
+
+/** $2: ids, $3: names, see {@link withoutNames}. Takes the names out of the log of all entities that link or once linked to one of $2. */
+export const blankQuotesSql = statement(
+  'blank_quotes',
+  `with sources as materialized (
+     select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+     union
+     select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
+   ), ${blankQuotes(`
+     select ${quotingColumns} from sources s cross join lateral (
+       select ${quotingColumns} from changes c
+       where c.organization_id = $1 and c.entity_id = s.id and ${hasValues} offset 0
+     ) c`)}`,
+)
+
+/** $2: after this number, $3: names. As {@link blankQuotesSql}, in the changes since. The head is locked, so there is no later one. */
+export const blankLaterQuotesSql = statement(
+  'blank_later_quotes',
+  `with ${blankQuotes(`
+     select ${quotingColumns} from changes c
+     where c.organization_id = $1 and c.sequence > $2::bigint and c.entity_id is not null and ${hasValues}`)}`,
+)
+
+const textNames = `array[${profileTexts.map(name => `'${name}'`).join(', ')}]`
+
+/**
+ * The values `logged` of a change q without those that a merge filled with the values q.given. A field becomes null. An attribute value
+ * is removed with its key, which may be the client's own text, and so is its removal.
+ */
+const withoutFilled = (logged: string) =>
+  `${logged} || coalesce((
+       select jsonb_object_agg(g.key, 'null'::jsonb) from jsonb_each(q.given) as g(key, value)
+       where g.key = any(${textNames}) and q.filled ? g.key and ${logged}->g.key = g.value
+     ), '{}') || case when jsonb_typeof(${logged}->'attribute_values') = 'object' then jsonb_build_object(
+       'attribute_values', (${logged}->'attribute_values') - array(
+         select a.key from jsonb_each(${logged}->'attribute_values') as a(key, value)
+         where q.filled->'attribute_values' ? a.key and (q.given->'attribute_values'->a.key = a.value
+           or (q.given->'attribute_values' ? a.key and a.value = 'null'))
+       )) else '{}' end`
+
+/**
+ * $2: a person. Takes its values out of the log of those whom a merge filled with them until an unmerge, and of those into whom these
+ * were merged meanwhile. Runs before the log of the person is blanked. Returns the numbers of the changes.
+ */
+export const blankFilledSql = statement(
+  'blank_filled',
+  `with recursive ended as (
+     select m.id, m.sequence as given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo from merges m
+     where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is not null
+     union
+     select m.id, e.given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo
+     from ended e join merges m on m.organization_id = $1 and m.merged_id = e.into_id
+       and m.sequence > e.sequence and m.unmerged_sequence < e.unmerged_sequence
+   ), quoting as materialized (
+     select c.sequence, c.before, c.after, g.before as given, f.after as filled from ended e cross join lateral (
+       select g.before from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
+     ) g cross join lateral (
+       select f.after from changes f
+       where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
+     ) f cross join lateral (
+       select c.sequence, c.before, c.after from changes c
+       where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
+         and (c.sequence <= e.unmerged_sequence or c.version = (e.undo->>'unmerge_version')::integer) offset 0
+     ) c
+   ), without as materialized (
+     select q.sequence, ${withoutFilled('q.before')} as before, ${withoutFilled('q.after')} as after from quoting q
+   ), blanked as (
+     update changes c set before = w.before, after = w.after from without w
+     where c.organization_id = $1 and c.sequence = w.sequence
+       and (c.before is distinct from w.before or c.after is distinct from w.after)
+     returning c.sequence
+   ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
+)
+
+/** $2: ids. Remembers who links or once linked to them, because the log does not tell that the links are gone. */
+export const insertSegmentChecksSql = statement(
+  'insert_segment_checks',
+  `insert into segment_checks (organization_id, entity_id)
+   select $1, s.id from (
+     select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+     union
+     select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
+   ) s order by s.id on conflict do nothing`,
+)
+
+/**
+ * $2: people. Removes who they were in the segments. The feed tells that they left by their erasure, which the log shows with their ids.
+ * Runs after the erasure is logged.
+ */
+export const deleteMembershipsSql = statement(
+  'delete_memberships',
+  `with members as (
+     delete from segment_members m where m.organization_id = $1 and m.person_id = any($2::uuid[])
+     returning m.segment_id, m.person_id
+   ), told as (
+     delete from segment_changes s where s.organization_id = $1 and s.person_id = any($2::uuid[]) returning 1
+   ), gone as (
+     insert into segment_changes (organization_id, segment_id, sequence, person_id, entered)
+     select $1, m.segment_id, c.sequence, m.person_id, false from members m cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = m.person_id order by c.version desc limit 1
+     ) c
+   ) select (select count(*) from members)::integer as members, (select count(*) from told)::integer as told`,
+)
+
+/** $2: ids. */
+export const deleteLinksOfSql = statement(
+  'delete_links_of',
+  `with gone as (
+     delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/**
+ * $2: ids. Deletes the links that were inserted since {@link deleteLinksOfSql}. A link that another transaction holds is left: that
+ * transaction waits for the head, and its readers join the target, which is gone.
+ */
+export const deleteLaterLinksSql = statement(
+  'delete_later_links',
+  `with gone as (
+     delete from links l where l.organization_id = $1 and l.ctid = any(array(
+       select k.ctid from links k where k.organization_id = $1 and k.target_id = any($2::uuid[]) for update skip locked
+     )) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: ids. */
+export const deletePastTargetsSql = statement(
+  'delete_past_targets',
+  `with gone as (
+     delete from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: ids. */
+export const deleteAliasesSql = statement(
+  'delete_aliases_of',
+  `with gone as (
+     delete from aliases a where a.organization_id = $1 and a.person_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: ids. The ids of merges stay, so that nobody can undo them and everybody sees that they were. */
+export const blankMergesSql = statement(
+  'blank_merges',
+  `with gone as (
+     update merges m set undo = null
+     where m.organization_id = $1 and m.undo is not null
+       and (m.merged_id = any($2::uuid[]) or m.into_id = any($2::uuid[]) or m.person_id = any($2::uuid[]))
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/**
+ * $2: texts, $3: claimed from this time on. Deletes stored responses with one of the texts. The texts of JSON and of headers are
+ * searched, because a response may have a person anywhere.
+ */
+export const deleteResponsesSql = statement(
+  'delete_responses_with',
+  `with gone as (
+     delete from idempotency_keys k
+     where k.organization_id = $1 and k.at >= $3 and exists (
+       select from unnest($2::text[]) as n(text) where strpos(k.body, n.text) > 0 or strpos(k.headers::text, n.text) > 0
+     ) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: numbers of changes. Drops their deliveries that wait. */
+export const dropDeliveriesSql = statement(
+  'drop_deliveries',
+  `with gone as (
+     delete from webhook_deliveries d using webhooks w
+     where w.organization_id = $1 and d.organization_id = $1 and d.webhook_id = w.id and d.sequence = any($2::bigint[])
+       and d.status = 'waiting'
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: numbers of changes. Takes the texts that receivers answered. */
+export const blankDeliveriesSql = statement(
+  'blank_deliveries',
+  `with gone as (
+     update webhook_deliveries d set response = null, error = null from webhooks w
+     where w.organization_id = $1 and d.organization_id = $1 and d.webhook_id = w.id and d.sequence = any($2::bigint[])
+       and (d.response is not null or d.error is not null)
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)

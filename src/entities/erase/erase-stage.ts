@@ -1,0 +1,371 @@
+import { readHeadSql, segmentsFollowerName } from '../../changes/sql.ts'
+import type { Transaction } from '../../db/db.ts'
+import { awaitPipelined } from '../../db/db.ts'
+import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
+import { followerName as ledgerFollower } from '../../ledger/sql.ts'
+import { deleteObservedOfSql, followerName as observedFollower } from '../../observed/sql.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { followerName as webhookFollower } from '../../webhooks/sql.ts'
+import type { Change } from '../decide/decide.ts'
+import type { Accepted, DecidedSet } from '../decide/decide-set.ts'
+import type { LockedRow, Profile } from '../entity-row.ts'
+import { recordIdOf } from '../identifiers.ts'
+import { eraseSearchWords } from '../indexes/search-index.ts'
+import { searchFollowerName } from '../indexes/search-index-sql.ts'
+import { emailKey, mobileKey } from '../match-keys.ts'
+import type { Item } from '../write/plan-write.ts'
+import { lockAddressed } from '../write/read-stage.ts'
+import { storeSet } from '../write/store-stage.ts'
+import type { Write } from '../write-request.ts'
+import {
+  blankChangesSql,
+  blankDeliveriesSql,
+  blankFilledSql,
+  blankLaterQuotesSql,
+  blankMergesSql,
+  blankQuotesSql,
+  deleteAliasesSql,
+  deleteAnswersSql,
+  deleteLaterLinksSql,
+  deleteLinksOfSql,
+  deleteMembershipsSql,
+  deletePastSourcesSql,
+  deletePastTargetsSql,
+  deleteResponsesSql,
+  dropDeliveriesSql,
+  eraseSaltsSql,
+  insertSegmentChecksSql,
+  lockFollowersSql,
+  readAliasesOfSql,
+  readLastChangesSql,
+  readLoggedIdentifiersSql,
+} from './erase-sql.ts'
+
+/** An entity to erase, existing, deleted or merged. */
+export type ErasureTarget = { stack_id: number; id: string }
+
+export type ErasureOptions = {
+  actor: string
+  request_id: string
+  /** RFC 3339, UTC, milliseconds. */
+  at: string
+  /** Whether the log of the entities stays for {@link blankLog}, because it is long. */
+  keepsLog?: boolean
+  /** Whether stored responses are searched. The search reads all responses of a day. */
+  searchesResponses?: boolean
+}
+
+/** The identifiers that the entities ever had. `names` are external identifiers by stack. */
+export type ErasedIdentifiers = {
+  names: Map<number, Set<string>>
+  emails: Set<string>
+  mobiles: Set<string>
+}
+
+/** The number of rows that were deleted or blanked, by table. */
+export type RemovedRows = Record<string, number>
+
+export type Erased = {
+  /** The entities that were erased. One that was erased before, or never existed, is not among them. */
+  entities: (ErasureTarget & { version: number })[]
+  identifiers: ErasedIdentifiers
+  removed: RemovedRows
+}
+
+/** A range of an entity's versions: those after `after` up to `until`. */
+export type LogRange = { id: string; after: number; until: number }
+
+const allVersions = { after: 0, until: 2 ** 31 - 1 }
+
+/** A stored response is claimed at most this long before its write commits. */
+const maxResponseMs = 60_000
+
+type LastChange = ErasureTarget & { version: number; operation: string }
+
+/**
+ * Erases entities in a transaction that has written nothing: rows, links, index keys, their log, their answers, and what the log of
+ * others, stored responses and deliveries have of them. Logs one change `erase` for each. The caller runs it in `decideAgain`; for
+ * people it increments the version of the definitions afterwards, so that every write that was decided before is decided again.
+ * Throws the errors that `decideAgain` retries.
+ *
+ * The head is locked by the change that is logged. Rows that other writers commit until then are searched again under that lock.
+ */
+export async function eraseEntities(
+  tx: Transaction,
+  definitions: Definitions,
+  targets: readonly ErasureTarget[],
+  options: ErasureOptions,
+): Promise<Erased> {
+  const { organization_id } = definitions
+  const { at, keepsLog = false, searchesResponses = true } = options
+  const removed: RemovedRows = {}
+  const { set, entities } = await lockTargets(tx, definitions, targets, options)
+  const people = entities.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id)
+  const ids = entities.map(({ id }) => id)
+  if (ids.length === 0) return { entities, identifiers: noIdentifiers(), removed }
+  await lockFollowers(tx, organization_id, people.length > 0)
+  const { sequence: head } = (await tx.query<{ sequence: number }>(readHeadSql, [organization_id]))[0]!
+  const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows: set.rows })
+  const names = JSON.stringify(namesByKey(definitions, identifiers.names))
+  const run = createCounter(tx, organization_id, removed)
+
+  const quoted = await run.changes(blankQuotesSql, [ids, names])
+  await run.deliveries(quoted, { drops: false })
+  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
+  const hasSegments = definitions.last_segment_id > 0
+  if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
+  const documents = await eraseSearchWords(tx, organization_id, entities)
+  if (documents > 0) removed.search_documents = documents
+  await run.rows('links', deleteLinksOfSql, [ids])
+  await run.rows('past_links', deletePastTargetsSql, [ids])
+  await run.rows('observed_keys', deleteObservedOfSql, [ids])
+  if (people.length > 0) {
+    await run.rows('aliases', deleteAliasesSql, [people])
+    await run.rows('merges', blankMergesSql, [people])
+  }
+  const ranges = ids.map(id => ({ id, ...allVersions }))
+  if (people.length > 0) {
+    await run.rows('ledger_entries', eraseSaltsSql, [people])
+    await run.rows('consent_history', deleteAnswersSql, [people])
+  }
+  if (!keepsLog) await blankLog(tx, organization_id, ranges, removed)
+  const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
+  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, '-infinity'])
+
+  await awaitPipelined(storeSet(tx, set))
+  removed.entities = set.rows.size
+  if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, people, removed)
+
+  const quotedSince = await run.changes(blankLaterQuotesSql, [head, names])
+  await run.deliveries(quotedSince, { drops: false })
+  await run.rows('links', deleteLaterLinksSql, [ids])
+  const since = new Date(Date.parse(at) - maxResponseMs).toISOString()
+  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, since])
+  return { entities, identifiers, removed }
+}
+
+/** Removes which segments the people were in, and adds to `removed`. */
+async function forgetSegments(tx: Transaction, organization_id: number, people: string[], removed: RemovedRows) {
+  const values = [organization_id, people]
+  const [gone] = await tx.query<{ members: number; told: number }>(deleteMembershipsSql, values)
+  if (gone!.members > 0) removed.segment_members = (removed.segment_members ?? 0) + gone!.members
+  if (gone!.told > 0) removed.segment_changes = (removed.segment_changes ?? 0) + gone!.told
+}
+
+/** Takes the values of a part of the log of erased entities, and the texts of its deliveries. Adds to `removed`. */
+export async function blankLog(
+  tx: Transaction,
+  organization_id: number,
+  ranges: readonly LogRange[],
+  removed: RemovedRows,
+): Promise<void> {
+  const run = createCounter(tx, organization_id, removed)
+  const parameter = JSON.stringify(ranges)
+  await run.rows('past_links', deletePastSourcesSql, [parameter])
+  const sequences = await run.changes(blankChangesSql, [parameter])
+  await run.deliveries(sequences, { drops: true })
+}
+
+type Counted = Parameters<Transaction['query']>[0]
+
+/** Runs statements and adds what they removed, by table. */
+function createCounter(tx: Transaction, organization_id: number, removed: RemovedRows) {
+  const add = (table: string, count: number) => {
+    if (count > 0) removed[table] = (removed[table] ?? 0) + count
+  }
+  const rows = async (table: string, statement: Counted, values: unknown[]) => {
+    const [row] = await tx.query<{ count: number }>(statement, [organization_id, ...values])
+    add(table, row!.count)
+  }
+  return {
+    rows,
+    /** Returns the numbers of the changes that the statement blanked. */
+    changes: async (statement: Counted, values: unknown[]): Promise<number[]> => {
+      const [row] = await tx.query<{ sequences: number[] }>(statement, [organization_id, ...values])
+      add('changes', row!.sequences.length)
+      return row!.sequences
+    },
+    deliveries: async (sequences: number[], { drops }: { drops: boolean }) => {
+      if (sequences.length === 0) return
+      if (drops) await rows('webhook_deliveries', dropDeliveriesSql, [sequences])
+      await rows('webhook_deliveries', blankDeliveriesSql, [sequences])
+    },
+  }
+}
+
+/** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
+export async function lockForErasure(tx: Transaction, definitions: Definitions, targets: readonly ErasureTarget[]) {
+  const author = { actor: '', request_id: '' }
+  const items = targets.map((target, index) => itemOf(target, index, author))
+  await lockItems(tx, definitions, items)
+}
+
+/** Locks the rows by their own ids: the id of a merged person does not lead to the survivor here. */
+async function lockItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Map<Item, LockedRow>> {
+  const rows = await lockAddressed(tx, definitions, items)
+  const byId = new Map(rows.map(row => [row.id, row]))
+  const found = new Map<Item, LockedRow>()
+  for (const item of items) {
+    const row = byId.get((item.write.address as { id: string }).id)
+    if (row) found.set(item, row)
+  }
+  return found
+}
+
+/** Locks the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
+async function lockTargets(
+  tx: Transaction,
+  definitions: Definitions,
+  targets: readonly ErasureTarget[],
+  { actor, request_id, at }: ErasureOptions,
+): Promise<{ set: DecidedSet; entities: Erased['entities'] }> {
+  const items = targets.map((target, index) => itemOf(target, index, { actor, request_id }))
+  const rows = await lockItems(tx, definitions, items)
+  const rowless = items.filter(item => !rows.has(item)).map(({ write }) => (write.address as { id: string }).id)
+  const last =
+    rowless.length === 0 ? [] : await tx.query<LastChange>(readLastChangesSql, [definitions.organization_id, rowless])
+  const lastById = new Map(last.map(change => [change.id, change]))
+  const accepted: Accepted[] = []
+  const entities: Erased['entities'] = []
+  for (const item of items) {
+    const { stack_id } = item.write
+    const { id } = item.write.address as { id: string }
+    const row = rows.get(item)
+    const previous = row ?? lastById.get(id)
+    if (!previous || previous.stack_id !== stack_id || (!row && lastById.get(id)!.operation === 'erase')) continue
+    const change = eraseChange(id, previous.version + 1, row)
+    accepted.push({ item, change })
+    entities.push({ stack_id, id, version: change.version })
+  }
+  const decisions = new Map(accepted.map(({ item, change }) => [item, { change }]))
+  return { set: { definitions, at, rows, decisions, accepted, placeholders: new Map() }, entities }
+}
+
+function itemOf({ stack_id, id }: ErasureTarget, index: number, author: { actor: string; request_id: string }): Item {
+  const write: Write = {
+    operation: 'delete',
+    stack_id,
+    address: { id },
+    body: {},
+    boundFrom: 'body',
+    if_match: null,
+    references: 'create',
+    represent: false,
+    bytes: 0,
+    ...author,
+  }
+  return { index, write, plan: { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }, name: undefined }
+}
+
+/** The log entry of an erasure has no values. */
+function eraseChange(id: string, version: number, row: LockedRow | undefined): Change {
+  return {
+    operation: 'erase',
+    id,
+    external_id: null,
+    version,
+    columns: {},
+    answers: [],
+    before: null,
+    after: {},
+    changed: true,
+    set: {},
+    removed: Object.keys(row?.attributes ?? {}),
+    relinked: [],
+    missing: [],
+    keyCount: 0,
+    isTooLarge: false,
+  }
+}
+
+/**
+ * Keeps the followers that have read answers, changes and rows from storing anything of them after the erasure: the ledger would store
+ * a salt, a webhook the response of a receiver, the segments a member, the search the words, and the counts of observed keys a key
+ * that nobody else has.
+ */
+async function lockFollowers(tx: Transaction, organization_id: number, hasPeople: boolean) {
+  if (hasPeople) await tx.query(insertFollowerSql, [organization_id, ledgerFollower])
+  const onDemand = [observedFollower, searchFollowerName]
+  await tx.query(insertPausedFollowersSql, [organization_id, onDemand])
+  const names = [...onDemand, webhookFollower, ...(hasPeople ? [ledgerFollower, segmentsFollowerName] : [])]
+  await tx.query(lockFollowersSql, [organization_id, names])
+}
+
+const noIdentifiers = (): ErasedIdentifiers => ({ names: new Map(), emails: new Set(), mobiles: new Set() })
+
+type Identifiers = Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'> & { external_id: string | null }
+type LoggedIdentifiers = {
+  stack_id: number
+  id: string
+  before: Identifiers
+  after: Identifiers
+  is_written: boolean
+  is_mobile_written: boolean
+}
+
+type Known = { ids: string[]; people: string[]; rows: DecidedSet['rows'] }
+
+/** Reads every identifier that the entities ever had. `texts` are those that a response may have, as JSON and URLs print them. */
+async function readIdentifiers(
+  tx: Transaction,
+  organization_id: number,
+  { ids, people, rows }: Known,
+): Promise<{ identifiers: ErasedIdentifiers; texts: string[] }> {
+  const logged = await tx.query<LoggedIdentifiers>(readLoggedIdentifiersSql, [organization_id, ids])
+  const aliases =
+    people.length === 0 ? [] : await tx.query<{ external_id: string }>(readAliasesOfSql, [organization_id, people])
+  const identifiers = noIdentifiers()
+  const texts = new Set<string>()
+  const addName = (stack_id: number, name: string | null) => {
+    if (name === null) return
+    identifiers.names.set(stack_id, (identifiers.names.get(stack_id) ?? new Set()).add(name))
+    for (const text of printedForms(name)) texts.add(text)
+  }
+  const addContact = ({ email, mobile_prefix, mobile_number }: Omit<Identifiers, 'external_id'>) => {
+    const [mailKey, phoneKey] = [emailKey(email), mobileKey(mobile_prefix, mobile_number)]
+    if (mailKey !== null) identifiers.emails.add(mailKey)
+    if (phoneKey !== null) identifiers.mobiles.add(phoneKey)
+    for (const text of [email, mobile_number]) for (const printed of printedForms(text ?? '')) texts.add(printed)
+  }
+  let mobile = { id: '', mobile_prefix: null as string | null, mobile_number: null as string | null }
+  for (const { stack_id, id, before, after, ...is } of logged) {
+    for (const values of [before, after]) {
+      addName(stack_id, values.external_id)
+      addContact(values)
+    }
+    if (mobile.id !== id) mobile = { id, mobile_prefix: null, mobile_number: null }
+    // A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
+    mobile.mobile_prefix = after.mobile_prefix ?? mobile.mobile_prefix
+    mobile.mobile_number = after.mobile_number ?? mobile.mobile_number
+    if (is.is_mobile_written) addContact({ email: null, ...mobile })
+  }
+  for (const row of rows.values()) {
+    addName(row.stack_id, row.external_id)
+    addContact(row)
+  }
+  for (const { external_id } of aliases) addName(peopleStackId, external_id)
+  return { identifiers, texts: [...texts] }
+}
+
+/** An identifier of fewer characters is searched only as a whole value, because every response may have it as part of another. */
+const minSearched = 6
+
+/** A text as JSON prints it, and as a URL does. */
+function printedForms(text: string): string[] {
+  if (text === '') return []
+  const printed = JSON.stringify(text)
+  const path = encodeURIComponent(text)
+  return text.length < minSearched ? [printed, `/${path}"`] : [printed.slice(1, -1), path]
+}
+
+/** The names by the owner's stack and the key of each relationship that may have them as values, also an archived one. */
+function namesByKey({ attributes }: Definitions, names: ErasedIdentifiers['names']): Record<number, object> {
+  const byOwner: Record<number, Record<string, string[]>> = {}
+  for (const { owner_stack_id, key, target_stack_id } of attributes) {
+    const quoted = target_stack_id === null ? undefined : names.get(target_stack_id)
+    if (!quoted) continue
+    byOwner[owner_stack_id] ??= {}
+    byOwner[owner_stack_id][key] = [...(byOwner[owner_stack_id][key] ?? []), ...quoted]
+  }
+  return byOwner
+}

@@ -1,0 +1,213 @@
+import { setTimeout } from 'node:timers/promises'
+import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
+import { isLockTimeout } from '../../db/pg-errors.ts'
+import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
+import { lockHeadSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
+import type { Signal } from '../../signal.ts'
+import { termsOf } from './index-keys.ts'
+import {
+  advanceFillSql,
+  analyzeEntitiesSql,
+  analyzeTermsSql,
+  beginFillSql,
+  claimFillSql,
+  deleteFillsSql,
+  deleteTermsSql,
+  finishFillSql,
+  holdValuesSql,
+  indexTermsSql,
+  readDroppedSql,
+  readUnfilledSql,
+  scanEntitiesSql,
+} from './index-keys-sql.ts'
+import { type SortField, sortFieldOf } from './sort-field.ts'
+import { holdSortValuesSql, readSortProgressSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
+import { sortTermOf } from './sort-terms.ts'
+
+const entitiesPerBatch = 500
+const termsPerDelete = 5_000
+/** Bounds the wait for a locked row, because writers wait for the rows of the batch. A later run retries the batch. */
+const fillLockTimeoutMs = 250
+
+/** An index to fill: of the values of an attribute, or of a field that sorts. */
+type Unfilled = { index_id: number; stack_id: number; type: AttributeType } & (
+  | { key: string; sorts?: undefined }
+  | { sorts: SortField }
+)
+export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: number }
+
+/**
+ * Fills the indexes of attributes from stored values, in small transactions, and deletes the keys of dropped indexes.
+ * Writers maintain an index from its declaration on. A batch locks the rows that it reads, so it never stores an
+ * outdated value. The backfill resumes where it or another process stopped. Returns the number of scanned entities.
+ * Throws database errors; the caller retries later.
+ */
+export async function backfillIndexes(db: Database, options: BackfillOptions = {}): Promise<number> {
+  const completed = completedVersions.get(db) ?? new Map<number, number>()
+  completedVersions.set(db, completed)
+  let scanned = 0
+  for (const { organization_id, schema_version } of await db.query<Version>(readVersionsSql, [])) {
+    if (completed.get(organization_id) === schema_version) continue
+    const unfilled = [
+      ...(await db.query<Unfilled>(readUnfilledSql, [organization_id])),
+      ...(await readUnfilledSorts(db, organization_id)),
+    ]
+    for (const index of unfilled) scanned += await fillIndex(db, organization_id, index, options)
+    await removeDropped(db, organization_id, options)
+    if (unfilled.length === 0 && !options.signal?.aborted) completed.set(organization_id, schema_version)
+  }
+  return scanned
+}
+
+type Version = { organization_id: number; schema_version: number }
+
+// After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query.
+const completedVersions = new WeakMap<Database, Map<number, number>>()
+
+async function readUnfilledSorts(db: Database, organization_id: number): Promise<Unfilled[]> {
+  type Row = { index_id: number; stack_id: number; field: string; type: AttributeType | null }
+  const rows = await db.query<Row>(readUnfilledSortsSql, [organization_id])
+  return rows.flatMap(({ field, type, ...index }) => {
+    const sorts = sortFieldOf(field, index.stack_id)
+    return sorts ? [{ ...index, type: type ?? 'text', sorts }] : []
+  })
+}
+
+export type FillProgress = { ready: boolean; indexed: number; total: number }
+
+/** How long a request waits while another process fills a batch of the same index, or a writer holds a row. */
+const pauseMs = 20
+
+/**
+ * Fills a sort index until it is ready or `untilMs` of the clock of `performance`. Other processes may fill it at the same time.
+ * Returns its progress, or undefined if it was dropped.
+ */
+export async function fillSortIndex(
+  db: Database,
+  organization_id: number,
+  { id, stack_id, field }: SortIndex,
+  type: AttributeType,
+  { signal, untilMs }: { signal?: Signal | undefined; untilMs: number },
+): Promise<FillProgress | undefined> {
+  const index: Unfilled = { index_id: id, stack_id, type, sorts: sortFieldOf(field, stack_id)! }
+  const readProgress = async () => (await db.query<FillProgress>(readSortProgressSql, [organization_id, id], signal))[0]
+  await db.query(beginFillSql, [organization_id, id, stack_id], signal)
+  while (performance.now() < untilMs) {
+    const work = (tx: Transaction) => fillBatch(tx, organization_id, index, entitiesPerBatch)
+    const scanned = await db.transaction(work, { lockTimeoutMs: fillLockTimeoutMs, signal }).catch(error => {
+      if (isLockTimeout(error)) return 'held by a writer' as const
+      throw error
+    })
+    if (typeof scanned === 'string') {
+      const progress = await readProgress()
+      if (!progress || progress.ready) return progress
+      await setTimeout(pauseMs)
+    } else if (scanned < entitiesPerBatch) {
+      await markReady(db, organization_id, id)
+      break
+    }
+  }
+  return readProgress()
+}
+
+async function fillIndex(db: Database, organization_id: number, index: Unfilled, options: BackfillOptions) {
+  await db.query(analyzeEntitiesSql, [])
+  await db.query(beginFillSql, [organization_id, index.index_id, index.stack_id])
+  const limit = options.entitiesPerBatch ?? entitiesPerBatch
+  let total = 0
+  while (!options.signal?.aborted) {
+    const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit), {
+      lockTimeoutMs: fillLockTimeoutMs,
+    })
+    if (scanned === 'claimed by another') break
+    total += scanned
+    if (scanned < limit) {
+      await finishFill(db, organization_id, index)
+      break
+    }
+  }
+  return total
+}
+
+async function finishFill(db: Database, organization_id: number, { index_id }: Unfilled) {
+  await db.query(analyzeTermsSql, [])
+  await markReady(db, organization_id, index_id)
+}
+
+async function markReady(db: Database, organization_id: number, index_id: number) {
+  await db.transaction(async tx => {
+    // Locks the head before the attribute, in the same order as changes of definitions do.
+    await tx.query(lockHeadSql, [organization_id])
+    await tx.query(finishFillSql, [organization_id, index_id])
+  })
+}
+
+async function fillBatch(tx: Transaction, organization_id: number, index: Unfilled, limit: number) {
+  const { index_id } = index
+  const [claim] = await tx.query<{ after_id: string }>(claimFillSql, [organization_id, index_id])
+  if (!claim) return 'claimed by another' as const
+  const range = [organization_id, index.stack_id, claim.after_id, limit]
+  const { entities, terms } =
+    index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
+  const last = entities.at(-1)
+  if (!last) return 0
+  const newTerms = terms.map(term => ({ index_id, ...term }))
+  const inserts =
+    newTerms.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(newTerms)])]
+  await awaitPipelined([
+    ...inserts,
+    tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),
+    tx.commit(),
+  ])
+  return entities.length
+}
+
+/** The entities of a batch in order of id, and their terms. */
+type HeldTerms = { entities: { id: string }[]; terms: { value: string; entity_id: string }[] }
+
+async function holdTerms(tx: Transaction, range: unknown[], { stack_id, key, type }: Unfilled & { key: string }) {
+  const [organization_id] = range
+  const entities = await tx.query<{ id: string; valued: boolean }>(scanEntitiesSql, [...range, key])
+  const idsWithValue = entities.filter(entity => entity.valued).map(entity => entity.id)
+  const values =
+    idsWithValue.length === 0
+      ? []
+      : await tx.query<{ id: string; value: unknown }>(holdValuesSql, [organization_id, stack_id, idsWithValue, key])
+  const terms = values.flatMap(({ id: entity_id, value: stored }) =>
+    [...termsOf(type, stored)].map(value => ({ value, entity_id })),
+  )
+  return { entities, terms } satisfies HeldTerms
+}
+
+async function holdSortTerms(
+  tx: Transaction,
+  range: unknown[],
+  { stack_id, sorts, type }: Unfilled & { sorts: SortField },
+) {
+  const [organization_id] = range
+  const entities = await tx.query<{ id: string }>(scanIdsSql, range)
+  const [column, key] = sorts.kind === 'attribute' ? ['attributes', sorts.key] : [sorts.column, null]
+  const ids = entities.map(({ id }) => id)
+  const values = await tx.query<{ id: string; value: unknown }>(holdSortValuesSql, [
+    organization_id,
+    stack_id,
+    column,
+    key,
+    ids,
+  ])
+  const isTerm = sorts.kind === 'time'
+  const terms = values.map(({ id, value }) => ({
+    entity_id: id,
+    value: isTerm ? String(value) : sortTermOf(type, value),
+  }))
+  return { entities, terms } satisfies HeldTerms
+}
+
+async function removeDropped(db: Database, organization_id: number, { signal }: BackfillOptions) {
+  for (const { index_id } of await db.query<{ index_id: number }>(readDroppedSql, [organization_id]))
+    while (!signal?.aborted) {
+      const [deleted] = await db.query<{ count: number }>(deleteTermsSql, [organization_id, index_id, termsPerDelete])
+      if (deleted!.count < termsPerDelete) break
+    }
+  await db.query(deleteFillsSql, [organization_id])
+}

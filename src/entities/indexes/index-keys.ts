@@ -1,0 +1,54 @@
+import { instantOf } from '../../attributes/instant.ts'
+import { isDateTime } from '../../formats.ts'
+import type { AttributeType } from '../../organizations/definitions.ts'
+
+/** A row of `terms`, without its organization. */
+export type Term = { index_id: number; value: string; entity_id: string }
+
+// A btree key has at most 2.7 kB. 64 characters have at most 256 bytes.
+export const prefixCharacters = 64
+// Makes the seconds of the years 1 to 9999 positive, so that they sort as strings.
+const secondsBase = 1e12
+const secondsDigits = 13
+
+/**
+ * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do.
+ * Different values may share a term (long strings, times written differently). A term therefore finds candidates, and
+ * the row decides. Returns undefined for values without a term: null, objects, arrays.
+ */
+export function termOf(type: AttributeType, value: unknown): string | undefined {
+  if (typeof value === 'number') return `n${sortableNumber(value)}`
+  if (typeof value === 'boolean') return value ? 'b1' : 'b0'
+  if (typeof value !== 'string') return undefined
+  if (type === 'datetime' && isDateTime(value)) return `i${sortableInstant(value)}`
+  return `s${firstCharacters(value)}`
+}
+
+/** The characters of a text that its term has. */
+export const firstCharacters = (text: string): string =>
+  text.length <= prefixCharacters ? text : [...text.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')
+
+/** The distinct terms of a stored value. An array has the terms of its elements. */
+export function termsOf(type: AttributeType, value: unknown): Set<string> {
+  const scalars = Array.isArray(value) ? value : [value]
+  return new Set(scalars.map(scalar => termOf(type, scalar)).filter(term => term !== undefined))
+}
+
+/** The bounds of all terms of a kind: its letter (inclusive) and the next letter (exclusive). */
+export function kindBounds(term: string): [first: string, end: string] {
+  return [term[0]!, String.fromCharCode(term.charCodeAt(0) + 1)]
+}
+
+/** Encodes a double as 16 hexadecimal digits that sort as the numbers do. */
+function sortableNumber(value: number): string {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setFloat64(0, value === 0 ? 0 : value)
+  const bits = view.getBigUint64(0)
+  const sign = 1n << 63n
+  return (bits & sign ? ~bits & ((1n << 64n) - 1n) : bits | sign).toString(16).padStart(16, '0')
+}
+
+function sortableInstant(text: string): string {
+  const { seconds, fraction } = instantOf(text)
+  return String(seconds + secondsBase).padStart(secondsDigits, '0') + fraction
+}

@@ -1,0 +1,295 @@
+import type { Transaction } from '../../db/db.ts'
+import type { Follower, Progress, Task } from '../../followers/follower.ts'
+import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { analyzeEntitiesSql } from './index-keys-sql.ts'
+import {
+  advanceSearchIndexSql,
+  beginSearchIndexSql,
+  deleteDocumentsSql,
+  deleteFeaturesSql,
+  deleteWordsSql,
+  dropSearchIndexSql,
+  eraseDocumentsSql,
+  insertFeaturesSql,
+  insertWordsSql,
+  listChangedEntitiesSql,
+  listDocumentsSql,
+  listEntityIdsSql,
+  readSearchIndexesSql,
+  readSearchSourcesSql,
+  searchFollowerName,
+  storeDocumentsSql,
+} from './search-index-sql.ts'
+import { featuresOf, wordsOf } from './search-words.ts'
+
+const entitiesPerBatch = 500
+/** A fill of fewer entities is fast with any plan. */
+const minAnalyzed = 1_000
+/** The numbers of the log that one transaction works through. */
+const changesPerBatch = 1_000
+/** An entity is found by this many of its words. */
+const maxWords = 256
+/** The text of one value that is searched for words. */
+const maxTextCharacters = 20_000
+
+/** The fields that every entity is found by. A change of another field changes no word. */
+const fieldsWithWords = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'external_id']
+
+export type SearchIndexOptions = { entitiesPerBatch?: number }
+
+/**
+ * Keeps the words of people, and of the stacks with searchable attributes. It fills an index from the stored rows first, and then
+ * follows the change log. It reads the rows as they are now, so the work may be done twice. Each transaction holds the lease, and an
+ * erasure waits for it, so that no word of an erased person is stored afterwards.
+ */
+export function searchFollower({ entitiesPerBatch: limit = entitiesPerBatch }: SearchIndexOptions = {}): Follower {
+  return {
+    name: searchFollowerName,
+    isForEveryOrganization: false,
+    maxConcurrent: 1,
+    work: task => indexOrganization(task, limit),
+  }
+}
+
+type SearchIndex = {
+  stack_id: number
+  keys: string[]
+  after_id: string
+  indexed: number
+  total: number
+  is_ready: boolean
+}
+
+async function indexOrganization(task: Task, limit: number): Promise<Progress> {
+  const { db, organization_id, head, signal } = task
+  const definitions = await currentDefinitions(db, organization_id, signal)
+  const wanted = searchedKeys(definitions)
+  const indexes = await db.query<SearchIndex>(readSearchIndexesSql, [organization_id])
+  let sequence = task.after
+  for (const { stack_id } of indexes) if (!wanted.has(stack_id)) await dropIndex(task, stack_id, limit)
+  for (const [stack_id, keys] of wanted) {
+    const index = indexes.find(each => each.stack_id === stack_id)
+    const isCurrent = index !== undefined && index.keys.join('\n') === keys.join('\n')
+    if (isCurrent && index.is_ready) continue
+    // The first fill of all reads rows that are newer than every change until now. The last change is left, so that another process
+    // finds the follower behind if this one stops.
+    if (indexes.length === 0 && stack_id === peopleStackId) sequence = Math.max(sequence, head - 1)
+    if (!isCurrent) await beginIndex(task, stack_id, keys, sequence)
+    await fillIndex(task, { stack_id, keys, after_id: isCurrent ? index.after_id : firstId }, limit)
+  }
+  while (sequence < head && !signal.aborted) {
+    const until = Math.min(head, sequence + changesPerBatch)
+    await indexChanges(task, definitions, wanted, { after: sequence, until })
+    sequence = until
+  }
+  return { sequence }
+}
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** The keys of the searchable attributes by stack, in order. People have an index even without any. */
+export function searchedKeys({ attributes }: Definitions): Map<number, string[]> {
+  const keys = new Map<number, string[]>([[peopleStackId, []]])
+  for (const { searchable, state, owner_stack_id, key } of attributes)
+    if (searchable && state === 'active') keys.set(owner_stack_id, [...(keys.get(owner_stack_id) ?? []), key].sort())
+  return keys
+}
+
+async function beginIndex(task: Task, stack_id: number, keys: string[], sequence: number) {
+  const total = await task.db.transaction(async tx => {
+    await task.advance(tx, sequence)
+    const [begun] = await tx.query<{ total: number }>(beginSearchIndexSql, [task.organization_id, stack_id, keys])
+    return begun!.total
+  })
+  // Without statistics PostgreSQL may look an entity up in the index of external identifiers.
+  if (total >= minAnalyzed) await task.db.query(analyzeEntitiesSql, [])
+}
+
+async function fillIndex(
+  task: Task,
+  { stack_id, keys, after_id }: Pick<SearchIndex, 'stack_id' | 'keys' | 'after_id'>,
+  limit: number,
+) {
+  let [after, isComplete] = [after_id, false]
+  while (!isComplete && !task.signal.aborted)
+    await task.db.transaction(async tx => {
+      await task.hold(tx)
+      const rows = await tx.query<{ id: string }>(listEntityIdsSql, [task.organization_id, stack_id, after, limit])
+      const ids = rows.map(({ id }) => id)
+      await indexEntities(tx, task.organization_id, { stack_id, keys, ids })
+      isComplete = ids.length < limit
+      const progress = [stack_id, ids.at(-1) ?? null, ids.length, isComplete]
+      await tx.query(advanceSearchIndexSql, [task.organization_id, ...progress])
+      after = ids.at(-1) ?? after
+    })
+}
+
+async function dropIndex(task: Task, stack_id: number, limit: number) {
+  for (let isComplete = false; !isComplete && !task.signal.aborted; )
+    await task.db.transaction(async tx => {
+      await task.hold(tx)
+      const documents = await tx.query<Document>(listDocumentsSql, [task.organization_id, stack_id, limit])
+      await deleteDocuments(tx, task.organization_id, stack_id, documents)
+      isComplete = documents.length < limit
+      if (isComplete) await tx.query(dropSearchIndexSql, [task.organization_id, stack_id])
+    })
+}
+
+async function indexChanges(
+  task: Task,
+  definitions: Definitions,
+  wanted: Map<number, string[]>,
+  { after, until }: { after: number; until: number },
+) {
+  const { organization_id } = task
+  // An alias may come with any change of its person.
+  const fields = definitions.has_aliases ? null : fieldsWithWords
+  const allKeys = [...new Set([...wanted.values()].flat())]
+  await task.db.transaction(async tx => {
+    await task.hold(tx)
+    const values = [organization_id, after, until, fields, allKeys]
+    const changed = await tx.query<{ stack_id: number; id: string }>(listChangedEntitiesSql, values)
+    for (const [stack_id, entities] of Map.groupBy(changed, each => each.stack_id)) {
+      const keys = wanted.get(stack_id)
+      if (!keys) continue
+      await indexEntities(tx, organization_id, { stack_id, keys, ids: entities.map(({ id }) => id) })
+    }
+    await task.advance(tx, until)
+  })
+}
+
+type Source = {
+  id: string
+  /** First name, last name, email, phone in E.164, phone and external identifier. Null if the entity does not exist. */
+  fields: (string | null)[] | null
+  values: unknown[] | null
+  aliases: string[] | null
+  words: string | null
+}
+
+type Document = { id: string; words: string }
+
+/** Stores the words that the entities have now, and deletes those of entities that do not exist. */
+async function indexEntities(
+  tx: Transaction,
+  organization_id: number,
+  { stack_id, keys, ids }: { stack_id: number; keys: string[]; ids: string[] },
+) {
+  if (ids.length === 0) return
+  const sources = await tx.query<Source>(readSearchSourcesSql, [organization_id, stack_id, ids, keys])
+  const stored: Document[] = []
+  const deleted: Document[] = []
+  const inserted: WordOfEntity[] = []
+  const left: WordOfEntity[] = []
+  for (const source of sources) {
+    const { id } = source
+    const before = listWords(source.words ?? '')
+    const after = source.fields ? searchWords(source) : []
+    if (after.length === 0 && source.words !== null) deleted.push({ id, words: source.words })
+    if (after.length === 0) continue
+    const words = documentOf(after)
+    if (words !== source.words) stored.push({ id, words })
+    for (const word of new Set(after).difference(new Set(before))) inserted.push({ word, id })
+    for (const word of new Set(before).difference(new Set(after))) left.push({ word, id })
+  }
+  await storeWords(tx, organization_id, stack_id, stored, inserted)
+  await deleteWords(tx, organization_id, stack_id, left)
+  await deleteDocuments(tx, organization_id, stack_id, deleted)
+}
+
+type WordOfEntity = { word: string; id: string }
+
+async function storeWords(
+  tx: Transaction,
+  organization_id: number,
+  stack_id: number,
+  stored: Document[],
+  inserted: WordOfEntity[],
+) {
+  const run = (statement: Parameters<Transaction['query']>[0], ...values: unknown[]) =>
+    tx.query(statement, [organization_id, stack_id, ...values])
+  if (stored.length > 0)
+    await run(
+      storeDocumentsSql,
+      stored.map(({ id }) => id),
+      stored.map(({ words }) => words),
+    )
+  if (inserted.length === 0) return
+  inserted.sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0))
+  const words = inserted.map(({ word }) => word)
+  await run(
+    insertWordsSql,
+    words,
+    inserted.map(({ id }) => id),
+  )
+  const features = featuresByWord(words)
+  if (features) await run(insertFeaturesSql, features)
+}
+
+async function deleteWords(tx: Transaction, organization_id: number, stack_id: number, left: WordOfEntity[]) {
+  if (left.length === 0) return
+  const words = left.map(({ word }) => word)
+  await tx.query(deleteWordsSql, [organization_id, stack_id, words, left.map(({ id }) => id)])
+  const features = featuresByWord(words)
+  if (features) await tx.query(deleteFeaturesSql, [organization_id, stack_id, features])
+}
+
+async function deleteDocuments(tx: Transaction, organization_id: number, stack_id: number, documents: Document[]) {
+  if (documents.length === 0) return
+  await tx.query(deleteDocumentsSql, [organization_id, stack_id, documents.map(({ id }) => id)])
+  await deleteWords(tx, organization_id, stack_id, wordsOfDocuments(documents))
+}
+
+const wordsOfDocuments = (documents: readonly Document[]): WordOfEntity[] =>
+  documents.flatMap(({ id, words }) => listWords(words).map(word => ({ word, id })))
+
+/** The features of the words that have any, as JSON. */
+function featuresByWord(words: readonly string[]): string | undefined {
+  const features: Record<string, string[]> = Object.create(null)
+  let isEmpty = true
+  for (const word of words) {
+    const own = featuresOf(word)
+    if (own.length === 0) continue
+    features[word] = own
+    isEmpty = false
+  }
+  return isEmpty ? undefined : JSON.stringify(features)
+}
+
+const listWords = (document: string): string[] => document.split(' ').filter(word => word !== '')
+
+/** The text that is stored: each word between two spaces. */
+const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
+
+/** The distinct words that an entity is found by. */
+function searchWords({ fields, values, aliases }: Source): string[] {
+  const words = new Set<string>()
+  const add = (text: string) => {
+    for (const word of wordsOf(text.slice(0, maxTextCharacters))) {
+      if (words.size >= maxWords) return
+      words.add(word)
+    }
+  }
+  const [firstName, lastName, email, internationalPhone, phone, external_id] = fields!
+  for (const text of [firstName, lastName, email, external_id]) if (text) add(text)
+  for (const number of [internationalPhone, phone]) if (number) add(number.replace(/\P{Nd}/gu, ''))
+  for (const alias of aliases ?? []) add(alias)
+  for (const value of (values ?? []).flat()) if (typeof value === 'string') add(value)
+  return [...words]
+}
+
+/**
+ * Deletes what a search finds erased entities by, in the transaction of the erasure, which has locked the follower. Returns the number of
+ * documents.
+ */
+export async function eraseSearchWords(
+  tx: Transaction,
+  organization_id: number,
+  entities: readonly { stack_id: number; id: string }[],
+): Promise<number> {
+  const values = [organization_id, entities.map(({ stack_id }) => stack_id), entities.map(({ id }) => id)]
+  const erased = await tx.query<Document & { stack_id: number }>(eraseDocumentsSql, values)
+  for (const [stack_id, documents] of Map.groupBy(erased, each => each.stack_id))
+    await deleteWords(tx, organization_id, stack_id, wordsOfDocuments(documents))
+  return erased.length
+}

@@ -1,0 +1,36 @@
+import { peopleStackId } from '../../organizations/definitions.ts'
+import { type ProfileFlag, type ProfileText, profileFlags, profileTexts } from '../../profile-fields.ts'
+
+export type SortTime = 'created_at' | 'updated_at'
+
+/** A field that sorts entities, and where its value is stored. */
+export type SortField =
+  | { kind: 'text'; column: ProfileText | 'external_id' }
+  | { kind: 'boolean'; column: ProfileFlag }
+  | { kind: 'time'; column: SortTime }
+  | { kind: 'attribute'; key: string }
+
+export const attributePrefix = 'attribute_values.'
+
+const recordFields = new Map<string, SortField>([
+  ['external_id', { kind: 'text', column: 'external_id' }],
+  ['created_at', { kind: 'time', column: 'created_at' }],
+  ['updated_at', { kind: 'time', column: 'updated_at' }],
+])
+
+const personFields = new Map<string, SortField>([
+  ...recordFields,
+  ...profileTexts.map((column): [string, SortField] => [column, { kind: 'text', column }]),
+  ...profileFlags.map((column): [string, SortField] => [column, { kind: 'boolean', column }]),
+])
+
+/** The fixed fields that sort people, and those that sort records. */
+export const sortFieldNames = (stack_id: number): string[] => [
+  ...(stack_id === peopleStackId ? personFields : recordFields).keys(),
+]
+
+/** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
+export function sortFieldOf(name: string, stack_id: number): SortField | undefined {
+  if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
+  return (stack_id === peopleStackId ? personFields : recordFields).get(name)
+}

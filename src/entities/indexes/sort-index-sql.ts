@@ -1,0 +1,107 @@
+import { statement } from '../../db/db.ts'
+import { profileFlags, profileTexts } from '../../profile-fields.ts'
+
+/** The number of first characters of a text that a sort term depends on, `sortedCharacters` of sort-terms.ts. */
+const firstCharacters = 64
+
+/** The sort term of a time column. It equals `termOf` of its text. */
+export const timeTerm = (column: string): string =>
+  `'i' || lpad((floor(extract(epoch from ${column})) + 1000000000000)::bigint::text, 13, '0')
+     || rtrim(to_char(${column} at time zone 'UTC', 'US'), '0')`
+
+/**
+ * The part of an attribute's value that its sort term depends on, as JSON. $n: the key. A date and time stays whole, because a cut
+ * one would be a text.
+ */
+export const attributePart = (value: string): string =>
+  `case jsonb_typeof(${value})
+     when 'string' then case when octet_length(${value}::text) > 4 * ${firstCharacters} and not ${value} #>> '{}' ~ '^\\d{4}-\\d\\d-\\d\\d.\\d\\d:\\d\\d:\\d\\d'
+       then to_jsonb(left(${value} #>> '{}', ${firstCharacters})) else ${value} end
+     when 'number' then ${value} when 'boolean' then ${value} end`
+
+/** The part of a text column that its sort term depends on. */
+export const textPart = (column: string): string => `left(${column}, ${firstCharacters})`
+
+const texts = ['external_id', ...profileTexts]
+const times = ['created_at', 'updated_at']
+
+/** The part of the field $3 of a row e that its sort term depends on, as JSON; of a time, the term itself. $4: the key of an attribute. */
+const sortValue = `case $3::text
+     ${texts.map(column => `when '${column}' then to_jsonb(${textPart(`e.${column}`)})`).join('\n     ')}
+     ${profileFlags.map(column => `when '${column}' then to_jsonb(e.${column})`).join('\n     ')}
+     ${times.map(column => `when '${column}' then to_jsonb(${timeTerm(`e.${column}`)})`).join('\n     ')}
+     else ${attributePart('(e.attributes->$4::text)')} end`
+
+/**
+ * $2: stack, $3: a column, or `attributes`, $4: the key of an attribute, $5: ids in order. Locks the rows in that order, as every set
+ * does, until the commit. Returns what their sort terms depend on.
+ */
+export const holdSortValuesSql = statement(
+  'hold_sort_values',
+  `select v.id, v.value from unnest($5::uuid[]) a(id) cross join lateral (
+     select e.id, ${sortValue} as value from entities e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id for share of e
+   ) v`,
+)
+
+/** $2: stack, $3: after this id, $4: limit. */
+export const scanIdsSql = statement(
+  'scan_ids',
+  `select e.id from entities e
+   where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
+)
+
+/**
+ * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Increments the schema version, so that every
+ * writer maintains the index from then on. Creates nothing if the index exists or the attribute is not indexed.
+ */
+export const createSortIndexSql = statement(
+  'create_sort_index',
+  `with made as (
+     insert into sort_indexes (organization_id, stack_id, field, index_id)
+     select $1, $2, $3, h.schema_version + 1 from change_heads h
+     where h.organization_id = $1 and ($4::text is null or exists (
+       select from attributes d where d.organization_id = $1 and d.owner_stack_id = $2 and d.key = $4
+         and d.state = 'active' and d.indexed and d.cardinality = 'one'
+     ))
+     on conflict do nothing returning 1
+   )
+   update change_heads set schema_version = schema_version + 1
+   where organization_id = $1 and exists (select from made)`,
+)
+
+/** Returns the sort indexes whose backfill is not complete, each with the type of its attribute, if it has one. */
+export const readUnfilledSortsSql = statement(
+  'read_unfilled_sorts',
+  `select s.index_id, s.stack_id, s.field, d.type from sort_indexes s
+   left join attributes d on d.organization_id = $1 and d.owner_stack_id = s.stack_id and d.state = 'active'
+     and s.field = 'attribute_values.' || d.key
+   where s.organization_id = $1 and not s.ready order by s.index_id`,
+)
+
+/** $2: index. Returns its progress, or no row if it was dropped. */
+export const readSortProgressSql = statement(
+  'read_sort_progress',
+  `select s.ready, coalesce(f.indexed, 0) as indexed, coalesce(f.total, 0) as total from sort_indexes s
+   left join fills f on f.organization_id = $1 and f.index_id = s.index_id
+   where s.organization_id = $1 and s.index_id = $2`,
+)
+
+/**
+ * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes
+ * them, under the locks of the rows. A set does not read the times of the rows that it locks.
+ */
+export const deleteTimeTermsSql = statement(
+  'delete_time_terms',
+  `delete from terms t where t.organization_id = $1 and t.ctid = any(array(
+     select k.ctid
+     from jsonb_to_recordset($2::text::jsonb) as v(index_id integer, "column" text, stack_id integer, id uuid)
+     cross join lateral (
+       select case v."column" when 'created_at' then ${timeTerm('e.created_at')} else ${timeTerm('e.updated_at')} end as term
+       from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id offset 0
+     ) e cross join lateral (
+       select k.ctid from terms k
+       where k.organization_id = $1 and k.index_id = v.index_id and k.value = e.term and k.entity_id = v.id offset 0
+     ) k
+   ))`,
+)

@@ -1,0 +1,43 @@
+import { isDateTime } from '../../formats.ts'
+import type { AttributeType } from '../../organizations/definitions.ts'
+import { firstCharacters, prefixCharacters, termOf } from './index-keys.ts'
+
+/** The sort term of an entity without a value, and of one with an array or object. It is greater than all others. */
+export const noValueTerm = 'z'
+
+/**
+ * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text sorts by its
+ * letters without case and accents, then by itself; of both, the first 64 characters count. The order does not depend on a
+ * collation, whose versions differ.
+ */
+export function sortTermOf(type: AttributeType, value: unknown): string {
+  if (typeof value !== 'string' || (type === 'datetime' && isDateTime(value))) return termOf(type, value) ?? noValueTerm
+  const text = firstCharacters(value)
+  return `s${foldText(text)}\u0001${text}`
+}
+
+const printableAscii = /^[ -~]*$/
+// Control characters go as well, so that none of them is less than the separator or equal to it.
+const ignored = /[\p{M}\p{Cc}]/gu
+
+function foldText(text: string): string {
+  if (printableAscii.test(text)) return text.toLowerCase()
+  return firstCharacters(text.normalize('NFKD').replace(ignored, '').toLowerCase())
+}
+
+/** The number of first characters of a text that a sort term depends on. */
+export const sortedCharacters = prefixCharacters
+
+/** Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than U+E000. */
+export function compareByCodePoint(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  for (let index = 0; index < length; index += 1) {
+    const [unit, otherUnit] = [one.charCodeAt(index), other.charCodeAt(index)]
+    if (unit === otherUnit) continue
+    if (isSurrogate(unit) !== isSurrogate(otherUnit)) return isSurrogate(unit) ? 1 : -1
+    return unit - otherUnit
+  }
+  return one.length - other.length
+}
+
+const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff

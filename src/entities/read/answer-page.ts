@@ -1,0 +1,174 @@
+import { refuse } from '../../errors.ts'
+import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
+import { idsOfPage, printPage, printPart } from './entity-json.ts'
+import { type RowsOfPage, readPortion } from './entity-reader.ts'
+import type { Included } from './included.ts'
+import { type Count, type Position, sizeToRead } from './pagination.ts'
+
+/** Maximum size of a page that one statement reads and one response buffer sends, in bytes of rows and of JSON. */
+const maxWholeBytes = 1_048_576
+/** Responses up to this size do not count against the memory limit (http/pipeline/send-result.ts). */
+const uncountedCharacters = 64 * 1024
+/** A larger page is read in portions of this size; the last entity of a portion may exceed it. */
+const portionBytes = 256 * 1024
+/** JSON is sent in parts of this size. */
+const partBytes = 128 * 1024
+/** Memory reserved for a page that is sent in parts. It does not depend on the size of the page. */
+const reservedBytes = 1_048_576
+
+/** Where a page ends: the last entity that was read for it, and whether more follow. */
+export type PageEnd = { after_id?: string | undefined; after_term?: string | undefined; has_more: boolean }
+
+/**
+ * `include` reads what is added to each item, for the ids of a page. `count` counts all items. `lastMembers` prints more JSON
+ * members of the response, each after a comma. It is called after everything is read.
+ */
+type PageRequest = {
+  stack_id: number
+  position: Position
+  include?: ((ids: readonly string[]) => Promise<Included>) | undefined
+  count?: (() => Promise<Count>) | undefined
+  lastMembers?: (end: PageEnd, counted: Count | undefined) => string
+}
+
+/** Gives memory back. */
+type Release = () => void
+
+/** Reads the rows at a position. */
+type ReadRows = (position: Position) => Promise<RowsOfPage>
+
+/**
+ * Responds with a page: a small one whole, a larger one in parts. Back-pressure applies to parts: kith prints the next
+ * one when the client has read the last. One statement reads each portion, so each shows the entities as of that
+ * statement. An entity that is deleted in between is left out, and another one is read at the end. A page therefore
+ * never has fewer entities than its size while more exist.
+ */
+export async function answerPage(call: Call<unknown>, page: PageRequest, readRows: ReadRows): Promise<HandlerResult> {
+  const first = await readFirst(page, readRows)
+  const release = takeIncluded(call, first.included)
+  try {
+    const whole = buildWhole(call, page, first, release)
+    if (whole) return whole
+    const held = release ?? (await call.memory.wait(reservedBytes))
+    return { status: 200, parts: pageParts(call, page, { readRows, first, release: held }) }
+  } catch (error) {
+    release?.()
+    throw error
+  }
+}
+
+type Ids = { pageIds: string[]; terms?: string[] | undefined; has_more: boolean }
+
+const endOf = ({ pageIds, terms, has_more }: Ids): PageEnd => ({
+  after_id: pageIds.at(-1),
+  after_term: terms?.at(-1),
+  has_more,
+})
+
+/** The first read of a page. Without `ids`, a page that is sent in parts reads them again. */
+type FirstRead = {
+  rows: RowsOfPage
+  ids: Ids | undefined
+  included: Included | undefined
+  counted: Count | undefined
+}
+
+async function readFirst({ position, include, count }: PageRequest, readRows: ReadRows): Promise<FirstRead> {
+  const maxRowBytes = Math.floor(maxWholeBytes / sizeToRead(position))
+  const rows = await readRows({ ...position, maxRowBytes })
+  const ids = include || rows.ids ? idsOf(rows, position) : undefined
+  const included = ids && (await include?.(ids.pageIds))
+  return { rows, ids, included, counted: await count?.() }
+}
+
+/** The ids of a page, of which `rows` may have one entity more. */
+function idsOf({ rows, ids, terms, has_more = false }: RowsOfPage, { size }: Position): Ids {
+  if (ids) return { pageIds: ids, terms, has_more }
+  const all = idsOfPage(rows, size + 1)
+  return { pageIds: all.slice(0, size), has_more: has_more || all.length > size }
+}
+
+/** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
+function takeIncluded({ memory }: Call<unknown>, included: Included | undefined): Release | undefined {
+  if (!included || included.bytes <= uncountedCharacters) return undefined
+  return memory.take(included.bytes + maxWholeBytes) ?? throwOutOfMemory()
+}
+
+function throwOutOfMemory(): never {
+  return refuse('operation_failed', 'There is no memory for the included entities. Retry, or ask for a smaller page.', {
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  })
+}
+
+/** The page as one response, or undefined if it is too large for that. */
+function buildWhole(
+  { memory }: Call<unknown>,
+  { stack_id, position, lastMembers }: PageRequest,
+  { rows: { rows, ids, terms, has_more = false, definitions }, included, counted }: FirstRead,
+  held: Release | undefined,
+): HandlerResult | undefined {
+  const { size, projection } = position
+  const page = printPage(rows, size, { definitions, stack_id, projection, added: included, maxBytes: maxWholeBytes })
+  if (!page) return undefined
+  const pageIds = ids ?? (page.last_id === undefined ? [] : [page.last_id])
+  const end = endOf({ pageIds, terms, has_more: has_more || page.has_more })
+  const response = {
+    status: 200,
+    json: `{"items":[${page.items}],"has_more":${end.has_more}${lastMembers?.(end, counted) ?? ''}}`,
+  }
+  if (held) return { ...response, release: held }
+  if (response.json.length <= uncountedCharacters) return response
+  const release = memory.take(Buffer.byteLength(response.json))
+  return release && { ...response, release }
+}
+
+async function readIds(readRows: ReadRows, position: Position): Promise<Ids> {
+  return idsOf(await readRows({ ...position, projection: undefined, maxRowBytes: 0 }), position)
+}
+
+type Source = { readRows: ReadRows; first: FirstRead; release: Release }
+
+async function* pageParts(
+  { db, caller, signal, within }: Call<unknown>,
+  { stack_id, position, include, lastMembers }: PageRequest,
+  { readRows, first, release }: Source,
+): AsyncGenerator<Buffer> {
+  const { projection } = position
+  const readNext = (ids: string[]) =>
+    within(() => readPortion(db, caller.organization.id, stack_id, { ids, minBytes: portionBytes, projection }, signal))
+  let remaining = position.size
+  let end: PageEnd = { ...position, has_more: true }
+  let { ids, included } = first
+  let opening = '{"items":['
+  try {
+    while (end.has_more && remaining > 0) {
+      const { after_id, after_term } = end
+      const next = { ...position, after_id, after_term, size: remaining }
+      const page = ids ?? (await within(() => readIds(readRows, next)))
+      const { pageIds } = page
+      included ??= await within(async () => include?.(pageIds))
+      end = pageIds.length > 0 ? endOf(page) : { ...end, has_more: page.has_more }
+      for (let readCount = 0; readCount < pageIds.length; ) {
+        const portion = await readNext(pageIds.slice(readCount))
+        readCount += portion.rows.length
+        const rows = portion.rows.filter(row => row !== null)
+        for (let next = 0; next < rows.length; ) {
+          const continues = remaining < position.size || next > 0
+          const { definitions } = portion
+          const settings = { definitions, stack_id, projection, added: included, maxBytes: partBytes, continues }
+          const part = printPart(rows, next, settings)
+          next = part.next
+          yield opening === '' ? part.bytes : Buffer.concat([Buffer.from(opening), part.bytes])
+          opening = ''
+        }
+        remaining -= rows.length
+      }
+      ids = undefined
+      included = undefined
+    }
+    yield Buffer.from(`${opening}],"has_more":${end.has_more}${lastMembers?.(end, first.counted) ?? ''}}`)
+  } finally {
+    release()
+  }
+}

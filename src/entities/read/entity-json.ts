@@ -1,0 +1,329 @@
+import { type Answers, consentDefaults, type StandingAnswer } from '../../consents/answers.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { parseExactly } from '../../parse-json.ts'
+import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { relationshipValue } from '../entity-row.ts'
+import { recordIdOf } from '../identifiers.ts'
+import { RowPrinter } from './composite-row-parser.ts'
+import { type Projection, shows } from './projection.ts'
+
+/** Prints one entity of the stack that the printer was built for. */
+type Print = (row: RowPrinter) => void
+
+const jsonKey = (key: string) => Buffer.from(`,"${key}":`)
+
+const [texts, flags] = [profileTexts.map(jsonKey), profileFlags.map(jsonKey)]
+const [consents, attribute_values] = [jsonKey('consents'), jsonKey('attribute_values')]
+const [personStart, recordStart, external_id] = ['{"id":"', '{"record_id":"', '","external_id":'].map(text =>
+  Buffer.from(text),
+) as [Buffer, Buffer, Buffer]
+const states = { t: Buffer.from(',"state":"active"'), f: Buffer.from(',"state":"placeholder"') }
+const [version, created_at, updated_at, end] = [',"version":', ',"created_at":"', '","updated_at":"', '"}'].map(text =>
+  Buffer.from(text),
+) as [Buffer, Buffer, Buffer, Buffer]
+const [comma, lineFeed] = [Buffer.from(','), Buffer.from('\n')]
+
+/** Identifiers, profile, answers, links, state, version and times: see `rowTextWith` of read-sql.ts. */
+const fieldsOfRow = 2 + profileTexts.length + profileFlags.length + 6
+
+/** The text of `answers` for a person without consent answers. */
+const noAnswers = Buffer.from('{}')
+
+function personPrinter(definitions: Definitions): Print {
+  const printConsents = consentsPrinterOf(definitions)
+  return row => {
+    row.printRaw(personStart)
+    row.printText(external_id)
+    for (const key of texts) row.printText(key)
+    for (const key of flags) row.printBoolean(key)
+    row.append(consents)
+    printConsents(row)
+    printRest(row, definitions)
+  }
+}
+
+/** Prints the effective consent of each type and channel. The JSON of all possible values is built in advance. */
+function consentsPrinter(types: Definitions['consent_types']): Print {
+  const entries = consentDefaults(types).map(({ answerKey, consent }, index) => {
+    const before = index === 0 ? '[' : ','
+    const answered = (state: boolean) =>
+      Buffer.from(before + JSON.stringify({ ...consent, state, source: 'answer', answered_at: '' }).slice(0, -2))
+    const defaultEntry = Buffer.from(before + JSON.stringify(consent))
+    return { answerKey, defaultEntry, granted: answered(true), refused: answered(false) }
+  })
+  const allEnd = Buffer.from(entries.length === 0 ? '[]' : ']')
+  const allDefaults = Buffer.concat([...entries.map(({ defaultEntry }) => defaultEntry), allEnd])
+  return row => {
+    if (row.skipIfEqual(noAnswers)) return row.append(allDefaults)
+    const answers: Answers = JSON.parse(row.readValue()!)
+    for (const { answerKey, defaultEntry, granted, refused } of entries) {
+      const answer = answerKey === null ? undefined : answers[answerKey]
+      if (answer) {
+        row.append(answer.state ? granted : refused)
+        row.appendText(answer.answered_at)
+        if (hasEvidence(answer)) row.appendText(endWithEvidence(answer))
+        else row.append(end)
+      } else row.append(defaultEntry)
+    }
+    row.append(allEnd)
+  }
+}
+
+const hasEvidence = ({ pending, method, text_version }: StandingAnswer) =>
+  pending !== undefined || method !== undefined || text_version !== undefined
+
+function endWithEvidence({ pending, method, text_version }: StandingAnswer): string {
+  return `",${JSON.stringify({ pending, method, text_version }).slice(1)}`
+}
+
+function recordPrinter(definitions: Definitions, stack_id: number): Print {
+  const stack_key = Buffer.from(`,"stack_key":${JSON.stringify(stackKeyOf(definitions, stack_id))}`)
+  return row => {
+    row.append(recordStart)
+    row.appendText(recordIdOf(row.readValue()!))
+    row.printText(external_id)
+    row.append(stack_key)
+    row.skip(profileTexts.length + profileFlags.length + 1)
+    printRest(row, definitions)
+  }
+}
+
+function printAttributeValues(row: RowPrinter, definitions: Definitions) {
+  const links = row.readValue()
+  if (links === null) row.printAttributes()
+  else row.appendText(withLinks(row.attributes, JSON.parse(links), definitions))
+}
+
+/** Prints the fields that people and records share. */
+function printRest(row: RowPrinter, definitions: Definitions) {
+  row.append(attribute_values)
+  printAttributeValues(row, definitions)
+  row.append(states[row.readValue() as 't' | 'f'])
+  row.printRaw(version)
+  row.printTime(created_at)
+  row.printTime(updated_at)
+  row.append(end)
+}
+
+type Links = [attribute_id: number, external_id: string | null][]
+
+/** Adds the links to the plain attribute values, as the external identifiers of their targets. */
+function withLinks(attributes: string, links: Links, { attributeById }: Definitions): string {
+  const values = parseExactly(attributes) as Record<string, unknown>
+  for (const [attribute_id, targets] of Map.groupBy(links, ([attribute_id]) => attribute_id)) {
+    const attribute = attributeById.get(attribute_id)
+    if (attribute)
+      values[attribute.key] = relationshipValue(
+        attribute.cardinality,
+        targets.map(([, name]) => ({ external_id: name })),
+      )
+  }
+  return JSON.stringify(values)
+}
+
+const [quote, closingBrace] = [Buffer.from('"'), Buffer.from('}')]
+const skipField: Print = row => row.skip(1)
+
+/** Prints the members that a projection shows. The others have no value in the row. */
+function projectionPrinter(definitions: Definitions, stack_id: number, projection: Projection): Print {
+  let separator = '{'
+  const member = (name: string, print: (key: Buffer) => Print, before = ''): Print => {
+    if (!shows(projection, name)) return skipField
+    const key = Buffer.from(`${separator}"${name}":${before}`)
+    separator = ','
+    return print(key)
+  }
+  const literal = (name: string, value: () => unknown): Print =>
+    shows(projection, name) ? member(name, key => row => row.append(key), JSON.stringify(value())) : () => {}
+  const text = (name: string) => member(name, key => row => row.printText(key))
+  const time = (name: string) =>
+    member(
+      name,
+      key => row => {
+        row.printTime(key)
+        row.append(quote)
+      },
+      '"',
+    )
+  const isPerson = stack_id === peopleStackId
+  const steps = [
+    isPerson ? member('id', printPersonId, '"') : member('record_id', printRecordId, '"'),
+    text('external_id'),
+    literal('stack_key', () => stackKeyOf(definitions, stack_id)),
+    ...profileTexts.map(text),
+    ...profileFlags.map(name => member(name, key => row => row.printBoolean(key))),
+    member('consents', key => afterKey(key, consentsPrinterOf(definitions))),
+    member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions))),
+    member('state', key => row => {
+      row.append(key)
+      row.append(stateTexts[row.readValue() as 't' | 'f'])
+    }),
+    member('version', key => row => row.printRaw(key)),
+    time('created_at'),
+    time('updated_at'),
+  ]
+  return row => {
+    for (const step of steps) step(row)
+    row.append(closingBrace)
+  }
+}
+
+const printPersonId =
+  (key: Buffer): Print =>
+  row => {
+    row.printRaw(key)
+    row.append(quote)
+  }
+
+const printRecordId =
+  (key: Buffer): Print =>
+  row => {
+    row.append(key)
+    row.appendText(recordIdOf(row.readValue()!))
+    row.append(quote)
+  }
+
+const afterKey =
+  (key: Buffer, print: Print): Print =>
+  row => {
+    row.append(key)
+    print(row)
+  }
+
+const stateTexts = { t: Buffer.from('"active"'), f: Buffer.from('"placeholder"') }
+
+const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
+
+/** The JSON to add to each entity by id, in pieces: the members after its own, and the closing brace. */
+export type AddedMembers = { of(id: string): readonly Buffer[] }
+
+function withAdded(print: Print, added: AddedMembers): Print {
+  return row => {
+    print(row)
+    row.reopen()
+    for (const piece of added.of(row.id)) row.append(piece)
+  }
+}
+
+const printers = new WeakMap<Definitions, Map<number, Print>>()
+const consentsPrinters = new WeakMap<Definitions, Print>()
+
+/** Returns the printer of the whole entities of a stack. It is built once for each version of the definitions. */
+function printerOf(definitions: Definitions, stack_id: number): Print {
+  const known = printers.get(definitions) ?? new Map<number, Print>()
+  printers.set(definitions, known)
+  const print =
+    known.get(stack_id) ??
+    (stack_id === peopleStackId ? personPrinter(definitions) : recordPrinter(definitions, stack_id))
+  known.set(stack_id, print)
+  return print
+}
+
+function consentsPrinterOf(definitions: Definitions): Print {
+  const known = consentsPrinters.get(definitions)
+  if (known) return known
+  const print = consentsPrinter(definitions.consent_types)
+  consentsPrinters.set(definitions, print)
+  return print
+}
+
+/** The definitions, which must be at least as new as the rows, and the members to print. By default these are all. */
+type Printed = {
+  definitions: Definitions
+  stack_id: number
+  projection?: Projection | undefined
+  added?: AddedMembers | undefined
+}
+
+/** Only the printers of whole entities are kept. That of a projection is built in about 5 µs, and clients choose any. */
+function printerFor({ definitions, stack_id, projection, added }: Printed): Print {
+  const print = projection ? projectionPrinter(definitions, stack_id, projection) : printerOf(definitions, stack_id)
+  return added ? withAdded(print, added) : print
+}
+
+// Printing is synchronous, so all calls can share one printer.
+const sharedPrinter = new RowPrinter()
+
+/** Prints an entity's row as JSON. The definitions must be at least as new as the row. */
+export function printEntity(rowText: string, definitions: Definitions, stack_id: number): string {
+  const row = sharedPrinter.start().setText(rowText)
+  row.printNext(printerOf(definitions, stack_id))
+  return row.json
+}
+
+/**
+ * Prints the first `size` rows as JSON, separated by commas, and tells whether more rows follow. Returns undefined if a
+ * row is missing (only its id is present) or the JSON exceeds `maxBytes`.
+ */
+export function printPage(
+  rows: string,
+  size: number,
+  { maxBytes, ...printed }: Printed & { maxBytes: number },
+): { items: string; has_more: boolean; last_id: string | undefined } | undefined {
+  const row = sharedPrinter.start().setText(rows)
+  const print = printerFor(printed)
+  const isEmpty = !row.hasMore
+  for (let count = 0; row.hasMore && count < size; count += 1) {
+    if (!row.isWhole || row.size > maxBytes) return undefined
+    if (count > 0) row.append(comma)
+    row.printNext(print)
+  }
+  if (row.size > maxBytes) return undefined
+  return { items: row.json, has_more: row.hasMore, last_id: isEmpty ? undefined : row.id }
+}
+
+/** Returns the ids of the first `size` entities of a page, with or without their rows. */
+export function idsOfPage(rows: string, size: number): string[] {
+  return sharedPrinter.start().setText(rows).readIds(size, fieldsOfRow)
+}
+
+/** Prints rows of several stacks as JSON, one by one. */
+export function printEach(
+  rows: string,
+  definitions: Definitions,
+  stackOf: (id: string) => number,
+): Map<string, Buffer> {
+  const row = sharedPrinter.start().setText(rows)
+  const ends: [id: string, end: number][] = []
+  const print: Print = next => printerOf(definitions, stackOf(next.id))(next)
+  while (row.hasMore) {
+    row.printNext(print)
+    ends.push([row.id, row.size])
+  }
+  const bytes = Buffer.from(row.bytes)
+  return new Map(ends.map(([id, end], index) => [id, bytes.subarray(ends[index - 1]?.[1] ?? 0, end)]))
+}
+
+/**
+ * Prints rows as JSON, starting at index `first`, until the output has `maxBytes` or the rows end. With `continues`,
+ * the output starts with a comma. `next` is the index of the first row that is not printed.
+ */
+export function printPart(
+  rows: readonly string[],
+  first: number,
+  { maxBytes, continues, ...printed }: Printed & { maxBytes: number; continues: boolean },
+): { bytes: Buffer; next: number } {
+  const row = sharedPrinter.start()
+  const print = printerFor(printed)
+  let next = first
+  for (; next < rows.length && row.size < maxBytes; next += 1) {
+    if (continues || next > first) row.append(comma)
+    row.setText(rows[next]!)
+    row.printNext(print)
+  }
+  return { bytes: Buffer.from(row.bytes), next }
+}
+
+/** Returns a function that appends a row, as received from the database, to the printer as a line of JSON. */
+export function linePrinter(
+  row: RowPrinter,
+  definitions: Definitions,
+  stack_id: number,
+): (bytes: Buffer, start: number) => void {
+  const print = printerOf(definitions, stack_id)
+  return (bytes, start) => {
+    row.setRows(bytes, bytes.length, start)
+    row.printNext(print)
+    row.append(lineFeed)
+  }
+}

@@ -1,0 +1,168 @@
+import type { Database, Transaction } from '../../db/db.ts'
+import { Fault } from '../../errors.ts'
+import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
+import type { Signal } from '../../signal.ts'
+import { fillingRefusal } from '../match-keys.ts'
+import { printEntity } from './entity-json.ts'
+import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
+import { type Projection, projectionValues } from './projection.ts'
+import {
+  countEntitiesSql,
+  readByIdentifier,
+  readPage,
+  readPageByKey,
+  readPeopleByAnyIdentifier,
+  readPortionSql,
+  readProjectedPage,
+  readProjectedPortionSql,
+} from './read-sql.ts'
+
+/**
+ * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
+ * `has_more` is true. A row that is too large is replaced by its id. The definitions are at least as new as the rows.
+ * `ids` lists the ids of the page if finding them again would be expensive, and `terms` their sort terms on a sorted page.
+ */
+export type RowsOfPage = {
+  rows: string
+  ids?: string[]
+  terms?: string[]
+  has_more?: boolean
+  definitions: Definitions
+}
+
+/** An entity as JSON, and the identifier of the request. `json` is absent if the entity is too large for a batch. */
+export type SerializedEntity = { identifier: string; version: number; json?: string | undefined }
+
+type WithSchemaVersion = { schema_version: number }
+type PageRow = WithSchemaVersion & { rows: string | null }
+type PortionRow = WithSchemaVersion & { row: string | null }
+type SerializedRow = WithSchemaVersion & { identifier: string; version: number; row: string | null }
+
+/** Maximum size of a row that is read in a batch: 256 of them are 8 MiB. */
+export const maxBatchedRowBytes = 32 * 1024
+
+/** Maximum JSON of one batch, in characters. The remaining entities are read again one by one. */
+const maxBatchCharacters = 4 * 1024 * 1024
+
+/** Reads a page of the entities of a stack. */
+export async function readPageOfStack(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  position: Position,
+  signal?: Signal,
+): Promise<RowsOfPage> {
+  const values = [organization_id, stack_id, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
+  const { direction, projection } = position
+  const [page] = projection
+    ? await db.query<PageRow>(readProjectedPage[direction], [...values, ...projectionValues(projection)], signal)
+    : await db.query<PageRow>(readPage[direction], values, signal)
+  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
+  return { rows: page!.rows ?? '', definitions }
+}
+
+/** Counts the entities of a stack. */
+export async function countStack(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  signal?: Signal,
+): Promise<Count> {
+  const [counted] = await db.query<Count>(countEntitiesSql, [organization_id, stack_id], signal)
+  return counted!
+}
+
+/** Reads a page of the people with an email or phone, by its key. Throws a 503 while existing people are still being indexed. */
+export async function readPageOfKey(
+  db: Database,
+  organization_id: number,
+  { kind, key }: { kind: keyof typeof readPageByKey; key: string },
+  position: Position,
+  signal?: Signal,
+): Promise<RowsOfPage> {
+  const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
+  const [page] = await db.query<WithSchemaVersion & { rows: string | null; is_filling: boolean }>(
+    readPageByKey[kind],
+    values,
+    signal,
+  )
+  if (page!.is_filling) throw new Fault(fillingRefusal())
+  const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
+  return { rows: page!.rows ?? '', definitions }
+}
+
+/**
+ * Reads the rows of the first of these entities until their sizes add up to `minBytes`. At least one row is read. A row
+ * is null if its entity no longer exists.
+ */
+export async function readPortion(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  { ids, minBytes, projection }: { ids: readonly string[]; minBytes: number; projection?: Projection | undefined },
+  signal?: Signal,
+): Promise<{ rows: (string | null)[]; definitions: Definitions }> {
+  const values = [organization_id, stack_id, ids, minBytes]
+  const portion = projection
+    ? await db.query<PortionRow>(readProjectedPortionSql, [...values, ...projectionValues(projection)], signal)
+    : await db.query<PortionRow>(readPortionSql, values, signal)
+  const definitions = await definitionsAt(db, organization_id, newestVersion(portion), signal)
+  return { rows: portion.map(({ row }) => row), definitions }
+}
+
+export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
+
+/**
+ * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
+ * person are looked up among the further ones. The process may not know yet that the organization has any.
+ */
+export async function readSerialized(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  { by, identifiers, maxRowBytes = unlimitedRowBytes }: Identifiers & { maxRowBytes?: number },
+  signal?: Signal,
+): Promise<SerializedEntity[]> {
+  const values = [organization_id, stack_id, identifiers, maxRowBytes]
+  const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
+  if (stack_id === peopleStackId && rows.length < identifiers.length) {
+    const found = new Set(rows.map(({ identifier }) => identifier))
+    const missing = [...new Set(identifiers).difference(found)]
+    const byFurther = [organization_id, missing, maxRowBytes]
+    if (missing.length > 0)
+      rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
+  }
+  const definitions = await definitionsAt(db, organization_id, newestVersion(rows), signal)
+  return serialize(rows, definitions, stack_id)
+}
+
+/** Reads entities by internal identifier within a transaction, with the definitions of that transaction. */
+export async function readSerializedWithin(
+  tx: Transaction,
+  definitions: Definitions,
+  stack_id: number,
+  ids: readonly string[],
+  maxRowBytes: number,
+): Promise<SerializedEntity[]> {
+  const rows = await tx.query<SerializedRow>(readByIdentifier.id, [
+    definitions.organization_id,
+    stack_id,
+    ids,
+    maxRowBytes,
+  ])
+  return serialize(rows, definitions, stack_id)
+}
+
+function serialize(rows: readonly SerializedRow[], definitions: Definitions, stack_id: number): SerializedEntity[] {
+  let characters = 0
+  return rows.map(({ identifier, version, row }, index) => {
+    if (row === null || (index > 0 && characters > maxBatchCharacters)) return { identifier, version }
+    const json = printEntity(row, definitions, stack_id)
+    characters += json.length
+    return { identifier, version, json }
+  })
+}
+
+/** The highest version of the definitions among the rows. */
+const newestVersion = (rows: readonly WithSchemaVersion[]) =>
+  rows.reduce((version, { schema_version }) => Math.max(version, schema_version), 0)

@@ -1,0 +1,76 @@
+import { statement } from '../../db/db.ts'
+import { type ProjectionParameters, readRows } from './read-sql.ts'
+
+// The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
+// for few. A link may dangle, so the query joins the entity before the limit. Otherwise pages could be short.
+const linked = (comparison: string, order: string) => `(
+     select l.id from unnest($7::integer[]) a, lateral (
+       select t.id from links l
+         join entities t on t.organization_id = $1 and t.stack_id = $3 and t.id = l.target_id
+       where l.organization_id = $1 and l.source_id = $6 and l.attribute_id = a and l.target_id ${comparison} $4
+       order by l.target_id ${order} limit $5
+     ) l
+     union all
+     select l.id from unnest($8::integer[]) a, lateral (
+       select s.id from links l
+         join entities s on s.organization_id = $1 and s.stack_id = $3 and s.id = l.source_id
+       where l.organization_id = $1 and l.target_id = $6 and l.attribute_id = a and l.source_id ${comparison} $4
+       order by l.source_id ${order} limit $5
+     ) l
+   )`
+
+// The array and the order as text leave PostgreSQL only the look-up of these rows. As a join it read the stack in order: 15,000
+// rows for a page of 50 among 20,000 people.
+const related = (comparison: string, order: string, projection?: ProjectionParameters) =>
+  readRows(
+    `where e.organization_id = $1 and e.stack_id = $3
+     and e.id = any(array(select distinct x.id from ${linked(comparison, order)} x order by x.id ${order} limit $5))
+   order by e.id::text collate "C" ${order}`,
+    projection,
+  )
+
+/**
+ * $2: maximum bytes of a row, $3: stack of the related entities, $4: after this id (descending: before it), $5: limit, $6: the
+ * entity, $7: attributes of outgoing links, $8: attributes of incoming links.
+ */
+export const readRelatedSql = {
+  asc: statement('read_related_ascending', related('>', 'asc')),
+  desc: statement('read_related_descending', related('<', 'desc')),
+}
+
+const projection = { stack: '$3', mask: '$9', keys: '$10' }
+
+/** Parameters as for {@link readRelatedSql}, and a projection: $9: mask, $10: keys. */
+export const readProjectedRelatedSql = {
+  asc: statement('read_projected_related_ascending', related('>', 'asc', projection)),
+  desc: statement('read_projected_related_descending', related('<', 'desc', projection)),
+}
+
+/**
+ * $2: stack of the related entities, $3: the entity, $4: attributes of outgoing links, $5: attributes of incoming links. Counts the
+ * related entities, each once, with the number of the last change that the count includes.
+ */
+export const countRelatedSql = statement(
+  'count_related',
+  `select (
+     select count(*) from (
+       select t.id from links l
+         join entities t on t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id
+       where l.organization_id = $1 and l.source_id = $3 and l.attribute_id = any($4::integer[])
+       union
+       select s.id from links l
+         join entities s on s.organization_id = $1 and s.stack_id = $2 and s.id = l.source_id
+       where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
+     ) x
+   ) as count, h.sequence
+   from change_heads h where h.organization_id = $1`,
+)
+
+const findBy = (column: string) =>
+  `select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = $3`
+
+/** $2: stack, $3: identifier. Returns the internal identifier of the entity. */
+export const findEntitySql = {
+  id: statement('find_by_id', findBy('id')),
+  external_id: statement('find_by_external_id', findBy('external_id')),
+}

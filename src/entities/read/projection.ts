@@ -1,0 +1,48 @@
+import { type Detail, pointer, refuse } from '../../errors.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { memberBits } from './read-sql.ts'
+
+/**
+ * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
+ * others are neither read nor printed.
+ */
+export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
+
+const attributePrefix = 'attribute_values.'
+
+const shared = ['attribute_values', 'state', 'version', 'created_at', 'updated_at']
+
+/** The members of a read, in their order. */
+export const membersOf = (stack_id: number): readonly string[] =>
+  stack_id === peopleStackId ? personMembers : recordMembers
+
+const personMembers = ['id', 'external_id', ...profileTexts, ...profileFlags, 'consents', ...shared]
+const recordMembers = ['record_id', 'external_id', 'stack_key', ...shared]
+
+/**
+ * The projection on the named members of a read, or on `attribute_values.<key>` with any key. Throws 400 with the path of each
+ * name that is unknown or occurs twice.
+ */
+export function projectionOf(fields: readonly string[], stack_id: number): Projection {
+  const members = membersOf(stack_id)
+  const keys: string[] = []
+  const details: Detail[] = []
+  let mask = 0
+  for (const [index, name] of fields.entries()) {
+    const fault = (message: string) => details.push({ path: pointer('fields', index), message })
+    if (fields.indexOf(name) < index) fault('occurs twice')
+    else if (name.startsWith(attributePrefix)) keys.push(name.slice(attributePrefix.length))
+    else if (members.includes(name)) mask += memberBits.get(name)!
+    else fault(`is no field of this kind: ${members.join(', ')}, attribute_values.<key>`)
+  }
+  if (details.length > 0) refuse('invalid_parameter', 'The request names unknown fields. See details.', { details })
+  return { mask, keys }
+}
+
+/** Whether a projection shows a member of a read. It shows `attribute_values` also if it shows only some of its keys. */
+export const shows = ({ mask, keys }: Projection, name: string): boolean =>
+  (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
+
+/** The values of the parameters of a projection. */
+export const projectionValues = ({ mask, keys }: Projection): [number, readonly string[]] => [mask, keys]

@@ -1,0 +1,283 @@
+import type { PatternTime } from '../../attributes/pattern.ts'
+import { isPresent, ruleFault } from '../../attributes/rules.ts'
+import { coerceValue, valueFault } from '../../attributes/values.ts'
+import { type Detail, pointer } from '../../errors.ts'
+import {
+  type Attribute,
+  type Definitions,
+  type IndexedAttribute,
+  isRelationship,
+} from '../../organizations/definitions.ts'
+import { normalizeRelationship } from '../../relationships/normalize.ts'
+import type { EntityRow } from '../entity-row.ts'
+import { canCreate, type Write } from '../write-request.ts'
+import { type MatchPlan, planMatch } from './match-plan.ts'
+import { type Claim, claimOf, claimsOf } from './unique-claims.ts'
+
+/** The name of an entity, existing or not: its stack and external identifier. */
+export type Name = { stack_id: number; external_id: string }
+
+/** The names that an attribute will link to, and the JSON Pointer of each in the request. */
+export type PlannedLinks = { attribute: Attribute; names: Name[]; pointers: string[] }
+
+/**
+ * The attribute part of a write, after the definitions are applied: keys with plain values (null clears), keys with
+ * links, and faults. The plan does not depend on the stored state.
+ */
+export type Plan = {
+  plain: Map<string, unknown>
+  links: ReadonlyMap<string, PlannedLinks>
+  /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
+  clearsRest: boolean
+  faults: Detail[]
+  /** The required keys that the write does not mention, as faults of a write that leaves them without a value. */
+  required?: readonly Detail[] | undefined
+  /** The unique attributes that the write may set or clear, and the values that it sets. Absent if there are none. */
+  uniques?: readonly IndexedAttribute[]
+  claims?: readonly Claim[]
+}
+
+/** The name as a map key. External identifiers never contain a line feed, so the key is unique. */
+export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
+
+/**
+ * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
+ * `sameAs` has, for each alias and merged identifier of the array, the {@link nameKey} of the person that it leads to, or the id of a
+ * person without a name. It only keeps writes of one person in order, and may be outdated.
+ */
+export type Item = {
+  index: number
+  write: Write
+  plan: Plan
+  name: string | undefined
+  sameAs?: ReadonlyMap<string, string> | undefined
+  /** How the write recognizes its person, if it has a `match`. */
+  match?: MatchPlan | undefined
+}
+
+/** Plans the writes of an array. */
+export function planItems(
+  writes: readonly Pick<Item, 'index' | 'write' | 'sameAs'>[],
+  definitions: Definitions,
+  linksLimit: number,
+): Item[] {
+  const times = new Map<string, PatternTime>()
+  return writes.map(({ write, index, sameAs }) => {
+    const name = addressedName(write)
+    const plan = planWrite(write, definitions, linksLimit, times)
+    const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
+    if (write.match) item.match = planMatch(write.match, write.body)
+    return item
+  })
+}
+
+/**
+ * Builds the plan of a write. `linksLimit` is the maximum number of links of one attribute. `times` has how long the patterns of each
+ * request have taken.
+ */
+export function planWrite(
+  write: Write,
+  definitions: Definitions,
+  linksLimit: number,
+  times = new Map<string, PatternTime>(),
+): Plan {
+  const plan: Plan = { plain: new Map(), links: noLinks, clearsRest: clearsRest(write), faults: [] }
+  let links: Map<string, PlannedLinks> | undefined
+  const declared = definitions.declared.get(write.stack_id)
+  const values = write.body.attribute_values
+  for (const key in values) {
+    const [value, attribute] = [values[key], declared?.get(key)]
+    if (attribute && isRelationship(attribute)) {
+      links ??= new Map()
+      planLinks({ links, faults: plan.faults }, attribute, value, linksLimit)
+    } else planPlain(plan, key, attribute, value, write, times)
+  }
+  if (links) plan.links = links
+  const required = definitions.required.get(write.stack_id)
+  if (required && write.operation !== 'delete' && write.operation !== 'restore') planRequired(plan, required, write)
+  const unique = definitions.unique.get(write.stack_id)
+  if (unique) planUnique(plan, unique, write)
+  return plan
+}
+
+/** A key that is written without a value is a fault. Whether one that is not written is a fault depends on the stored state. */
+function planRequired(plan: Plan, attributes: readonly Attribute[], { body: { attribute_values } }: Write) {
+  const unmentioned: Detail[] = []
+  for (const { key } of attributes) {
+    const fault = { path: pointer('attribute_values', key), message: 'is required' }
+    const links = plan.links.get(key)
+    if (plan.plain.has(key) ? !isPresent(plan.plain.get(key)) : links?.names.length === 0) plan.faults.push(fault)
+    else if (!attribute_values || !Object.hasOwn(attribute_values, key)) unmentioned.push(fault)
+  }
+  if (unmentioned.length > 0) plan.required = unmentioned
+}
+
+function planUnique(plan: Plan, attributes: readonly IndexedAttribute[], { operation }: Write) {
+  const touchesAll = plan.clearsRest || operation === 'delete'
+  const uniques = touchesAll ? attributes : attributes.filter(({ key }) => plan.plain.has(key))
+  if (uniques.length === 0) return
+  plan.uniques = uniques
+  plan.claims = uniques.flatMap(attribute => claimOf(attribute, plan.plain.get(attribute.key)) ?? [])
+}
+
+// Most writes have no links and share this empty map.
+const noLinks: Plan['links'] = new Map()
+
+function clearsRest({ operation, body }: Write): boolean {
+  return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
+}
+
+function planLinks(
+  plan: { links: Map<string, PlannedLinks>; faults: Detail[] },
+  attribute: Attribute & { target_stack_id: number },
+  value: unknown,
+  linksLimit: number,
+) {
+  const normalized = normalizeRelationship(value, attribute.cardinality, linksLimit)
+  if ('fault' in normalized) {
+    const { path, message } = normalized.fault
+    plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
+    return
+  }
+  const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
+  const pointers = normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path))
+  plan.links.set(attribute.key, { attribute, names, pointers })
+}
+
+function planPlain(
+  plan: Plan,
+  key: string,
+  attribute: Attribute | undefined,
+  value: unknown,
+  { boundFrom, request_id }: Write,
+  times: Map<string, PatternTime>,
+) {
+  const typed = attribute && boundFrom === 'query' ? coerceValue(attribute, value) : value
+  const fault =
+    attribute && typed !== null
+      ? (valueFault(attribute, typed) ?? ruleFault(attribute, typed, () => timeOf(request_id, times)))
+      : undefined
+  if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
+  else plan.plain.set(key, typed)
+}
+
+function timeOf(request_id: string, times: Map<string, PatternTime>): PatternTime {
+  const time = times.get(request_id) ?? { spentMs: 0 }
+  times.set(request_id, time)
+  return time
+}
+
+/**
+ * Returns the ids of the relationship attributes whose stored links the decision needs: those of the written keys, or
+ * all if the write clears the rest.
+ */
+export function requiredLinkAttributes(write: Write, plan: Plan, definitions: Definitions): number[] {
+  const relationships = definitions.relationships.get(write.stack_id)
+  if (!relationships) return []
+  const all = plan.clearsRest || write.operation === 'delete' || isRetry(write, definitions)
+  const keys = all ? relationships.keys() : [...plan.links.keys(), ...plan.plain.keys()]
+  return [...keys].flatMap(key => (relationships.get(key) ?? []).map(attribute => attribute.id))
+}
+
+/** Whether a creation may be the retry of a stored event. It is then compared with all stored fields. */
+export function isRetry({ operation, stack_id }: Write, { stacks }: Definitions): boolean {
+  if (operation !== 'create' && operation !== 'import') return false
+  return stacks.some(stack => stack.id === stack_id && stack.kind === 'event')
+}
+
+/** The name that a write is addressed by; undefined if it is addressed by id or has no address. */
+export function addressedName({ address, stack_id }: Write): Name | undefined {
+  return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
+}
+
+/** The address of a write as a map key: an id, or a {@link nameKey}, which is never equal to an id. */
+export function addressKey(write: Write): string | undefined {
+  if (write.address && 'id' in write.address) return write.address.id
+  const name = addressedName(write)
+  return name && nameKey(name)
+}
+
+/** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
+export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
+  if (operation === 'create' || !body.external_id) return undefined
+  if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
+  return { stack_id, external_id: body.external_id }
+}
+
+/** Whether the write releases the current name of its entity. */
+export const releasesName = (write: Write): boolean =>
+  write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
+
+/** The names whose entities the decision needs: the link targets, and the new name of a rename or the further one. */
+export function requiredNames(write: Write, plan: Plan): Name[] {
+  const newName = newNameOf(write) ?? aliasOf(write)
+  if (plan.links.size === 0) return newName ? [newName] : noNames
+  const names = [...plan.links.values()].flatMap(planned => planned.names)
+  if (newName) names.push(newName)
+  return names
+}
+
+/** The further name that a write gives to the person whom it recognizes. */
+export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
+  alias === undefined ? undefined : { stack_id, external_id: alias }
+
+const noNames: Name[] = []
+
+/** The names that a write touches, as {@link nameKey}s. Writes that touch one name may have to take effect in order. */
+export type TouchedNames = {
+  /** The name that it is addressed by. */
+  addressed: string | undefined
+  /** The names that it links to. */
+  linked: readonly string[]
+  /**
+   * The names that it gives to its entity or releases, the emails and phones that it recognizes it by, and the unique values that
+   * it gives to its entity or, if its row has been read, releases.
+   */
+  written: readonly string[]
+  /** Whether it releases a name that is unknown until its row is read. */
+  releasesUnknown: boolean
+}
+
+/** The address of an item as a map key. The further identifiers of a person have the key of the person's name. */
+export function addressKeyOf({ write, name, sameAs }: Item): string | undefined {
+  const key = name ?? addressKey(write)
+  return key === undefined ? undefined : (sameAs?.get(key) ?? key)
+}
+
+const isName = (key: string) => key.includes('\n')
+
+/** Returns the names that an item touches. `row` is the item's row, if it has been read. */
+export function touchedNames(item: Item, row?: EntityRow): TouchedNames {
+  const names = namesAsGiven(item, row)
+  const { sameAs } = item
+  if (!sameAs) return names
+  const key = addressKeyOf(item)
+  const own = (name: string) => sameAs.get(name) ?? name
+  return {
+    ...names,
+    addressed: key !== undefined && isName(key) ? key : names.addressed,
+    linked: names.linked.map(own),
+    written: [...names.written, ...names.written.map(own)],
+  }
+}
+
+function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
+  const written: string[] = match ? [...match.names] : []
+  const newName = newNameOf(write) ?? aliasOf(write)
+  if (newName) written.push(nameKey(newName))
+  if (canCreate(write) && name !== undefined) written.push(name)
+  const releases = releasesName(write)
+  if (plan.uniques) written.push(...uniqueKeysOf({ plan }, row))
+  const currentName = row?.external_id ? nameKey(row as Name) : name
+  if (releases && currentName !== undefined) written.push(currentName)
+  const linked = plan.links.size === 0 ? noKeys : [...plan.links.values()].flatMap(({ names }) => names.map(nameKey))
+  return { addressed: name, linked, written, releasesUnknown: releases && currentName === undefined }
+}
+
+const noKeys: readonly string[] = []
+
+/** The unique values that an item gives to its entity, and those that its row has and may lose, as map keys. */
+export function uniqueKeysOf({ plan: { claims = [], uniques } }: Pick<Item, 'plan'>, row?: EntityRow): string[] {
+  if (!uniques) return []
+  return [...claims, ...claimsOf(uniques, row?.attributes)].map(({ key }) => key)
+}

@@ -1,0 +1,75 @@
+import type { SortIndex } from '../../organizations/definitions.ts'
+import type { Change } from '../decide/decide.ts'
+import type { DecidedSet } from '../decide/decide-set.ts'
+import type { EntityRow } from '../entity-row.ts'
+import { type Term, termOf } from '../indexes/index-keys.ts'
+import { type SortField, type SortTime, sortFieldOf } from '../indexes/sort-field.ts'
+import { noValueTerm, sortTermOf } from '../indexes/sort-terms.ts'
+
+/** The term of a time that a row still has. PostgreSQL computes it, because a set does not read the times of the rows that it locks. */
+export type TimeTerm = { index_id: number; column: SortTime; stack_id: number; id: string }
+
+export type TermChanges = { deleted: Term[]; inserted: Term[]; deletedTimes: TimeTerm[] }
+
+/** Collects the terms of sort indexes that a set changes. Such an index has one term of each entity of its stack. */
+export function collectSortTerms(set: DecidedSet, terms: TermChanges) {
+  const { definitions, at, accepted, rows, placeholders } = set
+  if (definitions.sort_indexes.size === 0) return
+  for (const { item, change } of accepted)
+    for (const index of definitions.sort_indexes.get(item.write.stack_id)?.values() ?? [])
+      replaceTerm(index, change, rows.get(item), set, terms)
+  for (const { stack_id, id, external_id } of placeholders.values())
+    for (const index of definitions.sort_indexes.get(stack_id)?.values() ?? []) {
+      const field = sortFieldOf(index.field, stack_id)!
+      const value = field.kind === 'time' ? timeTermOf(at) : placeholderTerm(field, external_id)
+      terms.inserted.push({ index_id: index.id, entity_id: id, value })
+    }
+}
+
+function replaceTerm(
+  { id: index_id, stack_id, field: name }: SortIndex,
+  change: Change,
+  row: EntityRow | undefined,
+  { definitions, at }: DecidedSet,
+  { deleted, inserted, deletedTimes }: TermChanges,
+) {
+  const field = sortFieldOf(name, stack_id)!
+  const ids = { index_id, entity_id: change.id }
+  const before = removesRow(change) || change.operation === 'update' ? row : undefined
+  if (field.kind === 'time') {
+    if (field.column === 'created_at' && change.operation === 'update') return
+    if (before) deletedTimes.push({ index_id, column: field.column, stack_id, id: change.id })
+    const time = field.column === 'created_at' ? (change.created_at ?? at) : at
+    if (!removesRow(change)) inserted.push({ ...ids, value: timeTermOf(time) })
+    return
+  }
+  if (change.operation === 'update' && !isWritten(field, change)) return
+  const type =
+    field.kind === 'attribute' ? (definitions.declared.get(stack_id)?.get(field.key)?.type ?? 'text') : 'text'
+  const oldTerm = before && sortTermOf(type, storedValue(field, before, before.attributes))
+  const newTerm = removesRow(change) ? undefined : sortTermOf(type, storedValue(field, change.columns, change.set))
+  if (oldTerm === newTerm) return
+  if (oldTerm !== undefined) deleted.push({ ...ids, value: oldTerm })
+  if (newTerm !== undefined) inserted.push({ ...ids, value: newTerm })
+}
+
+const removesRow = ({ operation }: Change) => operation === 'delete' || operation === 'merge' || operation === 'erase'
+
+const isWritten = (field: Exclude<SortField, { kind: 'time' }>, { columns, set, removed }: Change) =>
+  field.kind === 'attribute'
+    ? Object.hasOwn(set, field.key) || removed.includes(field.key)
+    : Object.hasOwn(columns, field.column)
+
+function storedValue(
+  field: Exclude<SortField, { kind: 'time' }>,
+  columns: Partial<EntityRow>,
+  attributes: Record<string, unknown>,
+): unknown {
+  if (field.kind !== 'attribute') return columns[field.column]
+  return Object.hasOwn(attributes, field.key) ? attributes[field.key] : undefined
+}
+
+const timeTermOf = (time: string) => termOf('datetime', time)!
+
+const placeholderTerm = (field: SortField, external_id: string) =>
+  field.kind === 'text' && field.column === 'external_id' ? sortTermOf('text', external_id) : noValueTerm

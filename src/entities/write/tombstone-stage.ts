@@ -1,0 +1,71 @@
+import type { Transaction } from '../../db/db.ts'
+import { Fault } from '../../errors.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { DecidedSet } from '../decide/decide-set.ts'
+import { erasableValues, erasedRefusal, type Giving } from '../erase/erasable-values.ts'
+import { deleteTombstonesSql, readTombstonesSql } from './tombstone-sql.ts'
+
+/**
+ * Tombstone stage: decides a set, and decides it again if a change would give a value of an erased person to somebody. Without an
+ * erasure in the organization it issues no statement, nor for changes that give nobody an identifier.
+ */
+export async function decideUnlessErased(
+  tx: Transaction,
+  { organization_id, has_tombstones }: Definitions,
+  decide: (erased?: ReadonlySet<string>) => DecidedSet,
+): Promise<DecidedSet> {
+  const decided = decide()
+  if (!has_tombstones) return decided
+  const values = valuesOf(decided, () => true)
+  if (values.length === 0) return decided
+  const erased = await readErased(tx, organization_id, values)
+  return erased.size === 0 ? decided : decide(erased)
+}
+
+/** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
+export async function readErased(
+  tx: Pick<Transaction, 'query'>,
+  organization_id: number,
+  values: string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
+  return new Set(rows.map(({ value }) => value))
+}
+
+/**
+ * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
+ * 409 if one belongs to a person who was erased.
+ */
+export async function checkReturn(
+  tx: Transaction,
+  { organization_id, has_tombstones }: Definitions,
+  change: Giving,
+  erasedPeople: 'refuse' | 'recreate',
+): Promise<void> {
+  if (!has_tombstones) return
+  const write = { stack_id: peopleStackId, operation: 'restore' } as const
+  const values = erasableValues(change, write, undefined).map(({ value }) => value)
+  const erased = await readErased(tx, organization_id, values)
+  if (erased.size === 0) return
+  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
+  else throw new Fault(erasedRefusal(change, write, undefined, erased)!)
+}
+
+/** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */
+export function forgetTombstones(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+  const { organization_id, has_tombstones } = set.definitions
+  if (!has_tombstones) return []
+  const values = valuesOf(set, ({ erased }) => erased === 'recreate')
+  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
+}
+
+function valuesOf(
+  { accepted, rows }: DecidedSet,
+  isAsked: (write: DecidedSet['accepted'][number]['item']['write']) => boolean,
+) {
+  const values = new Set<string>()
+  for (const { item, change } of accepted)
+    if (isAsked(item.write))
+      for (const { value } of erasableValues(change, item.write, rows.get(item))) values.add(value)
+  return [...values]
+}

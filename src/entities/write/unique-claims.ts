@@ -1,0 +1,57 @@
+import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
+import { type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
+import type { Target } from '../entity-row.ts'
+import { recordIdOf } from '../identifiers.ts'
+import { termOf } from '../indexes/index-keys.ts'
+import type { Write } from '../write-request.ts'
+
+/** A value of a unique attribute, which one entity may have. `key` is a map key: different from that of any name. */
+export type Claim = { attribute: IndexedAttribute; value: unknown; term: string; key: string }
+
+/** The entities that have claimed values, by the key of the claim. */
+export type Holders = ReadonlyMap<string, readonly Target[]>
+
+/** The claims among values. Objects, arrays and null, which were stored before the declaration, are none. */
+export function claimsOf(
+  attributes: readonly IndexedAttribute[] | undefined,
+  values: Readonly<Record<string, unknown>> | undefined,
+): Claim[] {
+  const claims: Claim[] = []
+  for (const attribute of attributes ?? []) {
+    const value = values && Object.hasOwn(values, attribute.key) ? values[attribute.key] : undefined
+    const claim = claimOf(attribute, value)
+    if (claim) claims.push(claim)
+  }
+  return claims
+}
+
+export function claimOf(attribute: IndexedAttribute, value: unknown): Claim | undefined {
+  const term = termOf(attribute.type, value)
+  return term === undefined
+    ? undefined
+    : { attribute, value, term, key: `unique\n${attribute.id}\n${JSON.stringify(value)}` }
+}
+
+/** The refusal of a write whose values another entity than `id` has. */
+export function takenRefusal(
+  claims: readonly Claim[],
+  id: string,
+  write: Pick<Write, 'stack_id' | 'mayRead'>,
+  holders: Holders | undefined,
+): Refusal | undefined {
+  const details = claims.flatMap(({ attribute, key }): Detail[] => {
+    const other = holders?.get(key)?.find(holder => holder.id !== id)
+    const path = pointer('attribute_values', attribute.key)
+    return other ? [{ path, message: `is already the value of ${describe(other, write)}` }] : []
+  })
+  if (details.length === 0) return undefined
+  return createRefusal('duplicate_entry', 'Another entity has a value that is unique.', { details })
+}
+
+function describe({ id, external_id }: Target, { stack_id, mayRead }: Pick<Write, 'stack_id' | 'mayRead'>): string {
+  const isPerson = stack_id === peopleStackId
+  const noun = isPerson ? 'person' : 'record'
+  if (!mayRead) return `another ${noun}`
+  if (external_id !== null) return `the ${noun} with the external_id ${external_id}`
+  return isPerson ? `the person with the id ${id}` : `the record with the record_id ${recordIdOf(id)}`
+}

@@ -1,0 +1,26 @@
+import type { EntityKind } from '../entities/entity-kind.ts'
+import type { Call, Route } from '../http/pipeline/route.ts'
+import { aggregateEntities } from './aggregate.ts'
+import { type AggregateBody, aggregateAnswer, aggregateBody } from './aggregate-schema.ts'
+
+/** The endpoint that groups and measures a kind of entity. */
+export function aggregateEndpoint(kind: EntityKind): Route {
+  const { path, params, plural } = kind
+  return {
+    method: 'POST',
+    scope: kind.reads,
+    hasDefaults: true,
+    tag: plural,
+    path: `${path}/aggregate`,
+    params,
+    operationId: `aggregate${plural}`,
+    summary: `Count, sum and group ${plural.toLowerCase()}`,
+    description:
+      'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused. ' +
+      'The token needs the read scope of every kind of entity that the request reads.',
+    body: aggregateBody,
+    answer: aggregateAnswer,
+    prefers: ['handling=strict'],
+    handle: async call => aggregateEntities(call as Call<AggregateBody>, await kind.stackOf(call)),
+  }
+}

@@ -1,0 +1,245 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Dataset, matches, type StoredEntity } from '../../test/support/filter-evaluator.ts'
+import { personFilters } from '../../test/support/filter-generators.ts'
+import { createDataset, readDataset } from '../../test/support/filter-world.ts'
+import { type Service, useService } from '../../test/support/service.ts'
+import { instantOf } from '../attributes/instant.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
+import { isDate, isDateTime } from '../formats.ts'
+
+const service = useService()
+let organization: Awaited<ReturnType<Service['organization']>>
+let dataset: Dataset
+beforeAll(async () => {
+  organization = await service.organization()
+  await createDataset(organization, 11)
+  dataset = await readDataset(service, organization.id)
+})
+
+const attribute = (key: string) => `attribute_values.${key}`
+const units = ['day', 'week', 'month', 'quarter', 'year'] as const
+type Span = { field: string; by: (typeof units)[number]; time_zone?: string }
+type Group = string | Span
+type Measure = { op: string; field?: string }
+
+const groupFields = [
+  'state',
+  'first_name',
+  'email_consent',
+  'created_at',
+  ...['city', 'score', 'vip', 'referrer', 'mixed', 'any'].map(attribute),
+]
+const spans = fc.oneof(
+  fc.record({
+    field: fc.constantFrom('created_at', attribute('joined')),
+    by: fc.constantFrom(...units),
+    time_zone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/St_Johns', 'Pacific/Kiritimati'),
+  }),
+  fc.record({ field: fc.constantFrom('date_of_birth', attribute('born')), by: fc.constantFrom(...units) }),
+)
+const groups = fc.array(fc.oneof(fc.constantFrom(...groupFields), spans), { maxLength: 2 })
+const measures = fc.array(
+  fc.oneof(
+    fc.constant({ op: 'count' }),
+    fc.constantFrom(...groupFields).map(field => ({ op: 'count', field })),
+    fc.constantFrom('sum', 'avg', 'min', 'max').map(op => ({ op, field: attribute('score') })),
+    fc
+      .tuple(
+        fc.constantFrom('min', 'max'),
+        fc.constantFrom('first_name', 'date_of_birth', ...['city', 'joined', 'born'].map(attribute)),
+      )
+      .map(([op, field]) => ({ op, field })),
+  ),
+  { minLength: 1, maxLength: 3 },
+)
+
+/** The value that a read shows. Null if it has none. */
+function shownIn({ json }: StoredEntity, field: string): unknown {
+  if (!field.startsWith('attribute_values.')) return json[field]
+  const values = json.attribute_values as Record<string, unknown>
+  const key = field.slice('attribute_values.'.length)
+  return Object.hasOwn(values, key) ? values[key] : null
+}
+
+const isTime = (field: string) => field === 'created_at' || field === attribute('joined')
+
+/** The first day of the span that a value is in. Null if the value is not of the type. */
+function spanOf(value: unknown, { field, by, time_zone = 'UTC' }: Span): string | null {
+  if (typeof value !== 'string' || !(isTime(field) ? isDateTime(value) : isDate(value))) return null
+  const day = isTime(field) ? localDay(value, time_zone) : value
+  const date = new Date(`${day}T00:00:00Z`)
+  if (by === 'week') date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
+  if (by === 'month' || by === 'quarter' || by === 'year') date.setUTCDate(1)
+  if (by === 'quarter') date.setUTCMonth(Math.floor(date.getUTCMonth() / 3) * 3)
+  if (by === 'year') date.setUTCMonth(0)
+  return date.toISOString().slice(0, 10)
+}
+
+function localDay(text: string, timeZone: string): string {
+  const options = { timeZone, era: 'short', year: 'numeric', month: '2-digit', day: '2-digit' } as const
+  const parts = new Intl.DateTimeFormat('en', options).formatToParts(new Date(instantOf(text).seconds * 1_000))
+  const { era, year, month, day } = Object.fromEntries(parts.map(({ type, value }) => [type, value]))
+  return `${String(era === 'BC' ? 1 - Number(year) : year).padStart(4, '0')}-${month}-${day}`
+}
+
+/** An exact decimal number: an integer of this many decimal places. */
+const places = 20
+function decimal(value: number): bigint {
+  const [mantissa = '', exponent = '0'] = String(value).split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  return BigInt(whole + fraction) * 10n ** BigInt(places - fraction.length + Number(exponent))
+}
+
+/** A number as the service prints it. */
+function print(value: bigint): string {
+  const digits = String(value < 0n ? -value : value).padStart(places + 1, '0')
+  const fraction = digits.slice(-places).replace(/0+$/, '')
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -places)}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+function measureOf(entities: StoredEntity[], { op, field }: Measure): { text: string; skipped: number } {
+  if (field === undefined) return { text: String(entities.length), skipped: 0 }
+  const present = entities.map(entity => shownIn(entity, field)).filter(value => value !== null && value !== undefined)
+  if (op === 'count') return { text: String(present.length), skipped: 0 }
+  const fits = (value: unknown) =>
+    field === attribute('score')
+      ? typeof value === 'number'
+      : typeof value === 'string' &&
+        (field === attribute('joined') ? isDateTime(value) : field === attribute('born') ? isDate(value) : true)
+  const fitting = present.filter(fits)
+  const skipped = present.length - fitting.length
+  if (fitting.length === 0) return { text: 'null', skipped }
+  if (field === attribute('score')) return { text: ofNumbers(op, fitting as number[]), skipped }
+  const sorted = (fitting as string[]).toSorted(field === attribute('joined') ? byInstant : byCodePoint)
+  const [first, last] = [sorted[0]!, sorted.at(-1)!]
+  const found = op === 'min' ? first : last
+  return { text: JSON.stringify(field === attribute('joined') ? inUtc(found) : found), skipped }
+}
+
+function ofNumbers(op: string, values: number[]): string {
+  const exact = values.map(decimal)
+  const sum = exact.reduce((total, value) => total + value, 0n)
+  if (op === 'sum') return print(sum)
+  if (op === 'avg') return `about ${Number(print(sum)) / values.length}`
+  const sorted = exact.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return print((op === 'min' ? sorted[0] : sorted.at(-1))!)
+}
+
+function byInstant(a: string, b: string): number {
+  const [one, other] = [instantOf(a), instantOf(b)]
+  return one.seconds - other.seconds || Number(`0.${one.fraction || 0}`) - Number(`0.${other.fraction || 0}`)
+}
+
+function inUtc(text: string): string {
+  const { seconds, fraction } = instantOf(text)
+  return `${new Date(seconds * 1_000).toISOString().slice(0, 19)}${fraction === '' ? '' : `.${fraction}`}Z`
+}
+
+const rank = (value: unknown) =>
+  value === null
+    ? 9
+    : ['number', 'string', 'boolean', 'object'].indexOf(typeof value) + (Array.isArray(value) ? 0 : 0.5)
+
+function compareKeys(a: unknown, b: unknown): number {
+  if (rank(a) !== rank(b))
+    return Array.isArray(a) && !Array.isArray(b) && typeof b === 'object' && b !== null ? -1 : rank(a) - rank(b)
+  if (typeof a === 'number') return a - (b as number)
+  if (typeof a === 'string') return byCodePoint(a, b as string)
+  return typeof a === 'boolean' ? Number(a) - Number(b) : 0
+}
+
+type Expected = { by: unknown[]; measures: string[]; skipped: number[] }
+
+function model(filter: unknown, group_by: Group[], measures: Measure[]): { groups: Expected[]; skipped: number[] } {
+  const found = [...dataset.entities.values()].filter(
+    entity => entity.stack_id === 0 && matches(filter, entity, dataset),
+  )
+  const grouped = Map.groupBy(found, entity =>
+    JSON.stringify(
+      group_by.map(key =>
+        typeof key === 'string' ? (shownIn(entity, key) ?? null) : spanOf(shownIn(entity, key.field), key),
+      ),
+    ),
+  )
+  if (group_by.length === 0 && found.length === 0) grouped.set('[]', [])
+  const groups = [...grouped].map(([by, entities]) => {
+    const results = measures.map(measure => measureOf(entities, measure))
+    return {
+      by: JSON.parse(by),
+      measures: results.map(({ text }) => text),
+      skipped: results.map(({ skipped }) => skipped),
+    }
+  })
+  groups.sort((a, b) => compareKeys(a.by[0] ?? null, b.by[0] ?? null) || compareKeys(a.by[1] ?? null, b.by[1] ?? null))
+  const misfits = group_by.map(key =>
+    typeof key === 'string'
+      ? 0
+      : found.filter(entity => shownIn(entity, key.field) != null && spanOf(shownIn(entity, key.field), key) === null)
+          .length,
+  )
+  const sums = measures.map((_, index) => groups.reduce((sum, { skipped }) => sum + skipped[index]!, 0))
+  return { groups, skipped: [...misfits, ...sums] }
+}
+
+type Answer = { groups: { by: unknown[]; measures: unknown[] }[]; skipped: { path: string; values: number }[] }
+
+/** Reads an answer with its numbers as the texts that were sent. */
+async function ask(body: object): Promise<Answer> {
+  const response = await fetch(`${service.address}/v1/people/aggregate`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${organization.token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  if (response.status !== 200) throw new Error(text)
+  const exact = text.replaceAll(/"measures":\[(.*?)\]\}/g, (_, values: string) => {
+    const elements = values.match(/"(?:[^"\\]|\\.)*"|[^,]+/g) ?? []
+    return `"measures":${JSON.stringify(elements)}}`
+  })
+  return JSON.parse(exact).data
+}
+
+const roundedAverage = (expected: string, actual: string) => {
+  const [wanted, found] = [Number(expected.slice('about '.length)), Number(actual)]
+  return Math.abs(wanted - found) <= Math.abs(wanted) * 1e-12 + 1e-15
+}
+
+async function expectModel(filter: unknown, group_by: Group[], measures: Measure[]) {
+  const { groups, skipped } = model(filter, group_by, measures)
+  const answer = await ask({ filter, group_by, measures })
+  const keyOf = ({ by }: { by: unknown[] }) => JSON.stringify(by)
+  expect(answer.groups.map(keyOf).toSorted()).toEqual(groups.map(keyOf).toSorted())
+  // The order of arrays and objects is only the same in every answer.
+  const isScalar = ({ by }: { by: unknown[] }) => by.every(value => typeof value !== 'object' || value === null)
+  expect(answer.groups.filter(isScalar).map(keyOf)).toEqual(groups.filter(isScalar).map(keyOf))
+  const expectedByKey = new Map(groups.map(group => [keyOf(group), group.measures]))
+  for (const group of answer.groups)
+    for (const [index, wanted] of expectedByKey.get(keyOf(group))!.entries()) {
+      const actual = String(group.measures[index])
+      if (wanted.startsWith('about ')) expect(roundedAverage(wanted, actual), `${wanted}: ${actual}`).toBe(true)
+      else expect(actual).toBe(wanted)
+    }
+  const paths = [
+    ...group_by.map((_, index) => `/group_by/${index}`),
+    ...measures.map((_, index) => `/measures/${index}`),
+  ]
+  expect(answer.skipped).toEqual(
+    paths.map((path, index) => ({ path, values: skipped[index]! })).filter(({ values }) => values > 0),
+  )
+}
+
+describe.each(['being filled', 'filled'])('while indexes are %s', state => {
+  beforeAll(async () => {
+    if (state === 'filled') await backfillIndexes(service.db)
+    dataset = await readDataset(service, organization.id)
+  })
+
+  it('an aggregate has exactly the groups, numbers and skipped values of the model', async () => {
+    await fc.assert(fc.asyncProperty(fc.oneof(fc.constant({}), personFilters()), groups, measures, expectModel), {
+      numRuns: 250,
+    })
+  })
+})

@@ -1,0 +1,95 @@
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
+import { warnings } from './schema.ts'
+
+/** The spans of time that a time or date is grouped by. */
+export const timeUnits = ['day', 'week', 'month', 'quarter', 'year'] as const
+export type TimeUnit = (typeof timeUnits)[number]
+
+export const measureOperations = ['count', 'sum', 'avg', 'min', 'max'] as const
+export type MeasureOperation = (typeof measureOperations)[number]
+
+const fieldDescription = 'A field as filters name it: `state`, `created_at`, `attribute_values.city`.'
+
+const span = Type.Object(
+  {
+    field: Type.String({ description: 'A time or a date, as filters name it.' }),
+    by: Type.Enum([...timeUnits], { description: 'The span of time. The key of a group is its first day.' }),
+    time_zone: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: "The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'.",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const measure = Type.Object(
+  {
+    op: Type.Enum([...measureOperations]),
+    field: Type.Optional(Type.String({ description: `${fieldDescription} Only \`count\` needs none.` })),
+  },
+  { additionalProperties: false },
+)
+
+/** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
+export const aggregateBody = Type.Object(
+  {
+    filter: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'The entities to aggregate. Absent: all.' }),
+    ),
+    group_by: Type.Optional(
+      Type.Array(Type.Union([Type.String(), span]), {
+        maxItems: 2,
+        description: `Up to two fields, or spans of time. ${fieldDescription}`,
+      }),
+    ),
+    measures: Type.Optional(
+      Type.Array(measure, {
+        minItems: 1,
+        maxItems: 10,
+        description: "The measures of each group. Default: [{op: 'count'}].",
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    title: 'AggregateBody',
+    examples: [{ group_by: ['state'], measures: [{ op: 'count' }] }],
+  },
+)
+export type AggregateBody = Static<typeof aggregateBody>
+export type GroupBy = NonNullable<AggregateBody['group_by']>[number]
+export type Measure = NonNullable<AggregateBody['measures']>[number]
+
+const group = Type.Object({
+  by: Type.Array(Type.Unknown(), {
+    description:
+      'The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day.',
+  }),
+  measures: Type.Array(Type.Union([Type.Number(), Type.String(), Type.Null()]), {
+    description: 'The results of `measures`, in its order. Numbers are exact. Null: no value was measured.',
+  }),
+})
+
+/** The response of the aggregate endpoints. */
+export const aggregateAnswer = Type.Object(
+  {
+    groups: Type.Array(group, { description: 'In the order of their values, nulls last.' }),
+    skipped: Type.Array(
+      Type.Object({
+        path: Type.String({ description: 'A JSON Pointer to the measure or the field in the body.' }),
+        values: Type.Integer({ minimum: 1, description: 'The number of values that are not of the type.' }),
+      }),
+      { description: 'Values of another type than the attribute: they were stored before its declaration.' },
+    ),
+    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the answer includes.' }),
+    warnings: Type.Optional(warnings),
+  },
+  {
+    title: 'Aggregate',
+    examples: [{ groups: [{ by: ['active'], measures: [3] }], skipped: [], sequence: 12 }],
+  },
+)

@@ -1,0 +1,299 @@
+import type { Definitions } from '../organizations/definitions.ts'
+import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { type Column, ColumnLevels, type Source } from './aggregate-columns.ts'
+import type { GroupKey, ParsedAggregate, ParsedMeasure, ValueType } from './aggregate-parse.ts'
+import { joinedValue, shownValue } from './attribute.ts'
+import { compileCondition } from './compile.ts'
+import type { Subject } from './condition.ts'
+import {
+  always,
+  columnFragments,
+  columnNames,
+  commaSeparated,
+  type Fragment,
+  Parameter,
+  render,
+  sql,
+} from './fragment.ts'
+import { type Field, timeColumns } from './grammar.ts'
+import { dateOf, secondsOf, timeOf } from './json-value.ts'
+import type { Query } from './select.ts'
+
+/** An answer has at most this many groups. */
+export const maxGroups = 10_000
+/** The most bytes of the groups of an answer. */
+export const maxGroupBytes = 8 * 1024 * 1024
+/** With more candidates of an index, it takes less time to read the whole stack. */
+const maxCandidates = 50_000
+/** The entities at the start of a stack that show soon whether there are too many groups. */
+const probedEntities = 20_000
+
+/** The groups as JSON, without their brackets. Null if they are too many or too large. */
+export type AggregateRow = { sequence: number; groups: number; bytes: number; json: string | null; skipped: number[] }
+
+export type AggregateStatements = {
+  /** Counts the candidates of an index, up to one more than {@link maxCandidates}. Absent if no index gives candidates. */
+  countCandidates?: Query
+  /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent without groups. */
+  probe?: Query
+  /** Reads the groups. */
+  aggregate(useCandidates: boolean): Query
+}
+
+/** Whether it takes less time to look up the candidates than to read the whole stack. */
+export const areFew = ({ count }: { count: number }) => count <= maxCandidates
+
+/**
+ * Builds the statements of an aggregate. PostgreSQL's planner has no influence on whether the stack is read or the candidates of an
+ * index are looked up. PostgreSQL reads a large stack with several processes.
+ */
+export function aggregateStatements(
+  { condition, keys, measures }: ParsedAggregate,
+  definitions: Definitions,
+  stack_id: number,
+): AggregateStatements {
+  const organization = new Parameter(definitions.organization_id)
+  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
+  const subject: Subject = { definitions, organization, stack_id, row: sql`e`, relationDepth: 0 }
+  const build = (fragment: Fragment) => render(fragment, [organization])
+  const matching: Source = { from: sql`entities e`, where: sql`${own} and ${check}` }
+  const found = indexCandidates && {
+    from: sql`unnest(array(select distinct i.id from (${indexCandidates.ids}) i(id))) candidate(id)
+      cross join lateral (select e.* from entities e where ${own} and e.id = candidate.id and ${check} offset 0) e`,
+    where: always,
+  }
+  const first: Source = {
+    from: sql`(select e.* from entities e where ${own} order by e.id limit ${probedEntities}::integer) e`,
+    where: check,
+  }
+  return {
+    ...(indexCandidates && {
+      countCandidates: build(sql`select count(*)::integer as count from (
+        select from (${indexCandidates.ids}) i limit ${maxCandidates + 1}::integer) c`),
+    }),
+    ...(keys.length > 0 && { probe: build(countGroups(keys, first, subject)) }),
+    aggregate: useCandidates =>
+      build(selectGroups({ keys, measures }, useCandidates && found ? found : matching, subject)),
+  }
+}
+
+/**
+ * Counts the groups up to one too many. A recursive query returns its rows one by one, each once, so PostgreSQL stops reading with
+ * the group that is too much.
+ */
+function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject): Fragment {
+  const columns = new ColumnLevels()
+  const added = keys.map(key => addKey(key, columns, subject).column)
+  const values = added.map(column => columns.atTop(column))
+  const names = commaSeparated(columnNames.slice(0, keys.length))
+  return sql`with recursive g(${names}) as (
+      select ${commaSeparated(values)} from (${columns.select(source)}) r(${commaSeparated(columns.names)})
+      union select ${names} from g where false
+    ) select count(*)::integer as groups from (select from g limit ${maxGroups + 1}::integer) l`
+}
+
+function selectGroups(
+  { keys, measures }: Pick<ParsedAggregate, 'keys' | 'measures'>,
+  source: Source,
+  subject: Subject,
+): Fragment {
+  const columns = new ColumnLevels()
+  const grouped = keys.map(key => addKey(key, columns, subject))
+  const measured = measures.map(measure => addMeasure(measure, columns, subject))
+  // All columns are added now, so the number of levels is known.
+  const inRow = (column: Column) => sql`r.${columns.atTop(column)}`
+  const group = grouped.map(({ column }) => inRow(column))
+  const results = measured.map(({ print }) => print(inRow))
+  const skipped = [...grouped, ...measured].map(({ misfit }) =>
+    misfit ? sql`count(*) filter (where ${misfit(inRow)})` : sql`0`,
+  )
+  const line = sql`concat('{"by":[', ${listed(grouped.map(({ print }, index) => print(group[index]!)))},
+    '],"measures":[', ${listed(results)}, ']}')`
+  const orders = grouped.flatMap(({ order }, index) => order(sql`g.${columnNames[index]!}`))
+  const named = group.map((column, index) => sql`${column} as ${columnNames[index]!}`)
+  const rows = columns.select(source)
+  return sql`with g as materialized (
+      select ${commaSeparated([...named, sql`${line} as line`, sql`array[${commaSeparated(skipped)}] as skipped`])}
+      from (${rows}) r(${commaSeparated(columns.names)})
+      ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`} limit ${maxGroups + 1}::integer
+    ), total as (
+      select count(*)::integer as groups, coalesce(sum(octet_length(g.line)), 0)::bigint as bytes from g
+    )
+    select h.sequence, t.groups, t.bytes,
+      case when t.groups <= ${maxGroups}::integer and t.bytes <= ${maxGroupBytes}::integer then (
+        select string_agg(g.line, ',' ${orders.length === 0 ? sql`` : sql`order by ${commaSeparated(orders)}`}) from g
+      ) end as json,
+      array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
+        group by s.position order by s.position) as skipped
+    from change_heads h cross join total t where h.organization_id = ${subject.organization}`
+}
+
+const listed = (texts: readonly Fragment[]) =>
+  texts.length === 0 ? sql`''` : sql`concat_ws(',', ${commaSeparated(texts)})`
+
+/** Returns a column of the rows that are grouped. */
+type InRow = (column: Column) => Fragment
+
+/** A value that is not of its type is present, but null as its type. */
+const misfitOf = (raw: Column, typed: Column) => (inRow: InRow) =>
+  sql`${inRow(typed)} is null and jsonb_typeof(${inRow(raw)}) <> 'null'`
+
+/** The value that a read shows: jsonb of an attribute, otherwise of the column's type. */
+function addRaw(field: Field, columns: ColumnLevels, subject: Subject): Column {
+  if (field.kind === 'attribute')
+    return columns.addRaw(`attribute ${field.key}`, () => {
+      const joined = joinedValue(field.key, columns.nextTables, subject)
+      if (joined) columns.join(joined.join)
+      return joined?.value ?? shownValue(field.key, subject)
+    })
+  return columns.addRaw('column' in field ? field.column : field.kind, () => rowValue(field, subject.row))
+}
+
+const columnsOf = columnFragments(['external_id', 'id', 'active', ...profileTexts, ...profileFlags, ...timeColumns])
+
+function rowValue(field: Exclude<Field, { kind: 'attribute' }>, row: Fragment): Fragment {
+  switch (field.kind) {
+    case 'state':
+      return sql`(case when ${columnsOf.active(row)} then 'active' else 'placeholder' end)`
+    case 'id':
+      return sql`(${columnsOf.id(row)}::text)`
+    case 'record_id':
+      return sql`(left(replace(${columnsOf.id(row)}::text, '-', ''), 24))`
+    default:
+      return columnsOf[field.column](row)
+  }
+}
+
+/** The text of an attribute. A value of another type than text looks like no date and no time. */
+const addText = (raw: Column, columns: ColumnLevels) =>
+  columns.derive('text', raw, value => sql`((${value} #>> '{}') collate "C")`)
+
+/** A field that groups: its column, and how a value becomes JSON and is ordered. */
+type Key = {
+  column: Column
+  misfit?: (inRow: InRow) => Fragment
+  print: (value: Fragment) => Fragment
+  order: (value: Fragment) => Fragment[]
+}
+
+const asText = {
+  print: (value: Fragment) => sql`coalesce(to_json(${value})::text, 'null')`,
+  order: (value: Fragment) => [sql`${value} collate "C"`],
+}
+const asBoolean = { print: asText.print, order: (value: Fragment) => [value] }
+const asJson = {
+  print: (value: Fragment) => sql`coalesce(
+    case when jsonb_typeof(${value}) = 'number' then trim_scale(${value}::numeric)::text else ${value}::text end, 'null')`,
+  order: (value: Fragment) => [
+    sql`case jsonb_typeof(${value})
+      when 'number' then 0 when 'string' then 1 when 'boolean' then 2 when 'array' then 3 when 'object' then 4 end`,
+    sql`case when jsonb_typeof(${value}) = 'number' then ${value}::numeric end`,
+    sql`(${value} #>> '{}') collate "C"`,
+  ],
+}
+/** RFC 3339 in UTC with milliseconds, as reads show a time. */
+const printTime = (time: Fragment) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+const asTime = { print: (value: Fragment) => sql`to_json(${printTime(value)})::text`, order: asBoolean.order }
+
+function addKey({ field, span, type }: GroupKey, columns: ColumnLevels, subject: Subject): Key {
+  const raw = addRaw(field, columns, subject)
+  if (span) return addSpan(field, type, span, raw, columns)
+  if (field.kind === 'attribute') {
+    const column = columns.derive(
+      'value',
+      raw,
+      value => sql`case when jsonb_typeof(${value}) <> 'null' then ${value} end`,
+    )
+    return { column, ...asJson }
+  }
+  if (field.kind === 'time')
+    return { column: columns.derive('time', raw, value => sql`date_trunc('milliseconds', ${value})`), ...asTime }
+  return { column: raw, ...(field.kind === 'boolean' ? asBoolean : asText) }
+}
+
+/** A day as ISO 8601 has it. PostgreSQL calls the year 0, which an offset can lead to, 1 BC. */
+const printDay = (day: Fragment) =>
+  sql`(case when ${day} < '0001-01-01' then '0000' || to_char(${day}, '-MM-DD') else to_char(${day}, 'YYYY-MM-DD') end)`
+const asDay = {
+  print: (value: Fragment) => sql`coalesce(to_json(${printDay(value)})::text, 'null')`,
+  order: asBoolean.order,
+}
+
+/** Groups by the first day of a span of time, as a date. */
+function addSpan(
+  field: Field,
+  type: ValueType,
+  { unit, timeZone }: NonNullable<GroupKey['span']>,
+  raw: Column,
+  columns: ColumnLevels,
+): Key {
+  const first = (local: Fragment) => sql`date_trunc(${unit}::text, ${local})::date`
+  const inZone = (time: Fragment) => first(sql`(${time} at time zone ${timeZone}::text)`)
+  const name = `${unit} in ${timeZone}`
+  if (field.kind === 'time') return { column: columns.derive(name, raw, inZone), ...asDay }
+  const text = field.kind === 'attribute' ? addText(raw, columns) : raw
+  const ofText = (value: Fragment) =>
+    type === 'date' ? first(sql`${dateOf(value)}::timestamp`) : inZone(timeOf(value))
+  const column = columns.derive(name, text, ofText)
+  return { column, ...asDay, ...(field.kind === 'attribute' && { misfit: misfitOf(raw, column) }) }
+}
+
+/** A measure of a group: its result as JSON, and the condition of a row whose value is not measured. */
+type MeasureColumns = { print: (inRow: InRow) => Fragment; misfit?: (inRow: InRow) => Fragment }
+
+const aggregateFunctions = {
+  sum: (value: Fragment) => sql`sum(${value})`,
+  avg: (value: Fragment) => sql`avg(${value})`,
+  min: (value: Fragment) => sql`min(${value})`,
+  max: (value: Fragment) => sql`max(${value})`,
+}
+
+function addMeasure({ op, field, type }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
+  if (!field) return { print: () => sql`count(*)::text` }
+  const raw = addRaw(field, columns, subject)
+  const isAttribute = field.kind === 'attribute'
+  if (op === 'count' && isAttribute)
+    return { print: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))::text` }
+  if (op === 'count') return { print: inRow => sql`count(${inRow(raw)})::text` }
+  const typed = isAttribute ? addTyped(raw, type!, columns) : raw
+  const isText = type === 'text' || (type === 'date' && !isAttribute)
+  const result = (inRow: InRow) => aggregateFunctions[op](isText ? sql`${inRow(typed)} collate "C"` : inRow(typed))
+  return {
+    print: inRow => sql`coalesce(${printResult(result(inRow), type!, isAttribute)}, 'null')`,
+    ...(isAttribute && { misfit: misfitOf(raw, typed) }),
+  }
+}
+
+/** The value of an attribute as its type. Null if it is of another type. */
+function addTyped(raw: Column, type: ValueType, columns: ColumnLevels): Column {
+  const whenOf = (json: string, typed: (value: Fragment) => Fragment) => (value: Fragment) =>
+    sql`case when jsonb_typeof(${value}) = ${json}::text then ${typed(value)} end`
+  if (type === 'number')
+    return columns.derive(
+      'number',
+      raw,
+      whenOf('number', value => sql`${value}::numeric`),
+    )
+  if (type === 'text')
+    return columns.derive(
+      'only text',
+      raw,
+      whenOf('string', value => sql`${value} #>> '{}'`),
+    )
+  return columns.derive(type, addText(raw, columns), type === 'date' ? dateOf : secondsOf)
+}
+
+/** Prints a time of an attribute in UTC, with as many digits of its fraction as it has. */
+function printSeconds(seconds: Fragment): Fragment {
+  const time = sql`(to_timestamp(floor(${seconds})::float8) at time zone 'UTC')`
+  const fraction = sql`nullif(substr(trim_scale(${seconds} - floor(${seconds}))::text, 2), '')`
+  return sql`to_json(concat(${printDay(time)}, to_char(${time}, '"T"HH24:MI:SS'), ${fraction}, 'Z'))::text`
+}
+
+function printResult(result: Fragment, type: ValueType, isAttribute: boolean): Fragment {
+  if (type === 'number') return sql`trim_scale(${result})::text`
+  if (type !== 'datetime') return sql`to_json(${result})::text`
+  if (!isAttribute) return sql`to_json(${printTime(result)})::text`
+  return sql`case when ${result} is not null then ${printSeconds(result)} end`
+}

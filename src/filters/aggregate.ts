@@ -1,0 +1,84 @@
+import { statement } from '../db/db.ts'
+import { isUnknownParameter } from '../db/pg-errors.ts'
+import { pointer, refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { requireScope } from '../scopes.ts'
+import { type GroupKey, type ParsedAggregate, parseAggregate, unknownTimeZone } from './aggregate-parse.ts'
+import type { AggregateBody } from './aggregate-schema.ts'
+import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes, maxGroups } from './aggregate-select.ts'
+import { throwUnusedKeys, warningOf } from './handlers.ts'
+import { type FilterOptions, type RunningRequest, withParsed } from './page.ts'
+import { scopesOf } from './scopes.ts'
+import type { Query } from './select.ts'
+
+// PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
+const groupByHashSql = statement('', 'set local enable_sort = off')
+
+/** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
+export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
+  const { db, caller, signal, body, boundFrom, preferences } = call
+  const options: FilterOptions = {
+    signal,
+    boundFrom,
+    authorize: condition => {
+      for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
+    },
+    rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
+  }
+  const filter = body.filter ?? {}
+  const { id } = caller.organization
+  const parse = (definitions: Definitions) => parseAggregate(body, definitions, stack_id, boundFrom)
+  const json = await withParsed(db, id, { stack_id, filter, parse }, options, async request => {
+    const { parsed, unusedKeys } = request
+    const row = await readGroups(request, stack_id)
+    const warnings = unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`
+    const skipped = JSON.stringify(skippedOf(parsed, row.skipped))
+    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${warnings}}`
+  })
+  return { status: 200, json }
+}
+
+async function readGroups(
+  { definitions, parsed, run: runQuery }: RunningRequest<ParsedAggregate>,
+  stack_id: number,
+): Promise<AggregateRow> {
+  const run = async <R extends object>(query: Query): Promise<R> =>
+    (await runQuery<R>({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]!
+  const { countCandidates, probe, aggregate } = aggregateStatements(parsed, definitions, stack_id)
+  const useCandidates = countCandidates !== undefined && areFew(await run<{ count: number }>(countCandidates))
+  if (!useCandidates && probe) throwIfTooMany((await run<{ groups: number }>(probe)).groups)
+  const row = await run<AggregateRow>(aggregate(useCandidates))
+  throwIfTooMany(row.groups)
+  if (row.bytes > maxGroupBytes)
+    throwInvalid('makes groups of more than 8 MiB: group by shorter values, or add a filter')
+  return { ...row, json: row.json ?? '' }
+}
+
+function throwIfTooMany(groups: number) {
+  if (groups > maxGroups)
+    throwInvalid(`makes more than ${maxGroups} groups: group by fewer fields or longer spans of time, or add a filter`)
+}
+
+function throwInvalid(message: string): never {
+  refuse('invalid_parameter', 'The answer would be too large.', { details: [{ path: '/group_by', message }] })
+}
+
+/** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */
+const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
+  if (!isUnknownParameter(error)) throw error
+  const index = keys.findIndex(({ span }) => span !== undefined && span.timeZone !== 'UTC')
+  return refuse('invalid_parameter', 'The database does not know the time zone.', {
+    details: [{ path: pointer('group_by', index, 'time_zone'), message: unknownTimeZone }],
+    cause: error,
+  })
+}
+
+/** The paths of measures and fields with values of another type. */
+function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[]) {
+  const paths = [
+    ...keys.map((_, index) => pointer('group_by', index)),
+    ...measures.map((_, index) => pointer('measures', index)),
+  ]
+  return paths.map((path, index) => ({ path, values: counts[index] ?? 0 })).filter(({ values }) => values > 0)
+}

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { personFilters } from '../../test/support/filter-generators.ts'
+import { createDataset } from '../../test/support/filter-world.ts'
+import { type Organization, type Send, startService, useService } from '../../test/support/service.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
+
+const service = useService()
+let organization: Organization
+let send: Send
+beforeAll(async () => {
+  organization = await service.organization()
+  send = organization.send
+  await createDataset(organization, 13)
+  await send('PATCH', '/v1/people/p1', { attribute_values: { friends: ['p2', 'p3', 'p5'], referrer: 'p2' } })
+  await send('PATCH', '/v1/people/p2', { attribute_values: { friends: ['p1'] } })
+  await backfillIndexes(service.db)
+})
+
+const head = async ({ id }: { id: number } = organization) => {
+  const [row] = await service.sql<{ sequence: string }>(
+    'select sequence from change_heads where organization_id = $1',
+    [id],
+  )
+  return Number(row!.sequence)
+}
+
+describe('count', () => {
+  it.each<[string, string, object]>([
+    ['list', '/v1/people/list', {}],
+    ['list of records', '/v1/stacks/orders/list', {}],
+    ['list of an empty stack', '/v1/stacks/visits/list', {}],
+    ['sorted list', '/v1/people/list', { sort: { field: 'email' } }],
+    ['filter', '/v1/people/filter', { filter: { email: { $exists: false } } }],
+    ['filter with an index', '/v1/people/filter', { filter: { 'attribute_values.score': { $gte: 1 } } }],
+    ['sorted filter', '/v1/people/filter', { filter: { state: 'active' }, sort: { field: 'first_name' } }],
+    ['related, in both directions', '/v1/people/p1/related', { target: 'people' }],
+    ['related, in one direction', '/v1/people/p1/related', { target: 'people', direction: 'incoming' }],
+    ['related, by one relationship', '/v1/people/p1/related', { target: 'people', attribute_key: 'friends' }],
+  ])('of %s is the number of all items, whatever the page', async (_, path, body) => {
+    const { items } = (await send('POST', path, { ...body, cursor_configuration: { size: 500 } })).body.data
+    const after_id = items.at(0)?.id ?? items.at(0)?.record_id
+    for (const cursor_configuration of [
+      { size: 1 },
+      { size: 500 },
+      ...('sort' in body ? [] : [{ size: 2, after_id }]),
+    ]) {
+      const { data } = (await send('POST', path, { ...body, cursor_configuration, count: true })).body
+      expect([data.count, data.sequence]).toEqual([items.length, await head()])
+    }
+    expect((await send('POST', path, { ...body, count: false })).body.data).not.toHaveProperty('count')
+  })
+
+  it('of any filter is the number of its items', async () => {
+    await fc.assert(
+      fc.asyncProperty(personFilters(), async filter => {
+        const { items, count } = (
+          await send('POST', '/v1/people/filter', { filter, count: true, cursor_configuration: { size: 500 } })
+        ).body.data
+        expect(count).toBe(items.length)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('and sequence hold at one moment, while people are created', async () => {
+    const own = await service.organization()
+    const before = await head(own)
+    let isWriting = true
+    // Each creation is one change.
+    const writers = Array.from({ length: 4 }, async () => {
+      for (let written = 0; written < 40; written += 1)
+        await own.send('POST', '/v1/people', { attribute_values: { city: 'Rome' } })
+    })
+    const written = Promise.all(writers).then(() => {
+      isWriting = false
+    })
+    const moments = new Set<number>()
+    const filter = { 'attribute_values.city': 'Rome' }
+    while (isWriting)
+      for (const [path, body] of [
+        ['/v1/people/list', {}],
+        ['/v1/people/filter', { filter }],
+      ] as const) {
+        const { data } = (await own.send('POST', path, { ...body, count: true, cursor_configuration: { size: 1 } }))
+          .body
+        expect(data.count).toBe(data.sequence - before)
+        moments.add(data.sequence)
+      }
+    await written
+    expect(moments.size).toBeGreaterThan(2)
+  })
+
+  it('reads its own writes', async () => {
+    const own = await service.organization()
+    for (let count = 0; count < 3; count += 1) {
+      expect((await own.send('POST', '/v1/people/list', { count: true })).body.data.count).toBe(count)
+      await own.send('POST', '/v1/people', {})
+    }
+  })
+
+  it('needs the read scope of each kind that its filter uses', async () => {
+    const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
+    const filter = { 'attribute_values.bought': { $some: {} } }
+    expect((await onlyPeople('POST', '/v1/people/filter', { filter, count: true })).status).toBe(403)
+  })
+
+  it('must be a boolean', async () => {
+    const { status, body } = await send('POST', '/v1/people/list', { count: 'yes' })
+    expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/count']])
+  })
+})
+
+it('a count that takes longer than a request may advises on indexes, though its page is read in time', async () => {
+  const own = await service.organization()
+  const impatient = await startService({ KITH_LIMIT_REQUEST_MS: '1500' }, service.databaseUrl)
+  try {
+    const { id } = (await own.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'note', type: 'text' }))
+      .body.data
+    await service.sql(
+      `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
+       select $1, 0, gen_random_uuid(), true, 1, jsonb_build_object('note', 'here', 'long', repeat(i::text, 4000)), now(), now()
+       from generate_series(1, 30000) i`,
+      [own.id],
+    )
+    const conditions = Array.from({ length: 40 }, (_, index) => ({
+      'attribute_values.note': { $neq: `nowhere ${index}` },
+    }))
+    const filter = { $and: [{ 'attribute_values.note': 'here' }, ...conditions] }
+    const sendHere = impatient.sender(own.token)
+    const page = await sendHere('POST', '/v1/people/filter', { filter, cursor_configuration: { size: 1 } })
+    expect(page.body.data.items).toHaveLength(1)
+    const { status, body } = await sendHere('POST', '/v1/people/filter', {
+      filter,
+      cursor_configuration: { size: 1 },
+      count: true,
+    })
+    expect([status, body.details]).toEqual([
+      504,
+      [
+        {
+          path: '/filter/$and/0/attribute_values.note',
+          message: `this attribute is not indexed: PATCH /v1/schema/attributes/${id} {"indexed": true}`,
+        },
+      ],
+    ])
+    expect(body.message).toContain('Index the attributes that the details name.')
+  } finally {
+    await impatient.stop()
+  }
+})

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { statement, type Transaction } from '../db/db.ts'
+import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { compileCondition } from './compile.ts'
+import { type Fragment, Parameter, render, sql } from './fragment.ts'
+import type { Condition } from './grammar.ts'
+import { planWithValuesSql } from './page.ts'
+
+/** One statement tests at most so many conditions, so that its text stays small. */
+const conditionsPerStatement = 20
+
+/** A person, and whether it satisfies each of the conditions. */
+export type Matches = { id: string; matches: boolean[] }
+
+/** Tests the people with these ids. Those that do not exist are left out. */
+export function readMatchesOf(
+  tx: Transaction,
+  definitions: Definitions,
+  conditions: readonly Condition[],
+  ids: readonly string[],
+): Promise<Matches[]> {
+  return readMatches(tx, definitions, conditions, sql`e.id = any(${ids}::uuid[]) order by e.id`)
+}
+
+/** Tests the next people after an id, in order of id. */
+export function readNextMatches(
+  tx: Transaction,
+  definitions: Definitions,
+  conditions: readonly Condition[],
+  { after, limit }: { after: string; limit: number },
+): Promise<Matches[]> {
+  return readMatches(tx, definitions, conditions, sql`e.id > ${after}::uuid order by e.id limit ${limit}::integer`)
+}
+
+async function readMatches(
+  tx: Transaction,
+  definitions: Definitions,
+  conditions: readonly Condition[],
+  selection: Fragment,
+): Promise<Matches[]> {
+  const found = new Map<string, boolean[]>()
+  await tx.query(planWithValuesSql, [])
+  for (let first = 0; first < conditions.length; first += conditionsPerStatement) {
+    const part = conditions.slice(first, first + conditionsPerStatement)
+    const { text, values } = testing(part, definitions, selection)
+    for (const { id, matched } of await tx.query<{ id: string; matched: string }>(statement('', text), values)) {
+      const matches = found.get(id) ?? conditions.map(() => false)
+      found.set(id, matches)
+      for (const index of part.keys()) matches[first + index] = matched[index] === '1'
+    }
+  }
+  return [...found].map(([id, matches]) => ({ id, matches }))
+}
+
+/** The statement returns a digit for each condition. */
+function testing(conditions: readonly Condition[], definitions: Definitions, selection: Fragment) {
+  const organization = new Parameter(definitions.organization_id)
+  const digits = conditions
+    .map(condition => compileCondition(condition, definitions, peopleStackId, organization).check)
+    .map(check => sql`case when ${check} then '1' else '0' end`)
+    .reduce((before, digit) => sql`${before} || ${digit}`)
+  return render(
+    sql`select e.id, ${digits} as matched from entities e
+      where e.organization_id = ${organization} and e.stack_id = ${peopleStackId}::integer and ${selection}`,
+    [organization],
+  )
+}
+
+/** A hash of what a condition tests under the definitions. While it is the same, the same people satisfy the condition. */
+export function hashCondition(condition: Condition, definitions: Definitions): string {
+  const { check } = compileCondition(condition, definitions, peopleStackId, new Parameter(0))
+  return createHash('sha256')
+    .update(JSON.stringify(render(check)))
+    .digest('base64url')
+}
+
+/**
+ * The relationship attributes by which a condition on people depends on other entities: those of people, those of their targets, and
+ * so on.
+ */
+export function relationshipLevels(conditions: readonly Condition[], definitions: Definitions): Set<number>[] {
+  const levels: Set<number>[] = []
+  for (const condition of conditions) addRelationships(condition, definitions, peopleStackId, 0, levels)
+  return levels
+}
+
+function addRelationships(
+  condition: Condition,
+  definitions: Definitions,
+  stack_id: number,
+  level: number,
+  levels: Set<number>[],
+): void {
+  const add = (id: number) => {
+    levels[level] ??= new Set()
+    levels[level].add(id)
+  }
+  switch (condition.kind) {
+    case 'all':
+    case 'any':
+      for (const inner of condition.conditions) addRelationships(inner, definitions, stack_id, level, levels)
+      break
+    case 'not':
+      addRelationships(condition.condition, definitions, stack_id, level, levels)
+      break
+    case 'related': {
+      const { id, target_stack_id } = condition.attribute
+      add(id)
+      addRelationships(condition.condition, definitions, target_stack_id, level + 1, levels)
+      break
+    }
+    case 'field':
+      // The value of a relationship is the name of its targets.
+      if (condition.field.kind === 'attribute')
+        for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? []) add(id)
+      break
+    case 'consents':
+      break
+  }
+}

@@ -1,0 +1,37 @@
+import { attributePrefix, type SortField, sortFieldNames, sortFieldOf } from '../entities/indexes/sort-field.ts'
+import { pointer, refuse } from '../errors.ts'
+import { type AttributeType, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import type { SortBody } from './schema.ts'
+
+/** The order of a page by a field. `type` is that of the attribute, or `text`. */
+export type Sort = { name: string; field: SortField; type: AttributeType; direction: 'asc' | 'desc' }
+
+/** Parses `sort` of a request. Throws a Fault of 400 with the path if the entities cannot be sorted by the field. */
+export function parseSort(
+  { field: name, direction = 'asc' }: SortBody,
+  definitions: Definitions,
+  stack_id: number,
+): Sort {
+  const field = sortFieldOf(name, stack_id)
+  if (!field) {
+    const noun = stack_id === peopleStackId ? 'people' : 'records'
+    return throwUnsortable(
+      `is not a field that sorts ${noun}: use ${sortFieldNames(stack_id).join(', ')} or ${attributePrefix}<key>`,
+    )
+  }
+  if (field.kind !== 'attribute') return { name, field, type: 'text', direction }
+  const attribute = definitions.declared.get(stack_id)?.get(field.key)
+  if (!attribute) return throwUnsortable('is not a declared attribute. Only a declared, indexed attribute sorts a page')
+  if (isRelationship(attribute)) return throwUnsortable('is a relationship, which has no order')
+  if (attribute.type === 'json') return throwUnsortable('has type `json`, which has no order')
+  if (attribute.cardinality === 'many') return throwUnsortable('has cardinality `many`, which has no order')
+  if (!attribute.indexed)
+    return throwUnsortable(`is not indexed: PATCH /v1/schema/attributes/${attribute.id} {"indexed": true}`)
+  return { name, field, type: attribute.type, direction }
+}
+
+function throwUnsortable(message: string): never {
+  return refuse('invalid_parameter', 'The page cannot be sorted by this field.', {
+    details: [{ path: pointer('sort', 'field'), message }],
+  })
+}

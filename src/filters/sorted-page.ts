@@ -1,0 +1,131 @@
+import type { Database } from '../db/db.ts'
+import type { ReadEntity } from '../entities/entity-row.ts'
+import { prepareSortIndex, readySortIndex } from '../entities/indexes/sort-index.ts'
+import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
+import { type Position, sizeToRead } from '../entities/read/pagination.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { DefinitionsChanged, type FilterOptions, type RunningFilter, withFilter } from './page.ts'
+import type { UndeclaredKey } from './parse.ts'
+import type { SortBody } from './schema.ts'
+import {
+  type CandidateRow,
+  maxSortedCandidates,
+  type SortedStatements,
+  type SortKey,
+  sortedStatements,
+  type WalkedRow,
+} from './select.ts'
+import { parseSort, type Sort } from './sort.ts'
+
+/** An entity of a sorted page, with its sort term. */
+export type SortedEntity = ReadEntity & { term: string }
+
+export type SortedPage = {
+  reads: SortedEntity[]
+  has_more: boolean
+  definitions: Definitions
+  /** The filter's undeclared keys that no entity carries. */
+  unusedKeys: UndeclaredKey[]
+}
+
+export type SortedRequest = {
+  sort: SortBody
+  /** Without a filter, all entities of the stack. */
+  filter?: unknown
+  /** `after_id` and `after_term` are the place of the last entity of the page before. */
+  position: Position
+}
+
+/**
+ * Reads a page of the entities of a stack that satisfy a filter, in the order of a field. The first request of a field builds its
+ * index. Throws the Faults of the filter, a Fault of 400 if the field cannot sort, and one of 503 while its index is being filled.
+ */
+export async function readSortedPage(
+  db: Database,
+  organization_id: number,
+  stack_id: number,
+  { sort: body, filter = {}, position: given }: SortedRequest,
+  options: FilterOptions = {},
+): Promise<SortedPage> {
+  return withFilter(db, organization_id, stack_id, filter, options, async ({ definitions, condition, run }) => {
+    const sort = await parseCurrentSort(body, definitions, stack_id, run)
+    const { name: field, type, direction } = sort
+    const index = readySortIndex(definitions, stack_id, field)
+    if (!index) {
+      await prepareSortIndex(db, definitions, { stack_id, field, type }, options.signal)
+      throw new DefinitionsChanged('the sort index was built during the request')
+    }
+    const position = { ...given, direction }
+    const statements = sortedStatements({ condition, definitions, stack_id, sort, index, position })
+    const reads = (await readFewCandidates(run, statements, sort, position)) ?? (await walk(run, statements, position))
+    return { reads: reads.slice(0, position.size), has_more: reads.length > position.size, definitions }
+  })
+}
+
+async function parseCurrentSort(body: SortBody, definitions: Definitions, stack_id: number, run: RunningFilter['run']) {
+  try {
+    return parseSort(body, definitions, stack_id)
+  } catch (fault) {
+    // The fault may come from outdated definitions.
+    await run()
+    throw fault
+  }
+}
+
+const keyAfter = ({ after_id, after_term }: Position): SortKey | undefined =>
+  after_id === undefined || after_term === undefined ? undefined : { id: after_id, term: after_term }
+
+/** Reads the sort index in order, in rounds, and checks each entity. Returns up to one entity more than the page has. */
+async function walk(run: RunningFilter['run'], statements: SortedStatements, position: Position) {
+  const found: SortedEntity[] = []
+  let after = keyAfter(position)
+  for (let round = 0; ; round += 1) {
+    const rows = await run<WalkedRow>(statements.walk(after, sizeToRead(position) - found.length, round))
+    for (const { id, term, row, schema_version } of rows) if (id !== null) found.push({ id, term, row, schema_version })
+    const { last_id, last_term } = rows[0]!
+    if (found.length >= sizeToRead(position) || last_id === null) return found
+    after = { id: last_id, term: last_term! }
+  }
+}
+
+/**
+ * If an index finds few candidates, reads what the order of all matches depends on, sorts them here, and reads the rows of the page.
+ * Returns undefined if they are not few.
+ */
+async function readFewCandidates(
+  run: RunningFilter['run'],
+  { candidates, rows }: SortedStatements,
+  sort: Sort,
+  position: Position,
+): Promise<SortedEntity[] | undefined> {
+  if (!candidates) return undefined
+  const matches = await run<CandidateRow>(candidates)
+  if (matches[0]!.candidates > maxSortedCandidates) return undefined
+  const compare = position.direction === 'asc' ? compareAscending : compareDescending
+  const after = keyAfter(position)
+  const terms = new Map<string, string>()
+  const keys: SortKey[] = []
+  for (const { id, value } of matches) {
+    if (id === null) continue
+    const key = { id, term: sort.field.kind === 'time' ? String(value) : sortTermOf(sort.type, value) }
+    if (after && compare(key, after) <= 0) continue
+    keys.push(key)
+    terms.set(id, key.term)
+  }
+  keys.sort(compare)
+  const found: SortedEntity[] = []
+  // An entity that a concurrent write removes from the matches is left out, and the next ones are read for it.
+  for (let next = 0; next < keys.length && found.length < sizeToRead(position); ) {
+    const ids = keys.slice(next, next + sizeToRead(position) - found.length).map(({ id }) => id)
+    next += ids.length
+    for (const read of await run<ReadEntity>(rows(ids))) found.push({ ...read, term: terms.get(read.id)! })
+  }
+  return found
+}
+
+const compareAscending = (one: SortKey, other: SortKey): number =>
+  compareByCodePoint(one.term, other.term) || (one.id < other.id ? -1 : Number(one.id > other.id))
+
+/** Values backwards, then entities without a value, each with the later identifier first. */
+const compareDescending = (one: SortKey, other: SortKey): number =>
+  Number(one.term >= noValueTerm) - Number(other.term >= noValueTerm) || compareAscending(other, one)

@@ -1,0 +1,134 @@
+import type { Static } from 'typebox'
+import { attribute } from '../attributes/schema.ts'
+import { Type } from '../json-schema.ts'
+import { definitionDescription, definitionName, nullable } from '../organizations/definition-schema.ts'
+
+const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
+
+/** The types that a value is counted under. A text that is a date or a date and time counts as that only. */
+export const observedTypes = ['text', 'number', 'boolean', 'object', 'array', 'date', 'datetime'] as const
+export type ObservedType = (typeof observedTypes)[number]
+
+const count = Type.Integer({ minimum: 0 })
+
+/** Numbers of values by type. */
+export const observedTypeCounts = Type.Object(
+  { text: count, number: count, boolean: count, object: count, array: count, date: count, datetime: count },
+  {
+    title: 'ObservedTypes',
+    description: 'The number of values by type. A text that is a date or a date and time counts as that.',
+  },
+)
+
+/** The query of GET /v1/schema/observed. */
+export const observedQuery = Type.Object(
+  {
+    owner: Type.Optional(
+      Type.String({ minLength: 1, description: "`people`, or the key of a stack. Default: 'people'." }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ObservedQuery = Static<typeof observedQuery>
+
+/** A key that was not declared when values were written under it. */
+export const observedKey = Type.Object(
+  {
+    key: Type.String(),
+    types: observedTypeCounts,
+    count: Type.Integer({ minimum: 1, description: 'The number of values that were written under the key.' }),
+    first_seen: Type.String({ format: 'date-time' }),
+    last_seen: Type.String({ format: 'date-time' }),
+    declarable: Type.Boolean({ description: 'Whether an attribute can have this key.' }),
+  },
+  { title: 'ObservedKey' },
+)
+
+const exampleTypes = { text: 12, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
+
+/** The response of GET /v1/schema/observed. */
+export const observedKeys = Type.Object(
+  {
+    items: Type.Array(observedKey, { description: 'In the order of the keys.' }),
+    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that is counted.' }),
+    truncated: Type.Boolean({
+      description: 'Whether the owner has 10,000 keys, the most that are counted. Others may be missing.',
+    }),
+  },
+  {
+    title: 'ObservedKeys',
+    examples: [
+      {
+        items: [
+          {
+            key: 'city',
+            types: exampleTypes,
+            count: 12,
+            first_seen: '2026-01-01T12:00:00.000Z',
+            last_seen: '2026-01-02T12:00:00.000Z',
+            declarable: true,
+          },
+        ],
+        sequence: 40,
+        truncated: false,
+      },
+    ],
+  },
+)
+
+/** The types that a key can be declared with here. Stored values do not become links. */
+export const declaredTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json'] as const
+
+/** Body of PUT /v1/schema/observed/declare. */
+export const declareBody = Type.Object(
+  {
+    owner,
+    key: Type.String({
+      minLength: 1,
+      description: 'The key to declare: 1 to 63 characters of a–z, 0–9 and _, the first a letter.',
+    }),
+    type: Type.Enum([...declaredTypes]),
+    cardinality: Type.Optional(Type.Enum(['one', 'many'])),
+    indexed: Type.Optional(Type.Boolean()),
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Whether to count only, and to declare nothing.' })),
+  },
+  {
+    additionalProperties: false,
+    title: 'DeclareBody',
+    examples: [{ owner: 'people', key: 'your_undeclared_key', type: 'text', dry_run: true }],
+  },
+)
+export type DeclareBody = Static<typeof declareBody>
+
+/** The response of PUT /v1/schema/observed/declare. */
+export const declared = Type.Object(
+  {
+    attribute: nullable(attribute),
+    fits: Type.Integer({ minimum: 0, description: 'The number of stored values that the attribute would accept.' }),
+    misfits: Type.Integer({
+      minimum: 0,
+      description: 'The number of stored values that it would refuse. They stay and read unchanged.',
+    }),
+    misfit_types: observedTypeCounts,
+    examples: Type.Array(Type.String(), {
+      maxItems: 10,
+      description:
+        'The identifiers of up to 10 entities whose value does not fit. Empty without the read scope of the owner.',
+    }),
+  },
+  {
+    title: 'Declared',
+    description: '`attribute` is null in a dry run.',
+    examples: [
+      {
+        attribute: null,
+        fits: 12,
+        misfits: 1,
+        misfit_types: { ...exampleTypes, text: 1 },
+        examples: ['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
+      },
+    ],
+  },
+)

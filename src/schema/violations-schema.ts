@@ -1,0 +1,73 @@
+import type { Static } from 'typebox'
+import { ruleNames } from '../attributes/schema.ts'
+import { Type } from '../json-schema.ts'
+import { nullable } from '../organizations/definition-schema.ts'
+
+/** The names of what a value can violate: its type, or a rule of its attribute. */
+export const violationNames = ['type', ...ruleNames] as const
+export type ViolationName = (typeof violationNames)[number]
+
+const rule = Type.Enum([...violationNames])
+
+/** Query of GET /v1/schema/attributes/{id}/violations. */
+export const violationsQuery = Type.Object(
+  {
+    // A pattern instead of an enum, of which the page at /docs would fill in the first value.
+    rule: Type.Optional(
+      Type.Unsafe<ViolationName>({
+        type: 'string',
+        pattern: `^(${violationNames.join('|')})$`,
+        description:
+          'Only violations of this rule. `unique` can be asked for before the attribute is unique, if its index is ready. ' +
+          '`type` are values that were stored before the declaration and are of another type.',
+      }),
+    ),
+    size: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
+    ),
+    after_id: Type.Optional(
+      Type.String({
+        maxLength: 36,
+        description: 'The `next_after_id` of the page before. If absent, the page is the first.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type ViolationsQuery = Static<typeof violationsQuery>
+
+export const defaultViolations = 50
+
+/** A person or a record whose stored value stands against a rule. */
+export const violation = Type.Object(
+  {
+    id: Type.Optional(Type.String({ format: 'uuid', description: 'The internal identifier of a person.' })),
+    record_id: Type.Optional(Type.String({ format: 'object-id', description: 'The internal identifier of a record.' })),
+    external_id: nullable(Type.String()),
+    rules: Type.Array(rule, { description: 'The rules that the value violates.' }),
+  },
+  { title: 'Violation' },
+)
+export type Violation = Static<typeof violation>
+
+/** A page of violations. */
+export const violationPage = Type.Object(
+  {
+    items: Type.Array(violation, { description: 'In the order of the internal identifiers.' }),
+    has_more: Type.Boolean({
+      description:
+        'Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty.',
+    }),
+    next_after_id: nullable(Type.String({ description: 'The `after_id` of the next page. Null at the end.' })),
+  },
+  {
+    title: 'ViolationPage',
+    examples: [
+      {
+        items: [{ record_id: '65f1c0de5ca1ab1e0ddba11a', external_id: 'order-1', rules: ['minimum'] }],
+        has_more: false,
+        next_after_id: null,
+      },
+    ],
+  },
+)

@@ -1,0 +1,137 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { type Organization, type Reply, type Send, useService } from '../../test/support/service.ts'
+import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
+
+const service = useService()
+let organization: Organization
+let send: Send
+beforeEach(async () => {
+  organization = await service.organization()
+  send = organization.send
+  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+})
+
+const attributesPath = '/v1/schema/attributes'
+const declare = async (body: object): Promise<number> =>
+  (await send('POST', attributesPath, { key: 'a', owner: 'people', ...body })).body.data.id
+const store = (values: Record<string, unknown>, path = '/v1/people') =>
+  send('POST', `${path}/batch`, {
+    operations: Object.entries(values).map(([external_id, a]) => ({
+      op: 'create',
+      body: { external_id, attribute_values: { a } },
+    })),
+  })
+const list = (id: number, query = '') => send('GET', `${attributesPath}/${id}/violations${query}`)
+const shown = async (id: number, query = '') =>
+  Object.fromEntries(
+    (await list(id, query)).body.data.items.map((item: { external_id: string; rules: string[] }) => [
+      item.external_id,
+      item.rules,
+    ]),
+  )
+
+describe('the violations of an attribute', () => {
+  it('name each entity whose stored value stands against a rule, and the rules', async () => {
+    await store({ fits: 'ab', type: 5, enum: 'xy', both: 'toolong', none: null })
+    const id = await declare({ type: 'text', required: true, enum: ['ab', 'toolong', 'x'], pattern: '^..$' })
+    expect(await shown(id)).toEqual({ type: ['type'], enum: ['enum'], both: ['pattern'], none: ['required'] })
+    expect(await shown(id, '?rule=required')).toEqual({ none: ['required'] })
+    expect(await shown(id, '?rule=type')).toEqual({ type: ['type'] })
+    const { items, has_more, next_after_id } = (await list(id)).body.data
+    expect([has_more, next_after_id]).toEqual([false, null])
+    expect(items[0]).toEqual({ id: expect.any(String), external_id: expect.any(String), rules: expect.any(Array) })
+  })
+
+  it('of records have a record_id, and lists are checked element by element', async () => {
+    await store({ fits: [1, 2], high: [1, 12], none: [] }, '/v1/stacks/orders')
+    const id = await declare({ owner: 'orders', type: 'number', cardinality: 'many', maximum: 10, required: true })
+    expect(await shown(id)).toEqual({ high: ['maximum'], none: ['required'] })
+    expect((await list(id)).body.data.items[0].record_id).toMatch(/^[\da-f]{24}$/)
+  })
+
+  it('of a required relationship are the entities without a link, and not the placeholders', async () => {
+    const id = await declare({ type: 'person' })
+    await store({ linked: 'unknown', none: null })
+    await send('PATCH', `${attributesPath}/${id}`, { required: true })
+    expect(await shown(id)).toEqual({ none: ['required'] })
+  })
+
+  it('of a unique attribute are the entities that share a value, also before it is unique', async () => {
+    await store({ a: 'x', b: 'x', c: 'y', d: 'y'.repeat(100), e: `${'y'.repeat(100)}z` })
+    const id = await declare({ type: 'text', indexed: true })
+    expect((await list(id, '?rule=unique')).status).toBe(409)
+    await backfillIndexes(service.db)
+    expect(await shown(id, '?rule=unique')).toEqual({ a: ['unique'], b: ['unique'] })
+    expect(await shown(id)).toEqual({})
+  })
+
+  it('come in pages in the order of the identifiers, each once', async () => {
+    await store(Object.fromEntries(Array.from({ length: 250 }, (_, n) => [`p${n}`, n])))
+    const id = await declare({ type: 'number', maximum: 100 })
+    const ids: string[] = []
+    let after: string | null = ''
+    while (after !== null) {
+      const reply: Reply = await list(id, `?size=40${after && `&after_id=${after}`}`)
+      const { items, has_more, next_after_id } = reply.body.data
+      expect(items.length).toBeLessThanOrEqual(40)
+      expect(has_more).toBe(next_after_id !== null)
+      ids.push(...items.map((item: { id: string }) => item.id))
+      after = next_after_id
+    }
+    expect(ids).toEqual([...new Set(ids)].sort())
+    expect(ids).toHaveLength(149)
+  })
+
+  it('follow the writes: a corrected value is none any more', async () => {
+    await store({ ada: 5 })
+    const id = await declare({ type: 'number', maximum: 3 })
+    expect(await shown(id)).toEqual({ ada: ['maximum'] })
+    await send('PATCH', '/v1/people/ada', { attribute_values: { a: 3 } })
+    expect(await shown(id)).toEqual({})
+  })
+})
+
+describe('a request for violations', () => {
+  it.each([
+    ['?rule=minimum', 400, '/rule'],
+    ['?rule=other', 400, '/rule'],
+    ['?size=0', 400, '/size'],
+    ['?size=501', 400, '/size'],
+    ['?after_id=x', 400, '/after_id'],
+    ['?after_id=ffffffffffffffffffffffff', 400, '/after_id'],
+    ['?unknown=1', 400, '/unknown'],
+  ])('with %s is refused with %i at %s', async (query, status, path) => {
+    const id = await declare({ type: 'number', maximum: 3 })
+    const reply = await list(id, query)
+    expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([status, [path]])
+  })
+
+  it('of an attribute that does not exist is 404, and of an archived one 400', async () => {
+    expect((await list(7)).status).toBe(404)
+    const id = await declare({ type: 'number' })
+    await send('PATCH', `${attributesPath}/${id}`, { state: 'archived' })
+    expect((await list(id)).status).toBe(400)
+  })
+
+  it('needs schema:read and the scope that reads the owner', async () => {
+    const people = await declare({ type: 'number' })
+    const orders = await declare({ type: 'number', owner: 'orders' })
+    const statuses = async (scope: string) => {
+      const reader = service.sender(await service.tokenFor(organization.key, scope))
+      const replies = [people, orders].map(id => reader('GET', `${attributesPath}/${id}/violations`))
+      return (await Promise.all(replies)).map(({ status }) => status)
+    }
+    expect(await statuses('schema:read')).toEqual([403, 403])
+    expect(await statuses('people:read records:read')).toEqual([403, 403])
+    expect(await statuses('schema:read people:read')).toEqual([200, 403])
+    expect(await statuses('schema:read records:read')).toEqual([403, 200])
+  })
+
+  it('shows nothing of another organization', async () => {
+    await store({ ada: 5 })
+    await declare({ type: 'number', maximum: 3 })
+    const other = await service.organization()
+    await other.send('POST', attributesPath, { key: 'a', owner: 'people', type: 'number', maximum: 3 })
+    expect((await other.send('GET', `${attributesPath}/1/violations`)).body.data.items).toEqual([])
+  })
+})

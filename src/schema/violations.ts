@@ -1,0 +1,138 @@
+import { findAttribute } from '../attributes/attributes.ts'
+import type { PatternTime } from '../attributes/pattern.ts'
+import { brokenRules, isPresent, namesOfRules } from '../attributes/rules.ts'
+import { valueFault } from '../attributes/values.ts'
+import type { Database } from '../db/db.ts'
+import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
+import { claimOf } from '../entities/write/unique-claims.ts'
+import { findHolders } from '../entities/write/unique-stage.ts'
+import { refuse } from '../errors.ts'
+import { isObjectId, isUuid } from '../formats.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import {
+  type Attribute,
+  currentDefinitions,
+  type Definitions,
+  type IndexedAttribute,
+  isRelationship,
+  peopleStackId,
+} from '../organizations/definitions.ts'
+import { requireScope } from '../scopes.ts'
+import { defaultViolations, type Violation, type ViolationName, type ViolationsQuery } from './violations-schema.ts'
+import { scanValuesSql } from './violations-sql.ts'
+
+/** A page ends with the scan after which it has taken this long. */
+const pageMs = 1_000
+/** The first scan reads few rows, because values may have 512 KiB each. A further one reads up to twice as many while they are small. */
+const firstRows = 100
+const maxRows = 2_000
+const maxScanBytes = 1_048_576
+const startId = '00000000-0000-0000-0000-000000000000'
+
+type Row = { id: string; external_id: string | null; active: boolean; value: unknown; is_linked: boolean }
+
+/**
+ * Answers with a page of the entities whose stored values stand against the rules of an attribute. Throws a Fault: 400, 403, 404, and 409
+ * while the index of a unique attribute is not ready.
+ */
+export async function answerViolations(call: Call<ViolationsQuery>): Promise<HandlerResult> {
+  const { db, caller, body, params, signal } = call
+  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const attribute = findAttribute(definitions, Number(params.id))
+  const isPeople = attribute.owner_stack_id === peopleStackId
+  requireScope(caller, isPeople ? 'people:read' : 'records:read')
+  const rules = rulesToCheck(attribute, body.rule)
+  const size = body.size ?? defaultViolations
+  const untilMs = performance.now() + pageMs
+  const reader: Pick<Database, 'query'> = { query: (statement, values) => db.query(statement, values, signal) }
+  const items: Violation[] = []
+  let after: string | null = startOf(body.after_id, isPeople)
+  let limit = firstRows
+  while (after !== null && items.length < size && performance.now() < untilMs) {
+    const rows: Row[] = await scan(reader, definitions, attribute, after, limit)
+    for (const { row, violated } of await findViolations(reader, definitions, attribute, rules, rows)) {
+      items.push({ ...identifierOf(row.id, isPeople), external_id: row.external_id, rules: violated })
+      if (items.length < size) continue
+      after = row.id
+      break
+    }
+    if (items.length < size) after = rows.length < limit ? null : rows.at(-1)!.id
+    limit = isSmall(rows) ? Math.min(2 * limit, maxRows) : firstRows
+  }
+  const next_after_id = after === null ? null : shownId(after, isPeople)
+  return { status: 200, data: { items, has_more: next_after_id !== null, next_after_id } }
+}
+
+/** The rules to check. A relationship's links always fit its type. */
+function rulesToCheck(attribute: Attribute, rule: ViolationName | undefined): ViolationName[] {
+  if (attribute.state === 'archived')
+    throwInvalidQuery('', 'The attribute is archived, so nothing stands against its rules.')
+  const own: ViolationName[] = [...(isRelationship(attribute) ? [] : ['type' as const]), ...namesOfRules(attribute)]
+  if (rule === undefined) return own
+  if (rule === 'unique' && attribute.cardinality === 'one' && attribute.indexed && attribute.index)
+    return attribute.index.ready ? [rule] : throwFilling()
+  return own.includes(rule) ? [rule] : throwInvalidQuery('/rule', 'is not a rule of the attribute')
+}
+
+function throwInvalidQuery(path: string, message: string): never {
+  return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path, message }] })
+}
+
+const throwFilling = (): never =>
+  refuse('invalid_parameter', 'The index of the attribute is not ready yet. Retry when its `index_state` is `ready`.', {
+    status: 409,
+  })
+
+function startOf(after_id: string | undefined, isPeople: boolean): string {
+  if (after_id === undefined) return startId
+  if (isPeople ? isUuid(after_id) : isObjectId(after_id)) return isPeople ? after_id : uuidOfRecord(after_id)
+  return throwInvalidQuery('/after_id', `must be the next_after_id of a page of this attribute`)
+}
+
+const shownId = (id: string, isPeople: boolean) => (isPeople ? id : recordIdOf(id))
+
+const identifierOf = (id: string, isPeople: boolean) => (isPeople ? { id } : { record_id: recordIdOf(id) })
+
+function scan(
+  db: Pick<Database, 'query'>,
+  { organization_id, relationships }: Definitions,
+  { owner_stack_id, key }: Attribute,
+  after: string,
+  limit: number,
+): Promise<Row[]> {
+  const linked = (relationships.get(owner_stack_id)?.get(key) ?? []).map(({ id }) => id)
+  return db.query<Row>(scanValuesSql, [organization_id, owner_stack_id, after, limit, key, linked])
+}
+
+const isSmall = (rows: readonly Row[]) =>
+  rows.reduce((bytes, { value }) => bytes + (JSON.stringify(value)?.length ?? 0), 0) < maxScanBytes
+
+async function findViolations(
+  db: Pick<Database, 'query'>,
+  { organization_id }: Definitions,
+  attribute: Attribute,
+  rules: readonly ViolationName[],
+  rows: readonly Row[],
+): Promise<{ row: Row; violated: ViolationName[] }[]> {
+  const claims = rules.includes('unique')
+    ? rows.flatMap(row => claimOf(attribute as IndexedAttribute, row.value) ?? [])
+    : []
+  const holders = claims.length === 0 ? undefined : await findHolders(db, organization_id, claims)
+  const time: PatternTime = { spentMs: 0 }
+  return rows.flatMap(row => {
+    const violated = new Set<ViolationName>(violatedAlone(attribute, row, () => time))
+    const claim = holders && claimOf(attribute as IndexedAttribute, row.value)
+    if (claim && holders.get(claim.key)?.some(({ id }) => id !== row.id)) violated.add('unique')
+    const shown = rules.filter(rule => violated.has(rule))
+    return shown.length > 0 ? [{ row, violated: shown }] : []
+  })
+}
+
+/** The rules that the value of a row violates by itself. Links come before a plain value under the same key. */
+function violatedAlone(attribute: Attribute, row: Row, time: () => PatternTime): ViolationName[] {
+  const { value, is_linked, active } = row
+  if (is_linked) return isRelationship(attribute) ? [] : ['type']
+  if (!isPresent(value)) return active && attribute.required ? ['required'] : []
+  if (isRelationship(attribute)) return []
+  return valueFault(attribute, value) ? ['type'] : brokenRules(attribute, value, time)
+}

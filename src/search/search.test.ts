@@ -1,0 +1,356 @@
+import { describe, expect, it } from 'vitest'
+import { follow } from '../../test/support/followers.ts'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
+import { searchFollower } from '../entities/indexes/search-index.ts'
+import { type Frequencies, findPlaces } from './search.ts'
+import { parseSearchText } from './search-text.ts'
+
+const service = useService()
+
+const index = () => follow(service.db, [searchFollower({ entitiesPerBatch: 3 })])
+const search = ({ send }: Pick<Organization, 'send'>, body: object, path = '/v1/people') =>
+  send('POST', `${path}/search`, body)
+type Item = { external_id: string | null }
+const namesIn = async (organization: Organization, body: object, path?: string): Promise<(string | null)[]> => {
+  const { status, body: answer } = await search(organization, body, path)
+  expect([status, answer.details]).toEqual([200, undefined])
+  return answer.data.items.map(({ external_id }: Item) => external_id)
+}
+const create = async ({ send }: Organization, body: object, path = '/v1/people') => {
+  const created = await send('POST', path, body)
+  expect(created.status).toBe(201)
+  return created.body.data
+}
+const stored = (organization: Organization) =>
+  service.sql(
+    `select words from search_documents where organization_id = $1 union all select word from search_words where organization_id = $1
+     union all select word from search_features where organization_id = $1`,
+    [organization.id],
+  )
+
+const ada = {
+  external_id: 'crm-17',
+  first_name: 'Ada',
+  last_name: 'Lovelace',
+  email: 'ada.byron@engines.example',
+  mobile_prefix: '+39',
+  mobile_number: '333 1234567',
+}
+
+describe('a search of people', () => {
+  it('finds a person by names, email, phone, external identifier and their beginnings, as reads show it', async () => {
+    const shop = await service.organization()
+    const person = await create(shop, ada)
+    await create(shop, { external_id: 'other', first_name: 'Grace', last_name: 'Hopper' })
+    await index()
+    const { data } = (await search(shop, { text: 'Lovelace' })).body
+    expect(data).toEqual({ items: [person], has_more: false, next_cursor: null, sequence: 2 })
+    const texts = [
+      'ada',
+      'ADA lovelace',
+      'lovelace ada',
+      'Lovel',
+      'l',
+      'ada.byron@engines.example',
+      'byron',
+      'engines',
+      'ada@engines',
+    ]
+    const identifiers = [
+      'crm-17',
+      'crm 17',
+      'CRM',
+      '+39 333 1234567',
+      '0039/333/1234567',
+      '3331234567',
+      '333 1234',
+      '+39 333',
+    ]
+    for (const text of [...texts, ...identifiers])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, ['crm-17']])
+    for (const text of ['ada hopper', 'grace lovelace', 'zzz', 'crm-18', '+39 333 1234568'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, []])
+  })
+
+  it('finds a person in spite of typos, case and accents', async () => {
+    const shop = await service.organization()
+    await create(shop, ada)
+    await create(shop, { external_id: 'jose', first_name: 'José', last_name: "O'Neill-Łukasz" })
+    await create(shop, { external_id: 'john', first_name: 'John', last_name: 'Catherine' })
+    await index()
+    for (const text of ['Lovlace', 'ada lovlace', 'adda lovelace', 'Loevlace', 'lovelaec', 'Ada Lovelac', 'LOVELASE'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, ['crm-17']])
+    for (const text of ['jose', 'JOSÉ', 'oneill', 'O’Neill', 'lukasz', 'Jose Oneil', "O'Neill-Lukasz"])
+      expect([text, (await namesIn(shop, { text }))[0]]).toEqual([text, 'jose'])
+    for (const text of ['jhon', 'jon', 'johm', 'cathrine', 'catherien', 'katherine'])
+      expect([text, (await namesIn(shop, { text }))[0]]).toEqual([text, 'john'])
+  })
+
+  it('lists the identifier first, then exact words, then beginnings, then words with the fewest typos', async () => {
+    const shop = await service.organization()
+    const people = [
+      { external_id: 'two typos', last_name: 'Marrtinn' },
+      { external_id: 'one typo', last_name: 'Martim' },
+      { external_id: 'beginning', last_name: 'Martinez' },
+      { external_id: 'exact', last_name: 'Martin' },
+      { external_id: 'exact too', first_name: 'Martin', last_name: 'Martinez' },
+      { external_id: 'martin', last_name: 'Zorn' },
+      { external_id: 'unlike', last_name: 'Morton' },
+    ]
+    for (const person of people) await create(shop, person)
+    await index()
+    const ranked = ['exact', 'exact too', 'martin', 'beginning', 'one typo', 'two typos']
+    expect(await namesIn(shop, { text: 'Martin' })).toEqual(ranked)
+    expect(await namesIn(shop, { text: 'Martin', size: 4 })).toEqual(ranked.slice(0, 4))
+    // The text is the identifier of somebody, so it has no typo.
+    expect(await namesIn(shop, { text: 'martin' })).toEqual(['martin', 'exact', 'exact too', 'beginning'])
+    expect(await namesIn(shop, { text: 'exact martin' })).toEqual(['exact', 'exact too'])
+  })
+
+  it('returns each person once over all pages, in the same order, whatever their size', async () => {
+    const shop = await service.organization()
+    const names = ['Anna', 'Anne', 'Annabel', 'Ana', 'Hanna', 'Anna Maria', 'Bert']
+    const lines = Array.from({ length: 42 }, (_, n) => ({
+      external_id: `a${n}`,
+      first_name: names[n % names.length],
+      last_name: n % 3 === 0 ? 'Anna' : 'Berg',
+    }))
+    await importLines(shop, '/v1/people/import', linesFrom(lines))
+    await index()
+    for (const text of ['ann', 'an b', 'anan']) {
+      const whole = await namesIn(shop, { text, size: 100 })
+      for (const size of [1, 5]) {
+        const paged: (string | null)[] = []
+        let cursor: string | null | undefined
+        while (cursor !== null && paged.length < 200) {
+          const { data } = (await search(shop, { text, size, ...(cursor && { cursor }) })).body
+          expect(data.has_more).toBe(data.next_cursor !== null)
+          if (data.has_more) expect(data.items).toHaveLength(size)
+          paged.push(...data.items.map(({ external_id }: Item) => external_id))
+          cursor = data.next_cursor
+        }
+        expect(new Set(paged).size).toBe(paged.length)
+        expect([text, size, paged.slice(0, 100)]).toEqual([text, size, whole])
+      }
+    }
+  })
+
+  it('finds the same people in the same order, whatever it takes for a frequent word', async () => {
+    const shop = await service.organization()
+    const words = ['an', 'anna', 'anne', 'berg', 'bergen', 'crm', 'maria', 'mario']
+    const wordsOf = (n: number) => words.filter((_, index) => ((n * 37) >> index) & 1)
+    const lines = Array.from({ length: 120 }, (_, n) => ({
+      external_id: `x${n}`,
+      last_name: wordsOf(n).join(' ') || 'none',
+    }))
+    await importLines(shop, '/v1/people/import', linesFrom(lines))
+    await index()
+    const find = (text: string, frequencies?: Frequencies) =>
+      service.db.transaction(tx => {
+        const searched = { organization_id: shop.id, stack_id: 0, text: parseSearchText(text) }
+        return findPlaces(tx, searched, undefined, 200, frequencies)
+      })
+    for (const text of ['anna', 'an', 'anna berg', 'an be', 'an be mari crm', 'maria mario anna', 'marai berg']) {
+      const places = await find(text)
+      for (const frequencies of [
+        { rare: 0, frequent: 0 },
+        { rare: 5, frequent: 1_000 },
+        { rare: 0, frequent: 1_000 },
+      ])
+        expect([text, await find(text, frequencies)]).toEqual([text, places])
+      const found = lines.filter(({ last_name }) => {
+        const own = last_name.split(' ')
+        return text.split(' ').every(word => own.some(each => each.startsWith(word)))
+      })
+      expect([text, places.filter(({ rank }) => rank <= 2).length]).toEqual([text, found.length])
+    }
+  })
+
+  it('sees what the log has up to its sequence, and never a deleted person', async () => {
+    const shop = await service.organization()
+    const { id } = await create(shop, ada)
+    await index()
+    await shop.send('PATCH', '/v1/people/crm-17', { last_name: 'King', language: 'en' })
+    const before = (await search(shop, { text: 'lovelace' })).body.data
+    expect([before.sequence, before.items.length]).toEqual([1, 1])
+    await index()
+    expect(await namesIn(shop, { text: 'lovelace' })).toEqual([])
+    expect(await namesIn(shop, { text: 'king' })).toEqual(['crm-17'])
+    await shop.send('DELETE', '/v1/people/crm-17')
+    expect(await namesIn(shop, { text: 'king' })).toEqual([])
+    await index()
+    expect(await stored(shop)).toEqual([])
+    await shop.send('POST', `/v1/people/internal/${id}/restore`)
+    await index()
+    expect(await namesIn(shop, { text: 'king' })).toEqual(['crm-17'])
+  })
+
+  it('finds placeholders by their identifier, and a survivor by the identifiers of the merged', async () => {
+    const shop = await service.organization()
+    await shop.send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
+    await create(shop, { ...ada, attribute_values: { referrer: 'unborn-5' } })
+    await create(shop, { external_id: 'news-9', first_name: 'Augusta' })
+    await index()
+    expect(await namesIn(shop, { text: 'unborn' })).toEqual(['unborn-5'])
+    await shop.send('POST', '/v1/people/crm-17/merge', { from: 'news-9' })
+    expect(await namesIn(shop, { text: 'news-9' })).toEqual(['crm-17'])
+    await index()
+    expect(await namesIn(shop, { text: 'news' })).toEqual(['crm-17'])
+    await shop.send('POST', '/v1/people/crm-17/unmerge', { from: 'news-9' })
+    await index()
+    expect(await namesIn(shop, { text: 'news' })).toEqual(['news-9'])
+    const body = { match: ['email'], external_id: 'shop-4', email: ada.email }
+    expect((await shop.send('POST', '/v1/people/upsert', body)).status).toBe(200)
+    await index()
+    expect(await namesIn(shop, { text: 'shop' })).toEqual(['crm-17'])
+  })
+
+  it('finds a person by a searchable attribute once its index is ready', async () => {
+    const shop = await service.organization()
+    const attribute = { key: 'nickname', owner: 'people', type: 'text', cardinality: 'many' }
+    const { id } = (await shop.send('POST', '/v1/schema/attributes', attribute)).body.data
+    await create(shop, { ...ada, attribute_values: { nickname: ['Countess', 'Enchantress'] } })
+    await index()
+    expect(await namesIn(shop, { text: 'countess' })).toEqual([])
+    const patched = await shop.send('PATCH', `/v1/schema/attributes/${id}`, { searchable: true })
+    expect(patched.body.data.searchable).toBe(true)
+    const refused = await search(shop, { text: 'ada' })
+    expect([refused.status, refused.headers.get('Retry-After')]).toEqual([503, '2'])
+    expect(refused.body.message).toMatch(/still indexing/)
+    await index()
+    expect(await namesIn(shop, { text: 'countess' })).toEqual(['crm-17'])
+    expect(await namesIn(shop, { text: 'enchantres' })).toEqual(['crm-17'])
+    await shop.send('PATCH', '/v1/people/crm-17', { attribute_values: { nickname: ['Queen'] } })
+    await index()
+    expect(await namesIn(shop, { text: 'countess' })).toEqual([])
+    await shop.send('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
+    await index()
+    expect(await namesIn(shop, { text: 'queen' })).toEqual([])
+    expect(await namesIn(shop, { text: 'ada' })).toEqual(['crm-17'])
+  })
+
+  it('indexes people that were stored before, and tells how far it is', async () => {
+    const shop = await service.organization()
+    for (let n = 0; n < 7; n += 1) await create(shop, { external_id: `p${n}`, last_name: 'Former' })
+    expect((await search(shop, { text: 'former' })).status).toBe(503)
+    const stopping = follow(service.db, [searchFollower({ entitiesPerBatch: 1 })])
+    await stopping
+    expect(await namesIn(shop, { text: 'former' })).toHaveLength(7)
+    await service.sql(`update search_indexes set is_ready = false, indexed = 3 where organization_id = $1`, [shop.id])
+    const { body } = await search(shop, { text: 'former' })
+    expect(body.message).toContain('3 of about 7 are done')
+  })
+
+  it('finds nobody of another organization, and nobody before the first change', async () => {
+    const [shop, other] = [await service.organization(), await service.organization()]
+    expect(await namesIn(other, { text: 'lovelace' })).toEqual([])
+    await create(shop, ada)
+    await create(other, { external_id: 'x', first_name: 'X' })
+    await index()
+    for (const text of ['lovelace', 'crm-17', ada.email, '+39 333 1234567', 'lovlace'])
+      expect(await namesIn(other, { text })).toEqual([])
+  })
+
+  it('removes the words of an erased person in the same transaction, but not those that others have', async () => {
+    const shop = await service.organization()
+    await create(shop, ada)
+    await create(shop, { external_id: 'kept', first_name: 'Ada' })
+    await index()
+    const { body } = await shop.send('POST', '/v1/people/crm-17/erase', { reason: 'Request of the person' })
+    expect(body.data.erasure.removed.search_documents).toBe(1)
+    const words = new Set((await stored(shop)).map(row => row.words))
+    expect(words).toEqual(new Set([' ada kept ', 'ada', 'kept']))
+    await index()
+    expect(await namesIn(shop, { text: 'ada' })).toEqual(['kept'])
+    expect(await namesIn(shop, { text: 'adda' })).toEqual(['kept'])
+    expect(await namesIn(shop, { text: 'lovelace' })).toEqual([])
+  })
+
+  it.each<[string, object, string]>([
+    ['no text', {}, '/text'],
+    ['an empty text', { text: '' }, '/text'],
+    ['white space', { text: '  \t ' }, '/text'],
+    ['combining marks', { text: '\u0301'.repeat(50) }, '/text'],
+    ['no letter or digit', { text: '@ — …' }, '/text'],
+    ['201 characters', { text: 'a'.repeat(201) }, '/text'],
+    ['64 KiB', { text: 'a '.repeat(32_768) }, '/text'],
+    ['a short text that is long when folded', { text: '\ufdfa'.repeat(100) }, '/text'],
+    ['nine words', { text: 'a b c d e f g h i' }, '/text'],
+    ['17 parts', { text: Array.from({ length: 17 }, (_, n) => `p${n}`).join('.') }, '/text'],
+    ['a size of 0', { text: 'a', size: 0 }, '/size'],
+    ['a size of 101', { text: 'a', size: 101 }, '/size'],
+    ['an unknown member', { text: 'a', sort: 'x' }, '/sort'],
+    ['a cursor that is none', { text: 'a', cursor: 'x' }, '/cursor'],
+    ['a cursor with another rank', { text: 'a', cursor: Buffer.from('[-1,"x","y"]').toString('base64url') }, '/cursor'],
+  ])('refuses %s', async (_, body, path) => {
+    const shop = await service.organization()
+    const refused = await search(shop, body)
+    expect([refused.status, refused.body.details?.map(detail => detail.path)]).toEqual([400, [path]])
+  })
+
+  it('takes 200 characters, eight words and marks, and a query in place of a body', async () => {
+    const shop = await service.organization()
+    await create(shop, ada)
+    await index()
+    for (const text of ['a'.repeat(200), 'a b c d e f g h', `${'e\u0301'.repeat(200)}`])
+      expect(await namesIn(shop, { text })).toEqual([])
+    const { data } = (await shop.send('POST', '/v1/people/search?text=lovelace&size=1')).body
+    expect(data.items).toHaveLength(1)
+  })
+
+  it('refuses the cursor of another text', async () => {
+    const shop = await service.organization()
+    for (const external_id of ['a1', 'a2']) await create(shop, { external_id, first_name: 'Ada' })
+    await index()
+    const { next_cursor } = (await search(shop, { text: 'ada', size: 1 })).body.data
+    expect((await search(shop, { text: ' ada', size: 1, cursor: next_cursor })).body.data.items).toHaveLength(1)
+    for (const text of ['adam', 'ADA'])
+      expect((await search(shop, { text, cursor: next_cursor })).body.details?.[0]?.path).toBe('/cursor')
+  })
+})
+
+describe('a search of records', () => {
+  it('finds records by searchable attributes and by their external identifier', async () => {
+    const shop = await service.organization()
+    await shop.send('POST', '/v1/schema/stacks', { key: 'books', kind: 'item' })
+    const title = { key: 'title', owner: 'books', type: 'text' }
+    const { id } = (await shop.send('POST', '/v1/schema/attributes', title)).body.data
+    const path = '/v1/stacks/books'
+    const refused = await search(shop, { text: 'sketch' }, path)
+    expect(refused.status).toBe(400)
+    expect(refused.body.details?.[0]?.message).toContain(`PATCH /v1/schema/attributes/${id} {"searchable": true}`)
+    const book = await create(
+      shop,
+      { external_id: 'isbn-9', attribute_values: { title: 'Sketch of the Engine' } },
+      path,
+    )
+    await shop.send('PATCH', `/v1/schema/attributes/${id}`, { searchable: true })
+    await index()
+    expect((await search(shop, { text: 'engin skech' }, path)).body.data.items).toEqual([book])
+    expect(await namesIn(shop, { text: 'isbn-9' }, path)).toEqual(['isbn-9'])
+    expect(await namesIn(shop, { text: 'engine' })).toEqual([])
+    await shop.send('PATCH', `/v1/schema/attributes/${id}`, { searchable: false })
+    await index()
+    expect((await search(shop, { text: 'sketch' }, path)).status).toBe(400)
+    expect((await stored(shop)).length).toBe(0)
+  })
+
+  it('names what to declare if a stack has no text attribute', async () => {
+    const shop = await service.organization()
+    await shop.send('POST', '/v1/schema/stacks', { key: 'books', kind: 'item' })
+    const { body } = await search(shop, { text: 'x' }, '/v1/stacks/books')
+    expect(body.details?.[0]?.message).toContain('POST /v1/schema/attributes {"owner": "books"')
+    expect((await search(shop, { text: 'x' }, '/v1/stacks/none')).status).toBe(404)
+  })
+
+  it('refuses searchable for another type than text', async () => {
+    const shop = await service.organization()
+    const send = (body: object) => shop.send('POST', '/v1/schema/attributes', { key: 'k', owner: 'people', ...body })
+    const refused = await send({ type: 'number', searchable: true })
+    expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/searchable'])
+    const { id } = (await send({ type: 'date' })).body.data
+    const patched = await shop.send('PATCH', `/v1/schema/attributes/${id}`, { searchable: true })
+    expect([patched.status, patched.body.details?.[0]?.path]).toEqual([400, '/searchable'])
+  })
+})

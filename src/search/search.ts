@@ -1,0 +1,259 @@
+import { awaitPipelined, type Transaction } from '../db/db.ts'
+import {
+  countTypos,
+  featuresOfSimilar,
+  hasSimilarWords,
+  maxTypos,
+  minSharedTrigrams,
+} from '../entities/indexes/search-words.ts'
+import type { SearchText } from './search-text.ts'
+import {
+  countEntitiesSql,
+  countWordsSql,
+  findByIdentifierSql,
+  findExactOfBothSql,
+  findExactSql,
+  findPrefixOfBothSql,
+  findPrefixSql,
+  findSimilarSql,
+  findSimilarWordsSql,
+  preferNothingSql,
+  preferOrderSql,
+  searchAloneSql,
+  walkPrefixSql,
+} from './sql.ts'
+
+/**
+ * The rank of a result: the text is its identifier, it has all words exactly, it has words that begin with them, or similar words with
+ * this many typos in all.
+ */
+const ranks = { identifier: 0, exact: 1, prefix: 2 }
+/** The rank of results with one typo is one higher. */
+const similarRank = ranks.prefix
+
+/** A result, and its place in the order of all results. */
+export type Place = { rank: number; id: string }
+
+export type Searched = { organization_id: number; stack_id: number; text: SearchText }
+
+/** The maximum number of results that are found by one identifier. An email may have many people. */
+const maxByIdentifier = 500
+/** Words are counted up to `rare`, and if all are more frequent, the longest ones up to `frequent`. */
+export type Frequencies = { rare: number; frequent: number }
+const defaultFrequencies: Frequencies = { rare: 500, frequent: 20_000 }
+const maxCountedAgain = 3
+const maxSimilarWords = 20
+/** The words that share features with a word, before their typos are counted. */
+const maxWordsCompared = 500
+/** The maximum number of entities that are compared because they have a word that is similar to the rarest one. */
+const maxSimilarEntities = 1_000
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** Finds the next results after a place, in order of rank and identifier. They do not depend on the frequencies, but the time does. */
+export async function findPlaces(
+  tx: Transaction,
+  searched: Searched,
+  after: Place | undefined,
+  limit: number,
+  frequencies = defaultFrequencies,
+): Promise<Place[]> {
+  await tx.query(searchAloneSql, [])
+  const known = await findByIdentifier(tx, searched)
+  const start = after ?? { rank: ranks.identifier, id: firstId }
+  const found = start.rank === ranks.identifier ? known.filter(id => id > start.id).map(id => ({ rank: 0, id })) : []
+  const words = new WordSearch(tx, searched, known, frequencies)
+  for (const stage of stages) {
+    if (found.length >= limit) break
+    if (start.rank > stage.lastRank) continue
+    // A text that is somebody's identifier is not misspelt.
+    if (stage.name === 'findSimilar' && known.length > 0) break
+    const { rank, id } = start.rank >= stage.rank ? start : { rank: stage.rank, id: firstId }
+    found.push(...(await words[stage.name]({ rank, id }, limit - found.length)))
+  }
+  return found.slice(0, limit)
+}
+
+const stages = [
+  { name: 'findExact', rank: ranks.exact, lastRank: ranks.exact },
+  { name: 'findPrefix', rank: ranks.prefix, lastRank: ranks.prefix },
+  { name: 'findSimilar', rank: similarRank + 1, lastRank: Infinity },
+] as const
+
+async function findByIdentifier(tx: Transaction, { organization_id, stack_id, text }: Searched): Promise<string[]> {
+  const values = [organization_id, stack_id, text.external_id, text.email_key, text.mobile_key, maxByIdentifier]
+  const rows = await tx.query<{ id: string }>(findByIdentifierSql, values)
+  return [...new Set(rows.map(({ id }) => id))].sort()
+}
+
+/** A word of the text: how many have it, and how many entries begin with it, both counted up to a limit. */
+type Word = { word: string; exact: number; prefix: number }
+type SimilarWord = { word: string; typos: number }
+
+const wholeWord = ({ word }: Word) => `% ${word} %`
+const beginning = ({ word }: Word) => `% ${word}%`
+
+class WordSearch {
+  readonly #tx: Transaction
+  readonly #stack: [number, number]
+  readonly #words: readonly string[]
+  readonly #known: readonly string[]
+  readonly #frequencies: Frequencies
+  #counted: Promise<Word[]> | undefined
+
+  /** Results with one of the ids `known` are left out. */
+  constructor(
+    tx: Transaction,
+    { organization_id, stack_id, text }: Searched,
+    known: readonly string[],
+    frequencies: Frequencies,
+  ) {
+    this.#tx = tx
+    this.#stack = [organization_id, stack_id]
+    this.#words = text.words
+    this.#known = known
+    this.#frequencies = frequencies
+  }
+
+  async findExact(after: Place, limit: number): Promise<Place[]> {
+    const words = await this.#count()
+    const [rarest, next] = words.toSorted((a, b) => a.exact - b.exact)
+    if (rarest!.exact === 0) return []
+    const values = [...this.#valuesOf(after, limit), rarest!.word, words.map(wholeWord)]
+    // All entries of a single word match, so the search ends with the page.
+    if (!next || rarest!.exact <= this.#frequencies.rare) return this.#read(ranks.exact, findExactSql, values)
+    return this.#readInOrder(ranks.exact, findExactOfBothSql, [...values, next.word])
+  }
+
+  async findPrefix(after: Place, limit: number): Promise<Place[]> {
+    const words = await this.#count()
+    const [rarest, next] = words.toSorted((a, b) => a.prefix - b.prefix)
+    if (rarest!.prefix === 0) return []
+    const patterns = [words.map(beginning), words.map(wholeWord)]
+    const values = [...this.#valuesOf(after, limit), rarest!.word, ...patterns]
+    const { rare, frequent } = this.#frequencies
+    if (rarest!.prefix > frequent) return this.#readInOrder(ranks.prefix, walkPrefixSql, values)
+    return next && rarest!.prefix > rare && next.prefix <= frequent
+      ? this.#read(ranks.prefix, findPrefixOfBothSql, [...values, next.word])
+      : this.#read(ranks.prefix, findPrefixSql, values)
+  }
+
+  async findSimilar(after: Place, limit: number): Promise<Place[]> {
+    const words = await this.#count()
+    const similar = await this.#findSimilarWords()
+    if (words.some(({ prefix }, index) => prefix === 0 && similar[index]!.length === 0)) return []
+    if (similar.every(each => each.length === 0)) return []
+    const [first] = words
+      .map((word, index) => ({ ...word, index }))
+      .toSorted((a, b) => a.prefix - b.prefix || b.word.length - a.word.length)
+    const candidates = await this.#limitCandidates(similar[first!.index]!)
+    const others = words.filter((_, index) => index !== first!.index)
+    const similarToOthers = similar
+      .filter((_, index) => index !== first!.index)
+      .flatMap((each, index) => each.map(word => ({ ...word, n: index + 1 })))
+    const rows = await this.#tx.query<{ id: string; typos: number }>(findSimilarSql, [
+      ...this.#valuesOf(after, limit),
+      after.rank - similarRank,
+      candidates.map(({ word }) => word),
+      candidates.map(({ typos }) => typos),
+      candidates.map(({ max }) => max),
+      first!.word,
+      // An entity with a word that begins with the only word has a higher rank.
+      others.length === 0 ? 0 : maxSimilarEntities,
+      others.map(({ word }) => word),
+      similarToOthers.map(({ word }) => word),
+      similarToOthers.map(({ typos }) => typos),
+      similarToOthers.map(({ n }) => n),
+      words.map(beginning),
+      others.map(({ word }, index) =>
+        expressionOf(
+          word,
+          similarToOthers.filter(({ n }) => n === index + 1),
+        ),
+      ),
+    ])
+    return rows.map(({ id, typos }) => ({ rank: similarRank + typos, id }))
+  }
+
+  #valuesOf({ id }: Place, limit: number) {
+    return [...this.#stack, id, this.#known, limit]
+  }
+
+  async #read(rank: number, ...query: Parameters<Transaction['query']>): Promise<Place[]> {
+    const rows = await this.#tx.query<{ id: string }>(...query)
+    return rows.map(({ id }) => ({ rank, id }))
+  }
+
+  async #readInOrder(rank: number, ...query: Parameters<Transaction['query']>): Promise<Place[]> {
+    await this.#tx.query(preferOrderSql, [])
+    const found = await this.#read(rank, ...query)
+    await this.#tx.query(preferNothingSql, [])
+    return found
+  }
+
+  #count(): Promise<Word[]> {
+    this.#counted ??= this.#countOnce()
+    return this.#counted
+  }
+
+  async #countOnce(): Promise<Word[]> {
+    const { rare, frequent } = this.#frequencies
+    const counted = await this.#countUpTo(this.#words, rare)
+    if (counted.some(({ prefix }) => prefix <= rare)) return counted
+    const longest = this.#words.toSorted((a, b) => b.length - a.length).slice(0, maxCountedAgain)
+    const again = await this.#countUpTo(longest, frequent)
+    // A word that is not counted again is taken for more frequent than the others.
+    const uncounted = (count: number) => (count > rare ? Infinity : count)
+    return counted.map(({ word, exact, prefix }) => {
+      const known = again.find(each => each.word === word)
+      return known ?? { word, exact: uncounted(exact), prefix: uncounted(prefix) }
+    })
+  }
+
+  /** Counts one more than the limit, to tell whether there are more. */
+  async #countUpTo(words: readonly string[], limit: number): Promise<Word[]> {
+    const counts = await this.#tx.query<Omit<Word, 'word'>>(countWordsSql, [...this.#stack, words, limit + 1])
+    return counts.map((count, index) => ({ word: words[index]!, ...count }))
+  }
+
+  /** The words that are similar to each word, those with the fewest typos first. A longer word that begins with it is not among them. */
+  async #findSimilarWords(): Promise<SimilarWord[][]> {
+    const found = this.#words.map(async word => {
+      if (!hasSimilarWords(word)) return []
+      const { trigrams, remainders } = featuresOfSimilar(word)
+      const values = [...this.#stack, trigrams, minSharedTrigrams(word), remainders, maxWordsCompared]
+      return similarTo(word, await this.#tx.query<{ word: string }>(findSimilarWordsSql, values))
+    })
+    await awaitPipelined(found)
+    return Promise.all(found)
+  }
+
+  /** How many entities of each similar word are compared. */
+  async #limitCandidates(similar: readonly SimilarWord[]) {
+    const words = similar.map(({ word }) => word)
+    const counts =
+      words.length === 0
+        ? []
+        : await this.#tx.query<{ count: number }>(countEntitiesSql, [...this.#stack, words, maxSimilarEntities])
+    let remaining = maxSimilarEntities
+    return similar.map((each, index) => {
+      const max = Math.min(counts[index]!.count, remaining)
+      remaining -= max
+      return { ...each, max }
+    })
+  }
+}
+
+/** A regular expression for words that begin with a word, or are similar to it. All of them are letters and digits. */
+const expressionOf = (word: string, similar: readonly SimilarWord[]) =>
+  ` (${[word, ...similar.map(each => `${each.word} `)].join('|')})`
+
+function similarTo(word: string, found: readonly { word: string }[]): SimilarWord[] {
+  const max = maxTypos(word)
+  return found
+    .filter(other => Math.abs(other.word.length - word.length) <= max && !other.word.startsWith(word))
+    .map(other => ({ word: other.word, typos: countTypos(word, other.word) }))
+    .filter(({ typos }) => typos <= max)
+    .sort((a, b) => a.typos - b.typos || (a.word < b.word ? -1 : 1))
+    .slice(0, maxSimilarWords)
+}

@@ -1,0 +1,152 @@
+import type { Database } from '../db/db.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
+import {
+  readBatchSql,
+  readChecksSql,
+  readMergePartnersSql,
+  readPastSourcesSql,
+  readSourcesOfSql,
+  readSourcesSql,
+} from './sql.ts'
+
+/** A person whose segments may differ after the change `cause`. */
+export type Affected = { id: string; cause: number }
+
+/** The changes after a position, up to `last`. */
+export type Batch = {
+  last: number
+  /** The last change of each entity that changed, or whose relations did, by its id. */
+  changed: Map<string, number>
+  /** The changed people. */
+  people: Set<string>
+  /** The entities that linked to erased ones, to forget when the batch is done. */
+  checked: string[]
+}
+
+type LoggedChange = { sequence: number; stack_id: number | null; id: string | null; operation: string }
+type Source = { source_id: string; target_id: string }
+
+/** One statement reads at most so many changes. */
+const changesPerBatch = 1_000
+const checksPerRead = 10_000
+const targetsPerRead = 200
+/** More links than this are read target by target, so that a target with very many is never in memory as a whole. */
+export const defaultSourcesPerRead = 10_000
+const peoplePerPage = 1_000
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+/** The operations after which other entities may no longer link to the entity, although the log tells nothing of them. */
+const unlinking: readonly string[] = ['delete', 'restore', 'merge', 'unmerge', 'erase']
+
+/** Reads the next changes, and the entities that they concern besides their own. */
+export async function readBatch(db: Database, organization_id: number, after: number, head: number): Promise<Batch> {
+  const values = [organization_id, after, head, changesPerBatch]
+  const changes = await db.query<LoggedChange>(readBatchSql, values)
+  const last = changes.length < changesPerBatch ? head : changes.at(-1)!.sequence
+  const batch: Batch = { last, changed: new Map(), people: new Set(), checked: [] }
+  const note = (id: string, cause: number) => batch.changed.set(id, Math.max(cause, batch.changed.get(id) ?? 0))
+  for (const { sequence, stack_id, id } of changes) {
+    if (id === null) continue
+    note(id, sequence)
+    if (stack_id === peopleStackId) batch.people.add(id)
+  }
+  const idsOf = (operations: readonly string[]) =>
+    changes.flatMap(({ id, operation }) => (id !== null && operations.includes(operation) ? [id] : []))
+  const merged = idsOf(['merge', 'unmerge'])
+  if (merged.length > 0) {
+    type Partner = { id: string; partner_id: string }
+    // A person who gains or loses an identifier by a merge may have no change of its own.
+    for (const { id, partner_id } of await db.query<Partner>(readMergePartnersSql, [organization_id, merged])) {
+      note(partner_id, batch.changed.get(id)!)
+      batch.people.add(partner_id)
+    }
+  }
+  await noteSources(idsOf(unlinking), idsOf(['erase']))
+  return batch
+
+  /** An entity that lost a link without a change of its own counts as changed. It may be a person or a record. */
+  async function noteSources(unlinked: string[], erased: string[]) {
+    if (unlinked.length > 0)
+      for (const { source_id, target_id } of await db.query<Source>(readPastSourcesSql, [organization_id, unlinked])) {
+        note(source_id, batch.changed.get(target_id)!)
+        batch.people.add(source_id)
+      }
+    const cause = Math.max(...erased.map(id => batch.changed.get(id)!))
+    for (let position = firstId; erased.length > 0; ) {
+      const checks = await db.query<{ id: string }>(readChecksSql, [organization_id, position, checksPerRead])
+      for (const { id } of checks) {
+        note(id, cause)
+        batch.people.add(id)
+        batch.checked.push(id)
+      }
+      if (checks.length < checksPerRead) break
+      position = checks.at(-1)!.id
+    }
+  }
+}
+
+/**
+ * The people whose segments a batch may change, in pages: those that changed, and those that lead to a changed entity by the
+ * relationships of the filters. `levels` are the relationship attributes of people, of their targets, and so on. A person may be in
+ * several pages.
+ */
+export async function* affectedPeople(
+  db: Database,
+  organization_id: number,
+  { changed, people }: Batch,
+  levels: readonly ReadonlySet<number>[],
+  sourcesPerRead: number,
+): AsyncGenerator<Affected[]> {
+  yield* inPages([...people].map(id => ({ id, cause: changed.get(id)! })))
+  let targets: ReadonlyMap<string, number> = changed
+  for (let level = levels.length - 1; level > 0; level -= 1) {
+    const next = new Map(changed)
+    for await (const page of readSources(db, organization_id, targets, levels[level]!, sourcesPerRead))
+      for (const { id, cause } of page) next.set(id, Math.max(cause, next.get(id) ?? 0))
+    targets = next
+  }
+  if (levels[0]) yield* readSources(db, organization_id, targets, levels[0], sourcesPerRead)
+}
+
+function* inPages(affected: readonly Affected[]): Generator<Affected[]> {
+  for (let first = 0; first < affected.length; first += peoplePerPage)
+    yield affected.slice(first, first + peoplePerPage)
+}
+
+/** The entities that link to one of the targets, in pages. */
+async function* readSources(
+  db: Database,
+  organization_id: number,
+  causes: ReadonlyMap<string, number>,
+  attributes: ReadonlySet<number>,
+  sourcesPerRead: number,
+): AsyncGenerator<Affected[]> {
+  const attributeIds = [...attributes]
+  const targets = [...causes.keys()]
+  const affectedBy = ({ source_id, target_id }: Source) => ({ id: source_id, cause: causes.get(target_id)! })
+  for (let first = 0; first < targets.length; first += targetsPerRead) {
+    const part = targets.slice(first, first + targetsPerRead)
+    const values = [organization_id, part, attributeIds, sourcesPerRead + 1]
+    const sources = await db.query<Source>(readSourcesSql, values)
+    if (sources.length <= sourcesPerRead) yield* inPages(sources.map(affectedBy))
+    else
+      for (const target of part)
+        for (const attribute of attributeIds)
+          for await (const page of readSourcesOf(db, organization_id, target, attribute)) yield page.map(affectedBy)
+  }
+}
+
+async function* readSourcesOf(
+  db: Database,
+  organization_id: number,
+  target: string,
+  attribute: number,
+): AsyncGenerator<Source[]> {
+  for (let position = firstId; ; ) {
+    const values = [organization_id, target, attribute, position, peoplePerPage]
+    const page = await db.query<Source>(readSourcesOfSql, values)
+    if (page.length > 0) yield page
+    if (page.length < peoplePerPage) return
+    position = page.at(-1)!.source_id
+  }
+}

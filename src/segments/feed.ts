@@ -1,0 +1,32 @@
+import { computingRefusal } from '../changes/read-changes.ts'
+import type { FindSegments } from '../changes/selection.ts'
+import { Fault, pointer, refuse } from '../errors.ts'
+import { parseFilter } from '../filters/parse.ts'
+import { scopesOf } from '../filters/scopes.ts'
+import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import { throwIfBroken } from './segments.ts'
+import { readSegmentStartsSql } from './sql.ts'
+
+/** Finds the segments that a feed asks for. Throws a Fault: 400 for an unknown key, 409 for an invalid filter, 503 until it is computed. */
+export const findSegments: FindSegments = async ({ db, caller, signal }, keys) => {
+  const { id: organization_id } = caller.organization
+  const definitions = await currentDefinitions(db, organization_id, signal)
+  const found = keys.map(key => definitions.segments.find(segment => segment.key === key))
+  const unknown = found.indexOf(undefined)
+  if (unknown !== -1)
+    refuse('invalid_parameter', 'The query has invalid values. See details.', {
+      details: [{ path: pointer('segment', unknown), message: 'is not the key of a segment' }],
+    })
+  const segments = found as Segment[]
+  const ids = [...new Set(segments.map(({ id }) => id))].sort((a, b) => a - b)
+  const scopes = new Set(segments.flatMap(segment => [...scopesOfSegment(segment, definitions)]))
+  const starts = await db.query<{ since: number | null }>(readSegmentStartsSql, [organization_id, ids], signal)
+  if (starts.length < ids.length || starts.some(({ since }) => since === null)) throw new Fault(computingRefusal())
+  return { ids, scopes: [...scopes], since: Math.max(...starts.map(({ since }) => since!)) }
+}
+
+/** The scopes that read what the filter of a segment tests. */
+export function scopesOfSegment(segment: Segment, definitions: Definitions) {
+  throwIfBroken(definitions, segment)
+  return scopesOf(parseFilter(segment.filter, definitions, peopleStackId).condition, peopleStackId)
+}

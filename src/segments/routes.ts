@@ -1,0 +1,165 @@
+import type { Limits } from '../config.ts'
+import { Fault } from '../errors.ts'
+import type { EntitySchemas } from '../filters/endpoints.ts'
+import { filterEntities } from '../filters/handlers.ts'
+import { answerSchema } from '../filters/schema.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
+import { authorOf, throwInvalidField } from '../organizations/change-definitions.ts'
+import { definitionWrite } from '../organizations/definition-dry-run.ts'
+import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import {
+  type NewSegment,
+  newSegment,
+  type SegmentPatch,
+  type SegmentPeopleQuery,
+  segmentList,
+  segmentPatch,
+  segmentPeopleQuery,
+  segment as segmentSchema,
+} from './schema.ts'
+import { createSegment, deleteSegment, findSegment, patchSegment, segmentToJson, throwIfBroken } from './segments.ts'
+
+const path = '/v1/segments'
+const tag = 'Segments'
+const byKey = { tag, path: `${path}/{segment_key}`, params: { segment_key: 'key' } } as const
+
+/** The route table of segments. */
+export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, schemas: EntitySchemas): Route[] {
+  return [
+    definitionWrite<NewSegment>({
+      method: 'POST',
+      tag,
+      path,
+      scope: 'schema:write',
+      operationId: 'createSegment',
+      summary: 'Create a segment',
+      description:
+        'A segment is a filter on people with a name. Other filters use it: `{"$segment": "key"}`. The change log tells who enters or ' +
+        'leaves it: `GET /v1/changes?segment=key`.',
+      body: newSegment,
+      answer: segmentSchema,
+      successes: { 201: 'Created.' },
+      refusals: { 409: 'duplicate_entry' },
+      handle: async call => {
+        throwIfFromQuery(call)
+        const segment = await createSegment(authorOf(call as Call), call.body)
+        return { status: 201, data: segmentToJson(segment), headers: { Location: `${path}/${segment.key}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path,
+      scope: 'schema:read',
+      operationId: 'listSegments',
+      summary: 'List the segments',
+      answer: segmentList,
+      handle: async ({ db, caller, signal }) => {
+        const { segments } = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: { items: segments.map(segmentToJson) } }
+      },
+    }),
+    route({
+      method: 'GET',
+      ...byKey,
+      scope: 'schema:read',
+      operationId: 'getSegment',
+      summary: 'Read a segment',
+      answer: segmentSchema,
+      handle: async ({ db, caller, params, signal }) => {
+        const definitions = await currentDefinitions(db, caller.organization.id, signal)
+        return { status: 200, data: segmentToJson(findSegment(definitions, params.segment_key!)) }
+      },
+    }),
+    definitionWrite<SegmentPatch>({
+      method: 'PATCH',
+      ...byKey,
+      scope: 'schema:write',
+      operationId: 'patchSegment',
+      summary: 'Change a segment',
+      description:
+        'Another filter takes effect at once. The change log tells of it from then on, after its people were computed anew in the background.',
+      body: segmentPatch,
+      answer: segmentSchema,
+      handle: async call => {
+        throwIfFromQuery(call)
+        const segment = await patchSegment(authorOf(call as Call), call.params.segment_key!, call.body)
+        return { status: 200, data: segmentToJson(segment) }
+      },
+    }),
+    definitionWrite({
+      method: 'DELETE',
+      ...byKey,
+      scope: 'schema:write',
+      operationId: 'deleteSegment',
+      summary: 'Delete a segment',
+      description: 'A segment that the filter of another one names cannot be deleted. No person is changed.',
+      answer: Type.Literal(true),
+      refusals: { 409: 'invalid_parameter' },
+      handle: async call => {
+        await deleteSegment(authorOf(call), call.params.segment_key!)
+        return { status: 200, data: true }
+      },
+    }),
+    route<SegmentPeopleQuery>({
+      method: 'GET',
+      tag,
+      path: `${path}/{segment_key}/people`,
+      params: { segment_key: 'key' },
+      scope: 'people:read',
+      operationId: 'listSegmentPeople',
+      summary: 'List the people of a segment',
+      description:
+        'The people who satisfy the filter now, as POST /v1/people/filter finds them. The token needs the read scope of every kind of ' +
+        'entity that the filter tests.',
+      query: segmentPeopleQuery(limits.page),
+      hasDefaults: true,
+      answer: answerSchema(schemas.person, schemas, true),
+      refusals: { 409: 'invalid_parameter' },
+      handle: listPeople,
+    }),
+  ]
+}
+
+async function listPeople(call: Call<SegmentPeopleQuery>) {
+  const { db, caller, params, signal, body } = call
+  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const segment = findSegment(definitions, params.segment_key!)
+  throwIfBroken(definitions, segment)
+  const { size, after_id, cursor, sort, ...rest } = body
+  const filterBody = {
+    ...rest,
+    filter: { $segment: segment.key },
+    cursor_configuration: withoutUndefined({ size, after_id, cursor }),
+    ...(sort !== undefined && { sort: sortOf(sort) }),
+  }
+  return filterEntities({ ...call, body: filterBody, boundFrom: 'body' }, peopleStackId).catch(throwWithQueryPaths)
+}
+
+const withoutUndefined = <T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never
+
+/** A field with its direction after a colon. The key of an attribute may have colons. */
+function sortOf(text: string): { field: string; direction?: 'asc' | 'desc' } {
+  const [, field = text, direction] = /^(.*):(asc|desc)$/s.exec(text) ?? []
+  return direction === undefined ? { field } : { field, direction: direction as 'asc' | 'desc' }
+}
+
+/** Names the parameters of the query where a filter would name members of its body. */
+function throwWithQueryPaths(error: unknown): never {
+  if (!(error instanceof Fault)) throw error
+  const pathOf = (path: string) =>
+    path
+      .replace(/^\/cursor_configuration/, '')
+      .replace(/^\/sort\/.*/, '/sort')
+      .replace(/^\/filter.*/, '/segment_key')
+  const details = error.refusal.details.map(({ path, message }) => ({ path: pathOf(path), message }))
+  throw new Fault({ ...error.refusal, details }, { cause: error })
+}
+
+/** All values of a query are texts, so a filter from there would be stored with texts in place of numbers. */
+function throwIfFromQuery({ body, boundFrom }: Call<{ filter?: unknown }>): void {
+  if (boundFrom === 'query' && body.filter !== undefined)
+    throwInvalidField('/filter', 'must be sent in a JSON body: the values of a query have no types')
+}

@@ -1,0 +1,102 @@
+import type { Static } from 'typebox'
+import { type FilterBody, filterBody, nextCursor } from '../filters/schema.ts'
+import { Type } from '../json-schema.ts'
+import {
+  definitionDescription,
+  definitionKey,
+  definitionName,
+  listSchema,
+  times,
+} from '../organizations/definition-schema.ts'
+
+const filter = Type.Record(Type.String(), Type.Unknown(), {
+  description:
+    'A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused.',
+})
+
+/** Body of POST /v1/segments. */
+export const newSegment = Type.Object(
+  {
+    key: definitionKey,
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
+    filter,
+  },
+  {
+    additionalProperties: false,
+    title: 'NewSegment',
+    examples: [{ key: 'your_key', filter: {} }],
+  },
+)
+export type NewSegment = Static<typeof newSegment>
+
+/** Body of PATCH /v1/segments/{segment_key}. The key never changes. */
+export const segmentPatch = Type.Object(
+  {
+    name: Type.Optional(definitionName),
+    description: Type.Optional(definitionDescription),
+    filter: Type.Optional(filter),
+  },
+  { additionalProperties: false, title: 'SegmentPatch', examples: [{}] },
+)
+export type SegmentPatch = Static<typeof segmentPatch>
+
+/** A segment as a read shows it. */
+export const segment = Type.Object(
+  { key: Type.String(), name: Type.String(), description: definitionDescription, filter, ...times },
+  {
+    title: 'Segment',
+    examples: [
+      {
+        key: 'english',
+        name: 'english',
+        description: null,
+        filter: { language: 'en' },
+        created_at: '2026-01-01T12:00:00.000Z',
+        updated_at: '2026-01-01T12:00:00.000Z',
+      },
+    ],
+  },
+)
+
+/** The response of GET /v1/segments. */
+export const segmentList = listSchema(segment)
+
+/** The query of GET /v1/segments/{segment_key}/people: what POST /v1/people/filter takes. A page has at most `maxSize` items. */
+export const segmentPeopleQuery = (maxSize: number) => {
+  const { fields, include, count } = filterBody('uuid', maxSize).properties
+  return Type.Object(
+    {
+      size: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: maxSize, description: 'The maximum number of items on the page.' }),
+      ),
+      after_id: Type.Optional(
+        Type.String({ format: 'uuid', description: 'The id of the last person of the previous page.' }),
+      ),
+      cursor: nextCursor,
+      sort: Type.Optional(
+        Type.String({
+          description:
+            'The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.',
+        }),
+      ),
+      // An enum would be filled in on the page of the documentation.
+      sort_direction: Type.Optional(
+        Type.String({
+          pattern: '^(asc|desc)$',
+          description: "The order of the identifiers, `asc` or `desc`. Default: 'desc'.",
+        }),
+      ),
+      fields: Type.Optional(fields),
+      include: Type.Optional(include),
+      count: Type.Optional(count),
+    },
+    { additionalProperties: false },
+  )
+}
+export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> & {
+  size?: number
+  after_id?: string
+  cursor?: string
+  sort?: string
+}

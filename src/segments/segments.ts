@@ -1,0 +1,131 @@
+import { isDeepStrictEqual } from 'node:util'
+import { segmentsFollowerName } from '../changes/sql.ts'
+import { Fault, refuse } from '../errors.ts'
+import { parseFilter } from '../filters/parse.ts'
+import { namesSegment } from '../filters/segment-names.ts'
+import {
+  type Author,
+  changeDefinitions,
+  differences,
+  throwInvalidField,
+  throwKeyTaken,
+} from '../organizations/change-definitions.ts'
+import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import type { NewSegment, SegmentPatch } from './schema.ts'
+import { deleteSegmentSql, insertSegmentSql, updateSegmentSql } from './sql.ts'
+
+const maxSegments = 200
+/** Every process holds the segments of its organizations in memory. */
+const maxFilterBytes = 32_768
+
+/** The segment with that key. Throws a Fault of 404 if there is none. */
+export function findSegment({ segments }: Definitions, key: string): Segment {
+  return segments.find(segment => segment.key === key) ?? refuse('not_found', 'There is no such segment.')
+}
+
+/** A segment as a read shows it. */
+export function segmentToJson({ key, name, description, filter, created_at, updated_at }: Segment) {
+  return { key, name, description, filter, created_at, updated_at }
+}
+
+/** Creates a segment. Throws a Fault of 400 or 409 if the body breaks a rule. */
+export async function createSegment(author: Author, body: NewSegment): Promise<Segment> {
+  const { key, name = key, description = null, filter } = body
+  const definitions = await changeDefinitions(author, (current, at) => {
+    if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')
+    throwIfLimitReached(current)
+    const id = current.last_segment_id + 1
+    const after = { key, name, description, filter }
+    throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
+    const values = [id, key, name, description, JSON.stringify(filter), at, segmentsFollowerName]
+    return [{ subject: 'segment', id, operation: 'create', before: {}, after, store: insertSegmentSql, values }]
+  })
+  return findSegment(definitions, key)
+}
+
+/** Changes a segment. Throws a Fault: 404 if there is none with that key, 400 if the filter breaks a rule. */
+export async function patchSegment(author: Author, key: string, patch: SegmentPatch): Promise<Segment> {
+  const definitions = await changeDefinitions(author, (current, at) => {
+    const segment = findSegment(current, key)
+    // PostgreSQL stores the members of an object in an order of its own.
+    const isSame = patch.filter === undefined || isDeepStrictEqual(patch.filter, segment.filter)
+    const changed = differences(segment, isSame ? { ...patch, filter: segment.filter } : patch)
+    if (!changed) return []
+    const next = { ...segment, ...patch }
+    if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
+    const { id, name, description, filter } = next
+    const values = [id, name, description, JSON.stringify(filter), at]
+    return [{ subject: 'segment', id, operation: 'update', ...changed, store: updateSegmentSql, values }]
+  })
+  return findSegment(definitions, key)
+}
+
+/** Deletes a segment. Throws a Fault: 404 if there is none with that key, 409 if the filter of another one names it. */
+export async function deleteSegment(author: Author, key: string): Promise<void> {
+  await changeDefinitions(author, (current, at) => {
+    const { id, name, description, filter } = findSegment(current, key)
+    const user = current.segments.find(segment => namesSegment(segment.filter, key))
+    if (user)
+      refuse('invalid_parameter', `The segment ${user.key} names this one in its filter. Change that filter first.`, {
+        status: 409,
+        details: [{ path: '/segment_key', message: `is named by the segment ${user.key}` }],
+      })
+    const before = { key, name, description, filter }
+    const [store, values] = [deleteSegmentSql, [id, at]]
+    return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store, values }]
+  })
+}
+
+/** The definitions with a new or changed segment. */
+function withSegment(definitions: Definitions, segment: Segment): Definitions {
+  const others = definitions.segments.filter(({ id }) => id !== segment.id)
+  return { ...definitions, segments: [...others, segment] }
+}
+
+/**
+ * Throws 400 for an invalid filter of the segment, also if it makes the filter of another one invalid: together they may nest too
+ * deeply.
+ */
+function throwIfInvalid(next: Definitions, key: string, before?: Definitions): void {
+  const { filter } = findSegment(next, key)
+  if (Buffer.byteLength(JSON.stringify(filter)) > maxFilterBytes)
+    throwInvalidField('/filter', `must be at most ${maxFilterBytes} bytes of JSON`)
+  parseFilter(filter, next, peopleStackId, 'body', key)
+  if (!before) return
+  for (const segment of next.segments) {
+    if (segment.key === key || faultOf(before, segment)) continue
+    const fault = faultOf(next, segment)
+    if (fault) throwInvalidField('/filter', `makes the segment ${segment.key} invalid: ${fault}`)
+  }
+}
+
+/** Describes the faults of the filter of a segment. Undefined if it is valid. */
+export function faultOf(definitions: Definitions, { key, filter }: Segment): string | undefined {
+  try {
+    parseFilter(filter, definitions, peopleStackId, 'body', key)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const { message, details } = error.refusal
+    return details.map(({ path, message }) => `${path} ${message}`).join('; ') || message
+  }
+}
+
+function throwIfLimitReached({ segments }: Definitions): void {
+  if (segments.length < maxSegments) return
+  const message = `exceeds the limit of ${maxSegments} segments per organization`
+  refuse('invalid_parameter', 'The organization has reached its limit of segments. Delete one first.', {
+    details: [{ path: '', message }],
+  })
+}
+
+/** Throws 409 for a segment whose filter has become invalid, as when it names an archived consent type. */
+export function throwIfBroken(definitions: Definitions, segment: Segment): void {
+  const fault = faultOf(definitions, segment)
+  if (fault === undefined) return
+  refuse(
+    'invalid_parameter',
+    `The filter of the segment ${segment.key} is not valid any more. Change it: PATCH /v1/segments/${segment.key}.`,
+    { status: 409, details: [{ path: '/segment_key', message: fault }] },
+  )
+}

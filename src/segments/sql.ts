@@ -1,0 +1,173 @@
+import { statement } from '../db/db.ts'
+
+/**
+ * $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time, $8: the name of the follower. The first segment of an organization adds the follower, at
+ * the newest change. The head must be locked.
+ */
+export const insertSegmentSql = statement(
+  'insert_segment',
+  `with follower as (
+     insert into followers (organization_id, name, sequence)
+     select $1, $8, h.sequence from change_heads h where h.organization_id = $1
+     on conflict do nothing
+   )
+   insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at)
+   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7)`,
+)
+
+/** $2: id, $3: name, $4: description, $5: filter, $6: the time. */
+export const updateSegmentSql = statement(
+  'update_segment',
+  `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6
+   where organization_id = $1 and id = $2`,
+)
+
+/** $2: id, $3: the time. */
+export const deleteSegmentSql = statement(
+  'delete_segment',
+  `update segments set deleted_at = $3, since = null, members_condition = null, name = '', description = null, filter = '{}' where organization_id = $1 and id = $2`,
+)
+
+/** $2: ids. */
+export const readSegmentStartsSql = statement(
+  'read_segment_starts',
+  'select g.id, g.since from segments g where g.organization_id = $1 and g.id = any($2::integer[])',
+)
+
+/** The segments as the follower has computed them, and whether they are deleted but not their other rows. */
+export const readSegmentStatesSql = statement(
+  'read_segment_states',
+  `select g.id, g.deleted_at is not null and not g.forgotten as is_left_over, g.members_condition, g.since from segments g
+   where g.organization_id = $1`,
+)
+
+/** $2: ids. The change log does not tell of these segments until {@link finishSegmentsSql}. */
+export const beginSegmentsSql = statement(
+  'begin_segments',
+  'update segments set since = null, members_condition = null where organization_id = $1 and id = any($2::integer[])',
+)
+
+/** $2: [{id, condition}], $3: the change after which the log tells of the segments. */
+export const finishSegmentsSql = statement(
+  'finish_segments',
+  `update segments g set members_condition = v.condition, since = $3
+   from jsonb_to_recordset($2::text::jsonb) as v(id integer, condition text)
+   where g.organization_id = $1 and g.id = v.id and g.deleted_at is null`,
+)
+
+/** $2: deleted segments whose other rows are deleted. */
+export const markForgottenSql = statement(
+  'mark_segments_forgotten',
+  'update segments set forgotten = true where organization_id = $1 and id = any($2::integer[])',
+)
+
+/** $2: segments, $3: limit. Returns how many were deleted. */
+export const forgetSegmentChangesSql = statement(
+  'forget_segment_changes',
+  `with gone as (
+     delete from segment_changes s where s.organization_id = $1 and s.ctid = any(array(
+       select x.ctid from segment_changes x where x.organization_id = $1 and x.segment_id = any($2::integer[]) limit $3
+     )) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: segments, $3: limit. Returns how many were deleted. */
+export const forgetSegmentMembersSql = statement(
+  'forget_segment_members',
+  `with gone as (
+     delete from segment_members m where m.organization_id = $1 and m.ctid = any(array(
+       select x.ctid from segment_members x where x.organization_id = $1 and x.segment_id = any($2::integer[]) limit $3
+     )) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: segments, $3: after this person, $4: up to this one. */
+export const readMembersBetweenSql = statement(
+  'read_members_between',
+  `select m.segment_id, m.person_id from segment_members m
+   where m.organization_id = $1 and m.segment_id = any($2::integer[]) and m.person_id > $3 and m.person_id <= $4`,
+)
+
+/** $2: people. */
+export const readMembershipsSql = statement(
+  'read_memberships',
+  'select m.segment_id, m.person_id from segment_members m where m.organization_id = $1 and m.person_id = any($2::uuid[])',
+)
+
+/** $2: segments, $3: people, one for each. */
+export const insertMembersSql = statement(
+  'insert_segment_members',
+  `insert into segment_members (organization_id, person_id, segment_id)
+   select $1, v.person_id, v.segment_id from unnest($2::integer[], $3::uuid[]) as v(segment_id, person_id)
+   on conflict do nothing`,
+)
+
+/** $2: segments, $3: people, one for each. */
+export const deleteMembersSql = statement(
+  'delete_segment_members',
+  `delete from segment_members m where m.organization_id = $1 and m.ctid = any(array(
+     select k.ctid from unnest($2::integer[], $3::uuid[]) as v(segment_id, person_id) cross join lateral (
+       select k.ctid from segment_members k
+       where k.organization_id = $1 and k.segment_id = v.segment_id and k.person_id = v.person_id offset 0
+     ) k
+   ))`,
+)
+
+/** $2: segments, $3: people, $4: numbers of changes, $5: whether they entered, one for each. */
+export const insertSegmentChangesSql = statement(
+  'insert_segment_changes',
+  `insert into segment_changes (organization_id, segment_id, person_id, sequence, entered)
+   select $1, v.segment_id, v.person_id, v.sequence, v.entered
+   from unnest($2::integer[], $3::uuid[], $4::bigint[], $5::boolean[]) as v(segment_id, person_id, sequence, entered)
+   on conflict (organization_id, segment_id, sequence, person_id) do update set entered = excluded.entered`,
+)
+
+/** $2: after this number, $3: up to this number, $4: limit. Definitions have no entity. */
+export const readBatchSql = statement(
+  'read_segment_batch',
+  `select c.sequence, c.stack_id, c.entity_id as id, c.operation from changes c
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 order by c.sequence limit $4`,
+)
+
+/**
+ * $2: people who were merged, or are no longer. Returns those that their identifiers led to or lead to now.
+ */
+export const readMergePartnersSql = statement(
+  'read_merge_partners',
+  `select m.merged_id as id, p.id as partner_id from merges m cross join lateral (values (m.into_id), (m.person_id)) as p(id)
+   where m.organization_id = $1 and m.merged_id = any($2::uuid[])`,
+)
+
+/** $2: entities that were deleted, merged or erased. Returns the entities that once linked to them. */
+export const readPastSourcesSql = statement(
+  'read_past_sources',
+  `select p.source_id, p.target_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])`,
+)
+
+/** $2: targets, $3: attributes, $4: limit. */
+export const readSourcesSql = statement(
+  'read_segment_sources',
+  `select l.source_id, l.target_id from links l
+   where l.organization_id = $1 and l.target_id = any($2::uuid[]) and l.attribute_id = any($3::integer[]) limit $4`,
+)
+
+/** $2: a target, $3: an attribute, $4: after this source, $5: limit. In order of the source. */
+export const readSourcesOfSql = statement(
+  'read_segment_sources_of',
+  `select l.source_id, l.target_id from links l
+   where l.organization_id = $1 and l.target_id = $2 and l.attribute_id = $3 and l.source_id > $4
+   order by l.source_id limit $5`,
+)
+
+/** $2: after this entity, $3: limit. The entities that linked to an erased one. */
+export const readChecksSql = statement(
+  'read_segment_checks',
+  `select k.entity_id as id from segment_checks k where k.organization_id = $1 and k.entity_id > $2
+   order by k.entity_id limit $3`,
+)
+
+/** $2: entities. */
+export const deleteChecksSql = statement(
+  'delete_segment_checks',
+  'delete from segment_checks where organization_id = $1 and entity_id = any($2::uuid[])',
+)
