@@ -6,7 +6,7 @@ import { parseSort } from '../../src/filters/sort.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { inDatabase } from '../database.ts'
 import { median, percentile } from '../measure.ts'
-import { explainTime, formatTimes, type QuestionsContext, timeEach } from './questions-part.ts'
+import { formatTimes, type QuestionsContext, timeEach } from './questions-part.ts'
 
 const maxPageMs = 2
 const size = 50
@@ -23,7 +23,7 @@ export async function measure(context: QuestionsContext): Promise<void> {
   }
   await inDatabase(context.service.url, client => client.query('vacuum (analyze) terms'))
   for (const direction of ['asc', 'desc'] as const) {
-    const times = await explainPages(context, { field: 'last_name', direction })
+    const times = await timePages(context, { field: 'last_name', direction })
     const isMet = percentile(times, 0.99) <= maxPageMs
     print(
       `  a page by last_name ${direction} in the database: p50 ${median(times).toFixed(2)} ms, p99 ${percentile(times, 0.99).toFixed(2)} ms (p99 at most ${maxPageMs} ms): ${isMet ? 'met' : 'NOT MET'}`,
@@ -59,8 +59,8 @@ export async function measure(context: QuestionsContext): Promise<void> {
   }
 }
 
-/** The times of pages after random places in the order. */
-async function explainPages(
+/** The times of pages after random places in the order, on one connection that has planned the statement, in milliseconds. */
+async function timePages(
   { service, organization_id, requests }: QuestionsContext,
   body: { field: string; direction: 'asc' | 'desc' },
 ): Promise<number[]> {
@@ -79,10 +79,12 @@ async function explainPages(
         [organization_id, index.id, requests],
       )
       const times: number[] = []
-      for (const after of [undefined, ...places])
-        times.push(
-          await explainTime(client, walk(after, size + 1, 0), ['enable_sort = off', 'enable_bitmapscan = off']),
-        )
+      await client.query('set plan_cache_mode = force_generic_plan; set enable_sort = off; set enable_bitmapscan = off')
+      for (const after of [undefined, ...places]) {
+        const began = performance.now()
+        await client.query(walk(after, size + 1, 0))
+        times.push(performance.now() - began)
+      }
       return times.slice(1)
     })
   } finally {

@@ -12,7 +12,7 @@ import { countStatement, type MatchingStatements, matchingStatements, type Query
 import { defaultSearchMs, findUnusedKeys } from './undeclared-keys.ts'
 
 // A generic plan is based neither on the page size nor on how many rows a value finds. The text differs from filter to
-// filter, so PostgreSQL plans each statement anyway.
+// filter, so PostgreSQL plans each statement anyway, except one with a name.
 export const planWithValuesSql = statement('', 'set local plan_cache_mode = force_custom_plan')
 
 export type FilterOptions = {
@@ -167,7 +167,8 @@ function runQuery<R extends object>(
 ): Promise<R[]> {
   return db.transaction(
     async tx => {
-      const planned = [planWithValuesSql, ...(query?.settings ? [query.settings] : [])].map(each => tx.query(each, []))
+      const settings = [query?.name ? undefined : planWithValuesSql, query?.settings].filter(each => each !== undefined)
+      const planned = settings.map(each => tx.query(each, []))
       const reading = query ? send(query) : Promise.resolve([])
       const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
       await awaitPipelined([...planned, reading, comparing, tx.commit()])
@@ -175,8 +176,8 @@ function runQuery<R extends object>(
       if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the filter')
       return (await reading) as R[]
 
-      function send({ text, values }: Query): Promise<object[]> {
-        return tx.query(statement('', text), values)
+      function send({ name = '', text, values }: Query): Promise<object[]> {
+        return tx.query(statement(name, text), values)
       }
     },
     { signal, readsFirst: true },

@@ -54,6 +54,8 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   }
   await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] })
   await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
+  // It stays active, so that it can be replayed.
+  await send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
   await follow(service.db, [searchFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
