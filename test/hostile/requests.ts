@@ -87,7 +87,7 @@ const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 2 }
 /** The person whose answers are sealed. A receipt of another person would be waited for. */
 export const sealedPerson = 'sealed'
 
-function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
+function paramsOf({ params, template, method }: Operation, stack_key: string): fc.Arbitrary<Plan['params']> {
   const created = fc.nat({ max: 1_000 }).map(createdIndex => ({ createdIndex }))
   const kind = template.includes('consent') ? 'consent' : template.includes('webhook') ? 'webhook' : 'attribute'
   const firstId = firstGeneratedIds[kind]
@@ -104,7 +104,10 @@ function paramsOf({ params, template }: Operation, stack_key: string): fc.Arbitr
     channel: fc.constantFrom('email', 'sms'),
     id: /\/(texts|replay)/.test(template)
       ? fc.constantFrom('1', '1', '2', '999999999')
-      : fc.oneof(fc.integer({ min: firstId, max: firstId + 4 }).map(String), fc.constant('999999999')),
+      : fc.oneof(
+          fc.integer({ min: method === 'GET' ? 1 : firstId, max: firstId + 4 }).map(String),
+          fc.constant('999999999'),
+        ),
     // The fuzzer's ledgers have two entries.
     tile: fc.constantFrom('0/000.p/2', '0/000.p/1', 'entries/000.p/2', '0/000', '1/000.p/1', 'entries/x001/000'),
     index: fc.constantFrom('0', '1', '2', '999999999999999'),
