@@ -9,7 +9,7 @@ import { names } from '../support/writes.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let environment: Record<string, string>
-let balancer: Balancer | undefined
+let balancers: Balancer[] = []
 
 beforeEach(async () => {
   database = await createTestDatabase()
@@ -17,8 +17,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  await balancer?.stop()
-  balancer = undefined
+  for (const balancer of balancers.splice(0)) await balancer.stop()
   await endProcesses()
   await database.drop()
 })
@@ -60,7 +59,7 @@ async function keepCreating(
 
 const createClientLog = (): ClientLog => ({ stored: [], refused: 0, faults: [] })
 
-async function expectStored({ stored }: ClientLog) {
+async function expectStored(stored: string[]) {
   const rows = await query(database.url, `select external_id from entities where external_id <> 'ada'`)
   expect(rows.map(({ external_id }) => external_id).toSorted()).toEqual(stored.toSorted())
 }
@@ -96,54 +95,50 @@ describe.each([1, 2])('SIGTERM under load with %i workers', workers => {
     expect(await terminate(kith)).toBe(0)
     await Promise.all(clients)
     expect(clientLog.faults).toEqual([])
-    await expectStored(clientLog)
+    await expectStored(clientLog.stored)
   }, 60_000)
 })
 
 /** Clients that sent without a pause would take the processors from the services that start. 20 clients send 200 requests/s. */
-const pauseMs = 100
+const [clientsPerBalancer, pauseMs] = [10, 100]
 
-/** Starts two services behind the balancer and replaces them one by one while clients create people. */
-async function restartRolling(balancer: Balancer, clientLog: ClientLog, retries: boolean) {
-  const { services, ready, address } = balancer
+/** Starts two services and replaces them one by one while clients create people through each of the balancers. */
+async function restartRolling(balancers: Balancer[], clientLogs: ClientLog[]) {
   const addService = async (kith: Kith) => {
-    services.add(await kith.ready)
-    return kith.ready
+    const address = await kith.ready
+    for (const { services } of balancers) services.add(address)
+    for (const { ready } of balancers) await expect.poll(() => ready.has(address), pollOptions).toBe(true)
   }
   const first = [launch(environment), launch(environment)]
   for (const kith of first) await addService(kith)
-  const send = senderTo(address, await tokenFrom(environment))
-  await expect.poll(() => ready.size, pollOptions).toBe(2)
+  const token = await tokenFrom(environment)
   let isFinished = false
-  const options = { shouldContinue: () => !isFinished, retries, pauseMs }
-  const clients = names('c', 20).map(name => keepCreating(send, name, clientLog, options))
+  const clients = balancers.flatMap(({ address }, index) => {
+    const options = { shouldContinue: () => !isFinished, retries: index > 0, pauseMs }
+    const clientNames = names(`c${index}-`, clientsPerBalancer)
+    return clientNames.map(name => keepCreating(senderTo(address, token), name, clientLogs[index]!, options))
+  })
   for (const old of first) {
-    const count = clientLog.stored.length
-    await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(count + 100)
-    const replacement = launch(environment)
-    const address = await addService(replacement)
-    await expect.poll(() => ready.has(address), pollOptions).toBe(true)
+    for (const clientLog of clientLogs) {
+      const count = clientLog.stored.length
+      await expect.poll(() => clientLog.stored.length, pollOptions).toBeGreaterThan(count + 50)
+    }
+    await addService(launch(environment))
     expect(await terminate(old)).toBe(0)
-    services.delete(await old.ready)
+    for (const { services } of balancers) services.delete(await old.ready)
   }
   isFinished = true
   await Promise.all(clients)
 }
 
 describe('a rolling restart of two services', () => {
-  it('refuses and loses no request behind an HTTP proxy', async () => {
-    balancer = await startBalancer('request')
-    const clientLog = createClientLog()
-    await restartRolling(balancer, clientLog, false)
-    expect([clientLog.faults, clientLog.refused]).toEqual([[], 0])
-    await expectStored(clientLog)
-  }, 240_000)
-
-  it('loses no request behind a TCP balancer if clients retry after Retry-After', async () => {
-    balancer = await startBalancer('connection')
-    const clientLog = createClientLog()
-    await restartRolling(balancer, clientLog, true)
-    expect(clientLog.faults).toEqual([])
-    await expectStored(clientLog)
+  it('refuses no request behind an HTTP proxy, and loses none behind a TCP balancer if clients retry after Retry-After', async () => {
+    balancers = [await startBalancer('request'), await startBalancer('connection')]
+    const clientLogs = [createClientLog(), createClientLog()] as const
+    await restartRolling(balancers, [...clientLogs])
+    const [proxied, balanced] = clientLogs
+    expect([proxied.faults, proxied.refused]).toEqual([[], 0])
+    expect(balanced.faults).toEqual([])
+    await expectStored(clientLogs.flatMap(({ stored }) => stored))
   }, 240_000)
 })

@@ -7,8 +7,13 @@ const slow = [
   'test/consent-lives',
   'test/process',
   'test/operations',
+  'test/tenants',
+  'test/hostile',
+  'test/explain',
   'cli',
   'src/db/embedded',
+  'src/auth/attacks-over-http',
+  'src/filters',
 ]
 
 const rankOf = ({ moduleId }: TestSpecification) => {

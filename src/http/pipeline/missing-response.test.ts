@@ -14,7 +14,9 @@ beforeAll(async () => {
   for (let number = 0; number < 40; number += 1) await reader.send('POST', '/v1/people', largeValues)
   const readers = [readSlowly(reader), readSlowly(reader)]
   stopReading = () => readers.map(stop => stop())
-  await vi.waitUntil(async () => (await organization.send('GET', '/v1/people/ada')).status === 504, { timeout: 20_000 })
+  await vi.waitUntil(async () => isMissing((await organization.send('GET', '/v1/people/ada')).status), {
+    timeout: 50_000,
+  })
 })
 afterAll(async () => {
   stopReading()
@@ -48,6 +50,9 @@ function readSlowly(organization: Organization): () => void {
   }
 }
 
+/** Whether this status of a read says that its response found no memory. */
+const isMissing = (status: number) => status === 503 || status === 504
+
 const ways: [way: string, headers: (round: number) => Record<string, string>][] = [
   ['', () => ({})],
   [' under an Idempotency-Key', round => ({ 'Idempotency-Key': `key-${round}` })],
@@ -56,7 +61,8 @@ const ways: [way: string, headers: (round: number) => Record<string, string>][] 
 describe('a write whose response finds no memory', () => {
   it.each(ways)('tells by its outcome whether it was done%s', async (_, headersOf) => {
     const statuses: number[] = []
-    for (let round = 0; round < 4; round += 1) {
+    // Between two pages of a reader there is memory for a moment, and on a busy machine for longer.
+    for (let round = 0; round < 4 || !statuses.some(isMissing); round += 1) {
       const first_name = `Ada ${headersOf(round)['Idempotency-Key']} ${round}`
       const headers = { Prefer: 'return=representation', ...headersOf(round) }
       const reply = await organization.send('PATCH', '/v1/people/ada', { first_name }, headers)
@@ -73,6 +79,5 @@ describe('a write whose response finds no memory', () => {
       ])
       if (outcome === 'done') expect(reply.headers.get('Retry-After')).toBe(null)
     }
-    expect(statuses).toContainEqual(expect.toBeOneOf([503, 504]))
   })
 })
