@@ -19,12 +19,12 @@ const bodyOf = () =>
 
 /**
  * Sends PATCHes of random people, each when it is due, as the row `patch` sends them. Returns the rate of the answers, and their time
- * since they were due. `onAnswer` receives the request id and the time of each acknowledged write. Throws if one is refused.
+ * since they were due. `onAnswer` receives the request id, the time and the change number of each acknowledged write. Throws if one is refused.
  */
 export async function patchAtRate(
   { address, token }: Pick<Service, 'address' | 'token'>,
   { people, perSecond, seconds }: PacedLoad,
-  onAnswer: (requestId: string, atMs: number) => void = () => {},
+  onAnswer: (requestId: string, atMs: number, sequence: string) => void = () => {},
 ): Promise<Run & { p99Ms: number }> {
   const pool = new Pool(address, { connections })
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
@@ -35,7 +35,7 @@ export async function patchAtRate(
     const atMs = performance.now()
     await answer.body.dump()
     if (answer.statusCode !== 200) throw new Error(`A PATCH was answered with ${answer.statusCode}.`)
-    onAnswer(String(answer.headers['x-request-id']), atMs)
+    onAnswer(String(answer.headers['x-request-id']), atMs, String(answer.headers['x-kith-sequence']))
     times.push(atMs - dueMs)
   }
   const startedMs = performance.now()

@@ -7,7 +7,7 @@ export type {
   ChangeStream,
   FollowOptions,
 } from './src/changes.ts'
-export { type Client, createClient, type StackEntities } from './src/client.ts'
+export { type Client, createClient, type Readiness, type StackEntities } from './src/client.ts'
 export type {
   ConsentEndpoints,
   ConsentHistoryOptions,

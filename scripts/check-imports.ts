@@ -16,9 +16,10 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'idempotency', 'db'],
+  http: ['auth', 'idempotency', 'readers', 'db'],
   auth: ['organizations', 'changes', 'db'],
   idempotency: ['organizations', 'changes', 'db'],
+  readers: ['db'],
   db: [],
   openapi: ['http'],
   instruments: ['http', 'db'],

@@ -20,6 +20,7 @@ import { documentRow, serveDocument } from './openapi/serve.ts'
 import { organizationRoutes } from './organizations/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
+import { readsOfPrimary } from './readers/reads.ts'
 import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { erasureRoutes } from './rights/erasure-routes.ts'
@@ -87,7 +88,8 @@ export function openApiDocument(services: Pick<Services, 'config'>): OpenApiDocu
 }
 
 /** Creates the whole service on one server, which does not listen yet. */
-export function createApp(services: Services): App {
+export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services, 'reads'>>): App {
+  const services: Services = { ...given, reads: given.reads ?? readsOfPrimary(given.db) }
   const { config, authenticator, drain, logger } = services
   const { observer } = services.instruments
   const report = (counts: object) => logger.warn(counts, 'the service is overloaded and refused requests')

@@ -26,6 +26,9 @@ describe('an empty environment', () => {
       port: 8080,
       databaseUrl: undefined,
       databaseConnections: 8,
+      role: 'primary',
+      databaseReadUrl: undefined,
+      readerMaxLagSeconds: 60,
       dataDir: '.kith',
       logLevel: 'info',
       logFormat: 'auto',
@@ -431,5 +434,31 @@ describe('traces', () => {
     ['OTEL_TRACES_SAMPLER_ARG', '2'],
   ])('are refused with %s=%s', (name, value) => {
     expect(problemsOf({ ...endpoint, [name]: value })).toEqual([expect.stringContaining(name)])
+  })
+})
+
+describe('the role', () => {
+  const DATABASE_URL = 'postgresql://kith@db/kith'
+
+  it('reader needs a database of its own, which is a standby, and nothing that it would have to store in', () => {
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL })).toEqual([])
+    expect(problemsOf({ KITH_ROLE: 'reader' })).toEqual([expect.stringMatching(/^KITH_ROLE=reader needs DATABASE_URL/)])
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, DATABASE_READ_URL: DATABASE_URL })).toEqual([
+      expect.stringMatching(/^DATABASE_READ_URL must not be set with KITH_ROLE=reader/),
+    ])
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_RATE_STORE: 'postgresql' })).toEqual([
+      expect.stringMatching(/^KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader/),
+    ])
+    expect(problemsOf({ KITH_ROLE: 'standby' })).toEqual([expect.stringMatching(/^KITH_ROLE .*primary, reader/)])
+  })
+
+  it('primary takes a standby beside DATABASE_URL only', () => {
+    expect(problemsOf({ DATABASE_URL, DATABASE_READ_URL: 'postgresql://kith@standby/kith' })).toEqual([])
+    expect(problemsOf({ DATABASE_READ_URL: DATABASE_URL })).toEqual([
+      expect.stringMatching(/^DATABASE_READ_URL needs DATABASE_URL/),
+    ])
+    expect(problemsOf({ DATABASE_URL, DATABASE_READ_URL: 'mysql://x' })).toEqual([
+      expect.stringMatching(/^DATABASE_READ_URL must be a PostgreSQL URL/),
+    ])
   })
 })

@@ -63,6 +63,7 @@ const variables = Type.Object({
   HOST: text('127.0.0.1'),
   PORT: wholeNumber(8080, 0, 65_535),
   DATABASE_URL: optionalText,
+  DATABASE_READ_URL: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optionalText,
   AUTH_ISSUER: optionalText,
@@ -71,6 +72,8 @@ const variables = Type.Object({
   TLS_CERT_FILE: optionalText,
   TLS_KEY_FILE: optionalText,
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
+  KITH_ROLE: Type.Enum(['primary', 'reader'], { default: 'primary' }),
+  KITH_READER_MAX_LAG_SECONDS: wholeNumber(60, 1, 86_400),
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_PUBLIC_URL: optionalText,
@@ -141,6 +144,12 @@ export type Config = Readonly<{
   /** Undefined for the embedded PostgreSQL below `dataDir`. */
   databaseUrl: string | undefined
   databaseConnections: number
+  /** `reader`: `databaseUrl` names a standby, and the process only reads. */
+  role: 'primary' | 'reader'
+  /** The standby that answers some reads of a process with the role `primary`. */
+  databaseReadUrl: string | undefined
+  /** A standby that is further behind is not used for reads, and a reader is not ready. */
+  readerMaxLagSeconds: number
   dataDir: string
   logLevel: string
   /** `auto` is `pretty` on a terminal, else `json`. */
@@ -192,7 +201,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     problems.push(
       `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`,
     )
-  problems.push(...problemsOfDatabase(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
+  problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
+  problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
+  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
   problems.push(...problemsOfPublicUrl(values))
@@ -203,17 +214,34 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
 const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
 
 /** Parses the URL as the driver does. The problems never quote it, because it contains a password. */
-function problemsOfDatabase({ DATABASE_URL: url }: Variables): string[] {
+function problemsOfDatabase(name: string, url: string | undefined): string[] {
   if (url === undefined) return []
-  const refusal = [`DATABASE_URL must be a PostgreSQL URL, ${databaseUrlExample}`]
+  const refusal = [`${name} must be a PostgreSQL URL, ${databaseUrlExample}`]
   if (!/^postgres(ql)?:\/\//.test(url)) return refusal
   try {
     if (parseDatabaseUrl(url).host) return []
-    return [`DATABASE_URL must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
+    return [`${name} must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException
-    return path === undefined ? refusal : [`DATABASE_URL names the file ${path}, which cannot be read (${code})`]
+    return path === undefined ? refusal : [`${name} names the file ${path}, which cannot be read (${code})`]
   }
+}
+
+/** A reader has one database, a standby, on which it can store nothing. */
+function problemsOfRole(values: Variables): string[] {
+  const { KITH_ROLE: role, DATABASE_URL: url, DATABASE_READ_URL: readUrl } = values
+  if (role !== 'reader')
+    return readUrl !== undefined && url === undefined
+      ? ['DATABASE_READ_URL needs DATABASE_URL: the embedded database has no standby']
+      : []
+  const problems = url === undefined ? ['KITH_ROLE=reader needs DATABASE_URL, which names the standby'] : []
+  if (readUrl !== undefined)
+    problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
+  if (values.KITH_RATE_STORE === 'postgresql')
+    problems.push(
+      'KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing: use memory or Redis',
+    )
+  return problems
 }
 
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
@@ -338,6 +366,9 @@ function freeze(values: Variables): Config {
     port: values.PORT,
     databaseUrl: values.DATABASE_URL,
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
+    role: values.KITH_ROLE as Config['role'],
+    databaseReadUrl: values.DATABASE_READ_URL,
+    readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
     logLevel: values.LOG_LEVEL,
     logFormat: values.KITH_LOG_FORMAT,

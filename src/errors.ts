@@ -61,6 +61,14 @@ export class Fault extends Error {
   }
 }
 
+/** The change that a request names has not arrived at this database yet. Another database of the service may have it. */
+export class NotArrived extends Fault {
+  constructor(message: string, detail: Detail) {
+    const headers = { 'Retry-After': '1' }
+    super(createRefusal('operation_failed', message, { status: 503, headers, details: [detail] }))
+  }
+}
+
 /** Builds a refusal and throws it as a {@link Fault}. */
 export function refuse(code: ErrorCode, message: string, options: RefusalOptions & ErrorOptions = {}): never {
   throw new Fault(

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
-import { loadOrCreateKeys } from './auth/keys.ts'
+import { loadKeys, loadOrCreateKeys } from './auth/keys.ts'
 import { type Background, repeat } from './background.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { startEmbedded } from './db/embedded.ts'
-import { migrate } from './db/migrate.ts'
+import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
 import { probe } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
@@ -34,6 +34,7 @@ import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { observedFollower } from './observed/follow.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
+import { startReads } from './readers/start-reads.ts'
 import { completeErasures } from './rights/erasure.ts'
 import { retentionFollower } from './rights/retention.ts'
 import { segmentFollower } from './segments/segment-follower.ts'
@@ -160,35 +161,46 @@ async function start(starting: StartContext): Promise<string> {
   closing.push(async () => tlsReload?.stop())
   const drain = createDrain()
   const instruments = await startInstruments(config, storage, logger, closing)
+  const isReader = config.role === 'reader'
+  const statementTimeoutMs = config.limits.requestMs + statementGraceMs
+  const { observer, readerObserver } = instruments
   const db = openDatabase(storage.url, {
     connections: config.databaseConnections,
-    statementTimeoutMs: config.limits.requestMs + statementGraceMs,
+    statementTimeoutMs,
     pagePatienceMs: config.limits.requestMs / 2,
-    observer: instruments.observer,
+    isReadOnly: isReader,
+    observer,
   })
   closing.push(() => db.close())
+  const { reads, reader, standby, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })
+  closing.push(stop)
   const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
   const followers = followersOf(config, sender, logger)
   instruments.watch({
-    pools: { main: db },
+    pools: { main: db, ...(reader && { reader }) },
+    standby,
     queues: () => queueLengths(db),
     followers: () => readFollowerLag(db, followers),
     webhooks: () => readWebhookStates(db),
     ledgerEntries: () => countEntries(db),
   })
-  await ensureDefaultOrganization(db)
-  const keys = await loadOrCreateKeys(db)
-  await ensureLedgerKey(db)
+  if (!isReader) await ensureDefaultOrganization(db)
+  const keys = await (isReader ? loadKeys(db) : loadOrCreateKeys(db))
+  if (!isReader) await ensureLedgerKey(db)
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
   closing.push(async () => rateLimiter?.close())
-  const app = createApp({ db, config, authenticator, logger, drain, instruments, rateLimiter })
+  const app = createApp({ db, reads, config, authenticator, logger, drain, instruments, rateLimiter })
   tlsReload?.apply(app.server as Server)
   const address = await listen(app, config)
-  for (const task of startHousekeeping(config, db, logger)) closing.push(() => task.stop())
+  const collecting = repeat(collectWhenIdle(), collectIntervalMs, error =>
+    reportTask(logger, { task: 'collect' }, error),
+  )
+  closing.push(() => collecting.stop())
+  for (const task of isReader ? [] : startHousekeeping(config, db, logger)) closing.push(() => task.stop())
   closing.push(() => sender.close())
-  const following = startFollowers(db, followers, logger)
-  closing.push(() => following.stop())
+  const following = isReader ? undefined : startFollowers(db, followers, logger)
+  closing.push(async () => following?.stop())
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
@@ -230,6 +242,10 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
   const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
   // The starting process has migrated. A worker that is replaced during a rolling upgrade runs on the newer tables.
   if (cluster.isWorker) return storage
+  if (config.role === 'reader') {
+    await requireMigrated(storage.url)
+    return storage
+  }
   const ran = await migrate(storage.url)
   if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
   return storage
@@ -262,7 +278,7 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * compute the keys of people of an earlier release, delete expired Idempotency-Keys and old deliveries of webhooks, and collect garbage when the process is idle.
+ * compute the keys of people of an earlier release, and delete expired Idempotency-Keys and old deliveries of webhooks.
  */
 function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
@@ -272,7 +288,6 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
     repeat(signal => completeErasures(db, ledgerOrigin, { signal }), erasureIntervalMs, report('complete erasures')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
-    repeat(collectWhenIdle(), collectIntervalMs, report('collect')),
   ]
 }
 

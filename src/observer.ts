@@ -17,6 +17,9 @@ export type RequestEnd = {
   error: string | undefined
 }
 
+/** Why a standby did not answer a read: it is away or behind, lacks tables or the change, or the read conflicted with its replay or writes. */
+export type Fallback = 'away' | 'behind' | 'tables' | 'sequence' | 'conflict' | 'write'
+
 /** The reason why load shedding refused a request before kith processed it. */
 export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections' | 'share'
 
@@ -34,6 +37,8 @@ export type Observer = {
   cache(cache: 'token' | 'definitions', hit: boolean): void
   /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
   batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
+  /** A read ran on the primary, although there is a standby for it. */
+  readFellBack(reason: Fallback): void
   /** The work of a follower of the change log failed, and will be retried. */
   followerFailed(follower: string): void
   /** An attempt to send a change to a webhook ended. After `failed`, it is given up. */

@@ -18,6 +18,9 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
   ? Omit<Entities<S, K>, 'replace' | 'replaceById' | 'patch' | 'patchById' | 'upsert'>
   : Entities<S, K>
 
+/** That a service accepts requests, and whether its standby answers reads, if it has one. */
+export type Readiness = { ready: true; reader?: 'ready' | 'away' | 'behind' | 'tables' }
+
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
@@ -38,6 +41,20 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
+  }
+
+  /**
+   * The highest change number in the responses to the writes of this client: the change log up to it includes them. Pass it as
+   * `ifSequence` to a read of another client that must show them. Undefined before the first write.
+   *
+   * ```ts
+   * await client.people.patch('ada', { language: 'en' })
+   * const ada = await client.people.get('ada', { ifSequence: client.sequence() ?? 0 })
+   * console.log(ada.language) // en
+   * ```
+   */
+  sequence(): number | undefined {
+    return this.#transport.newestWrite.sequence
   }
 
   /**
@@ -72,8 +89,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.ready()).ready) // true
    * ```
    */
-  async ready(options?: CallOptions): Promise<{ ready: true }> {
-    return (await this.#get('/readyz', options)) as { ready: true }
+  async ready(options?: CallOptions): Promise<Readiness> {
+    return (await this.#get('/readyz', options)) as Readiness
   }
 
   /**

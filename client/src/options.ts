@@ -19,6 +19,11 @@ export type ClientOptions = (
   timeoutMs?: number
   /** The maximum number of retries, 2 by default. The README says which requests are retried. */
   retries?: number
+  /**
+   * Lets reads show the writes of this client, also where a standby answers them: each read is sent with the highest number of its
+   * writes as {@link CallOptions.ifSequence}. After the service was restored from a backup, create a new client.
+   */
+  readYourWrites?: boolean
   /** Replaces `Math.random`. Its result, from 0 to 1, is the fraction of the maximum pause before a retry. */
   random?: () => number
   /** Replaces the timer for pauses between attempts. Must reject when the signal aborts. */
@@ -31,6 +36,11 @@ export type CallOptions = {
   signal?: AbortSignal
   /** Sent as `X-Request-Id`: 1 to 64 letters, digits, `_` and `-`. The service writes it to its log and change log. */
   requestId?: string
+  /**
+   * On a read: the number of a change that it must show, such as `client.sequence()` of a client that has written. A standby
+   * waits for the change up to a second. It refuses the read with 503 if the change does not arrive, and the client retries.
+   */
+  ifSequence?: number
 }
 
 /** The options of a write. */

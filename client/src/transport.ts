@@ -2,6 +2,7 @@ import { payloadOf } from './answer.ts'
 import { createTokenSource } from './credentials.ts'
 import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode } from './json.ts'
+import { NewestWrite } from './newest-write.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
 import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
 import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
@@ -45,6 +46,7 @@ export type StreamRequest<T> = Pick<Request, 'path' | 'options'> & {
 export type Transport = {
   send: Send
   stream: <T>(request: StreamRequest<T>) => AsyncGenerator<T, void, undefined>
+  newestWrite: NewestWrite
 } & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
 
 // The maximum delay of a timer. A timer with a longer delay fires at once.
@@ -59,13 +61,15 @@ export function createTransport(options: ClientOptions): Transport {
     throw new TypeError(`timeoutMs must be more than 0 and at most ${maxTimerMs}`)
   const fetchFunction = options.fetch ?? globalThis.fetch
   const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
+  const newestWrite = new NewestWrite()
+  const remembered = () => (options.readYourWrites ? newestWrite.sequence : undefined)
   const send: Send = async given => {
     const request = given.options?.dryRun ? asDryRun(given) : given
     const signal = request.options?.signal
     const attemptMs = timeoutMs + (request.waitMs ?? 0)
-    const headers = headersOf(request)
+    const headers = headersOf(request, remembered())
     const body = request.body === undefined ? null : encode(request.body)
-    const init = { method: request.method, headers, body }
+    const init = { method: request.method, headers, body, newestWrite }
     const hasKey = headers.has('Idempotency-Key')
     let [answerLost, renewed] = [false, false]
     for (let attempt = 1; ; attempt++) {
@@ -98,7 +102,7 @@ export function createTransport(options: ClientOptions): Transport {
     const { method, path, options: callOptions, format, lines, onResponse } = request
     const signal = callOptions?.signal
     signal?.throwIfAborted()
-    const headers = streamHeadersOf(request)
+    const headers = streamHeadersOf(request, remembered())
     const token = await untilAborted(authorization.get(), signal)
     headers.set('Authorization', `Bearer ${token}`)
     const url = `${base}${path}`
@@ -110,7 +114,7 @@ export function createTransport(options: ClientOptions): Transport {
       yield* stream(request, true)
     }
   }
-  return { send, stream, retries, random, sleep }
+  return { send, stream, newestWrite, retries, random, sleep }
 }
 
 /** A dry run changes nothing, so it is repeatable and needs no Idempotency-Key. */
@@ -167,11 +171,13 @@ export function validToken(token: string): string {
 
 const mayBeDone = (error: Failure) => error instanceof KithError && error.outcome !== null
 
-function headersOf({ method, body, options = {}, writes }: Request): Headers {
+function headersOf({ method, body, options = {}, writes }: Request, newestWrite: number | undefined): Headers {
   const headers = new Headers({ Accept: 'application/json' })
   if (body !== undefined) headers.set('Content-Type', 'application/json')
   if (options.requestId !== undefined) headers.set('X-Request-Id', options.requestId)
   if (options.ifMatch !== undefined) headers.set('If-Match', options.ifMatch === '*' ? '*' : `"${options.ifMatch}"`)
+  const sequence = options.ifSequence ?? newestWrite
+  if (!writes && sequence !== undefined) headers.set('If-Sequence', `${sequence}`)
   const preferences = [
     ...(options.representation ? ['return=representation'] : []),
     ...(options.references ? [`references=${options.references}`] : []),
@@ -184,8 +190,15 @@ function headersOf({ method, body, options = {}, writes }: Request): Headers {
   return headers
 }
 
-function streamHeadersOf({ method, path, options, format, lines }: StreamRequest<unknown>): Headers {
-  const headers = headersOf({ method, path, options, repeatable: false, writes: false })
+function streamHeadersOf(
+  { method, path, options, format, lines }: StreamRequest<unknown>,
+  newestWrite: number | undefined,
+): Headers {
+  // Without `writes`, no Idempotency-Key is made, which an import does not take.
+  const headers = headersOf(
+    { method, path, options, repeatable: false, writes: false },
+    lines ? undefined : newestWrite,
+  )
   headers.set('Accept', `${format.mediaType}, application/json`)
   if (lines) headers.set('Content-Type', 'application/x-ndjson')
   return headers
@@ -200,7 +213,7 @@ async function sendOnce(
   fetchFunction: typeof fetch,
   timeoutMs: number,
   url: string,
-  init: RequestInit,
+  { newestWrite, ...init }: RequestInit & { newestWrite: NewestWrite },
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const controller = new AbortController()
@@ -211,6 +224,7 @@ async function sendOnce(
   try {
     // A redirect could send a write to another host, or turn it into a GET.
     const response = await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal })
+    newestWrite.note(response.headers)
     return payloadOf(response, await response.text(), Date.now())
   } catch (error) {
     if (controller.signal.aborted) throw controller.signal.reason

@@ -169,3 +169,33 @@ describe('a dry run', () => {
     expect(isKithError(error, 'not_found')).toBe(true)
   })
 })
+
+describe('the numbers of writes', () => {
+  const written = (sequence: string) =>
+    Response.json({ status: 'Success', data: true }, { headers: { 'X-Kith-Sequence': sequence } })
+  const sentNumbers = (sent: { headers: Headers }[]) => sent.map(({ headers }) => headers.get('If-Sequence'))
+  const lines = () => new Response('{"id":"1"}\n', { headers: { 'Content-Type': 'application/x-ndjson' } })
+
+  it('are remembered, and sent with reads if the client reads its own writes', async () => {
+    const steps = [success({}), written('12'), written('11'), success({}), success({ items: [] }), lines()]
+    const { client, sent } = scriptedClient(steps, { readYourWrites: true })
+    expect(client.sequence()).toBeUndefined()
+    await client.people.get('ada')
+    await client.people.patch('ada', {})
+    await client.people.patch('ada', {})
+    expect(client.sequence()).toBe(12)
+    await client.people.get('ada')
+    await client.people.list().page()
+    for await (const _ of client.people.export());
+    expect(sentNumbers(sent)).toEqual([null, null, null, '12', '12', '12'])
+  })
+
+  it('are sent only where a call names one otherwise', async () => {
+    const { client, sent } = scriptedClient([written('12'), success({}), success({}), success({ items: [] })])
+    await client.people.patch('ada', {}, { ifSequence: 3 })
+    await client.people.get('ada')
+    await client.people.get('ada', { ifSequence: 7 })
+    await client.people.list({ ifSequence: 8 }).page()
+    expect(sentNumbers(sent)).toEqual([null, null, '7', '8'])
+  })
+})

@@ -1,4 +1,4 @@
-import { refuse } from '../errors.ts'
+import { NotArrived, refuse } from '../errors.ts'
 import type { HandlerResult } from '../http/pipeline/route.ts'
 import { jsonOfEvent } from './change-json.ts'
 import { acquireStream, type FeedCall, type StreamStart } from './change-streams.ts'
@@ -74,7 +74,7 @@ async function beginStream(
       const selection = await selectionOf(call, findSegments)
       const after = startOf(selection, given, path)
       const head = await readHead(db, organization.id, selection, signal)
-      throwIfGone(head, { after, path, log_id: body.log_id })
+      throwIfGone(call, head, { after, path, log_id: body.log_id })
       return { selection, after, head, release }
     })
   } catch (error) {
@@ -117,12 +117,17 @@ type Position = { after: number; path: string; log_id: string | undefined }
 const restoredMessage =
   'The position belongs to another numbering of the change log, as after a restore from a backup. Begin again: see docs/changes.md.'
 
-/** Throws a Fault of 410 for a position that is not one of this log. */
-function throwIfGone({ head, newest = head, log_id }: Head, position: Position): void {
+/** Throws a Fault of 410 for a position that is not one of this log. On a standby, a position may have come from a newer log: 503. */
+function throwIfGone({ isReader }: FeedCall, { head, newest = head, log_id }: Head, position: Position): void {
   const refuseAt = (path: string, message: string) =>
     refuse('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
   if (position.log_id !== undefined && position.log_id.toLowerCase() !== log_id)
     refuseAt('/log_id', `the log is ${log_id} now`)
+  if (position.after > newest && isReader)
+    throw new NotArrived('The position has not arrived at this database yet. Retry after 1 second.', {
+      path: position.path,
+      message: `the newest change is ${newest} here`,
+    })
   if (position.after > newest) refuseAt(position.path, `is beyond the newest change, which has the number ${newest}`)
 }
 
@@ -133,7 +138,7 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
   const after = startOf(selection, call.body.after, '/after')
   const untilMs = performance.now() + wait * 1_000
   const page = await readPage(call, selection, after)
-  throwIfGone(page, { after, path: '/after', log_id })
+  throwIfGone(call, page, { after, path: '/after', log_id })
   const isAnswer = page.items.length > 0 || wait === 0 || page.last < page.head
   const { items, last, head } = isAnswer ? page : await waitForPage(call, selection, page, untilMs)
   const json = `{"items":[${items.join()}],"last":${last},"head":${Math.max(head, last)},"log_id":"${page.log_id}"}`

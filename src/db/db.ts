@@ -120,6 +120,8 @@ type DatabaseOptions = {
   /** How long a list or filter waits for its organization's share, in milliseconds. The default is half of `statementTimeoutMs`. */
   pagePatienceMs?: number
   application_name?: string
+  /** Refuses everything that would write, also on a primary. */
+  isReadOnly?: boolean
   observer?: Observer | undefined
 }
 
@@ -150,6 +152,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     options: [
       ...urlOptions,
       ...sessionOptions,
+      ...(options.isReadOnly ? ['-c default_transaction_read_only=on'] : []),
       `-c statement_timeout=${options.statementTimeoutMs}`,
       `-c idle_in_transaction_session_timeout=${options.statementTimeoutMs}`,
     ].join(' '),

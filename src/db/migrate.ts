@@ -25,11 +25,7 @@ export async function unknownMigrations(ran: string[]): Promise<string[]> {
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   const names = await readMigrations(url)
-  const unknown = await unknownMigrations(names)
-  if (unknown.length > 0)
-    throw new Error(
-      `A newer version of kith has migrated the database: kith ${version} does not know ${unknown.join(', ')}. Run the newer version, or restore a backup from before the upgrade.`,
-    )
+  await throwIfNewer(names, 'Run the newer version, or restore a backup from before the upgrade.')
   if (names.length === (await listMigrations()).length) return []
   try {
     return await runMigrations(url, count)
@@ -40,6 +36,25 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
       'The database is read-only (a standby), and its tables are not at this version. Migrate the primary first.'
     throw new Error(message, { cause })
   }
+}
+
+async function throwIfNewer(names: string[], advice: string): Promise<void> {
+  const unknown = await unknownMigrations(names)
+  if (unknown.length > 0)
+    throw new Error(
+      `A newer version of kith has migrated the database: kith ${version} does not know ${unknown.join(', ')}. ${advice}`,
+    )
+}
+
+/** Throws unless the database is at the migrations of this version. Changes nothing, so the database may be a standby. */
+export async function requireMigrated(url: string): Promise<void> {
+  const names = await readMigrations(url)
+  await throwIfNewer(names, 'Run the newer version.')
+  const missing = (await listMigrations()).filter(name => !names.includes(name))
+  if (missing.length > 0)
+    throw new Error(
+      `The standby lacks tables of kith ${version} (${missing[0]}${missing.length > 1 ? ` and ${missing.length - 1} more migrations` : ''}), and a reader migrates nothing. Migrate the primary first: start a process of this version with the role primary.`,
+    )
 }
 
 async function isReadOnly(url: string): Promise<boolean> {

@@ -13,6 +13,9 @@ export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
+/** A write on a standby, or in a session that may only read. */
+export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
+
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 
@@ -46,7 +49,7 @@ export const readOnlyMessage = 'The database is read-only (a standby). It accept
 
 /** The message for a condition that lasts until an operator repairs it. Every write fails with it, so the log does not repeat it for each request. */
 export function persistentErrorMessage(error: unknown): string | undefined {
-  if (hasCode(error, '25006')) return readOnlyMessage
+  if (isReadOnly(error)) return readOnlyMessage
   return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
 

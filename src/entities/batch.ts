@@ -53,6 +53,7 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
   )
   if (call.isDryRun) return respondDryRun(kind, call, items)
   const outcomes = await runItems(call, items)
+  call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
   return { status: 200, data: { items: resultItems, failed: countFailed(outcomes) } }
 }

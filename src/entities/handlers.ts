@@ -95,6 +95,7 @@ type WriteTarget = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent
 async function writeOne(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<Done> {
   const outcome = await writeQueued(call.db, call.caller.organization.id, writeOf(kind, call, target), call)
   if ('refusal' in outcome) throw new Fault(outcome.refusal)
+  call.written.sequence = outcome.done.sequence
   return outcome.done
 }
 

@@ -74,6 +74,8 @@ export type Done = {
   id: string
   external_id: string | null
   version: number
+  /** The number of a change of the organization: the log up to it includes the write. */
+  sequence: number
   /** The entity after the write, with its links. Present if `represent` is set and the entity exists. */
   representation?: SerializedEntity
   /** Only in a dry run. */

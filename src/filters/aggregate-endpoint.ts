@@ -13,6 +13,7 @@ export function aggregateEndpoint(kind: EntityKind): Route {
     tag: plural,
     path: `${path}/aggregate`,
     params,
+    prefersReader: true,
     operationId: `aggregate${plural}`,
     summary: `Count, sum and group ${plural.toLowerCase()}`,
     description:

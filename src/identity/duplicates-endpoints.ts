@@ -10,6 +10,7 @@ export function duplicatesEndpoints(): Route[] {
       path: '/v1/people/duplicates',
       scope: 'people:read',
       tag: 'People',
+      prefersReader: true,
       operationId: 'findDuplicates',
       summary: 'Find people who may be one',
       description:

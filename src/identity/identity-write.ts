@@ -35,9 +35,12 @@ export async function runIdentityWrite(
       const run = (tx: Transaction) => work(tx, definitions)
       return body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal })
     })
-    if (!body.dry_run) announceCommit(db, organization_id)
-    const { entities, version, ...members } = result
+    const { entities, version, sequence, ...members } = result
     const dry_run = body.dry_run === true
+    if (!dry_run) {
+      announceCommit(db, organization_id)
+      call.written.sequence = sequence
+    }
     const json = JSON.stringify({ dry_run, ...members, merge_id: dry_run ? null : members.merge_id })
     const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)
     const headers = { ETag: `"${version}"` }
@@ -51,8 +54,12 @@ export async function runIdentityWrite(
 /** Memory for two large people: up to 512 KiB of attributes each, and what changed of them. */
 const reservedBytes = 3 * 1_048_576
 
-/** The result of a merge or unmerge. `entities` are JSON texts of people, and `version` is that of the survivor. */
+/**
+ * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, and `sequence` the number
+ * of the last change.
+ */
 export type IdentityResult = {
+  sequence: number
   merge_id: number | null
   merged: Target
   changes: object

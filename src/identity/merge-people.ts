@@ -70,7 +70,7 @@ async function merge(
   const links_in = await moveLinks(tx, definitions, survivor, other, locked)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
-  await storeChanges(tx, definitions, at, author, changes)
+  const sequence = await storeChanges(tx, definitions, at, author, changes)
   const [, [moved]] = await Promise.all([
     tx.query(checkNoLinksToSql, [organization_id, other.row.id]),
     tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
@@ -97,6 +97,7 @@ async function merge(
     )
   const [person] = await readJson(tx, definitions, [survivor.row.id])
   return {
+    sequence,
     merge_id,
     merged: { id: other.row.id, external_id },
     changes: {

@@ -75,7 +75,7 @@ async function unmerge(
   const aliases = await returnIdentifiers(tx, organization_id, merge)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: returned }]
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
-  await storeChanges(tx, definitions, at, author, changes)
+  const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
   const [links] = await tx.query<{ returned: number }>(returnLinksToSql, [
     organization_id,
@@ -89,6 +89,7 @@ async function unmerge(
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.reduce((sum, link) => sum + link.targets.length, 0)
   return {
+    sequence,
     merge_id: merge.id,
     merged: { id: merge.merged_id, external_id: returned.external_id },
     changes: {

@@ -11,12 +11,17 @@ export type Sources = {
   pools: Record<string, Database>
   /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
+  /** The standby that answers reads, at the last look. Absent if this process uses none. */
+  standby?: (() => StandbyGauges) | undefined
   /** How far the followers of the change log are behind. */
   followers(): Promise<FollowerLag[]>
   webhooks(): Promise<WebhookStates>
   /** The entries of the ledgers of all organizations. */
   ledgerEntries(): Promise<number>
 }
+
+/** Whether reads use the standby, and how far it is behind. The lag is undefined while it is unknown. */
+type StandbyGauges = { condition: string; lagSeconds: number | undefined; lagBytes: number | undefined }
 
 /** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
 type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
@@ -28,6 +33,7 @@ type FollowerLag = { name: string; changes: number; seconds: number }
 export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
   const { pools, queues } = sources
   registerFollowerGauges(registry, sources)
+  registerStandbyGauges(registry, sources)
   registerWebhookGauges(registry, sources)
   registerLedgerGauge(registry, sources)
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
@@ -69,6 +75,25 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
       return changeLogRows === undefined ? [] : [{ value: changeLogRows }]
     },
   )
+}
+
+function registerStandbyGauges(registry: Registry, { standby }: Sources) {
+  const sample = (value: number | undefined) => (value === undefined ? [] : [{ value }])
+  const up = {
+    name: 'kith_reader_up',
+    help: '1 if the standby answers and is used for reads, else 0; no sample without one.',
+  }
+  gauge(registry, up, 'min', () => (standby ? [{ value: standby().condition === 'ready' ? 1 : 0 }] : []))
+  const seconds = {
+    name: 'kith_reader_lag_seconds',
+    help: 'Time by which the standby is behind its primary; no sample while it is unknown.',
+  }
+  gauge(registry, seconds, 'max', () => sample(standby?.().lagSeconds))
+  const bytes = {
+    name: 'kith_reader_lag_bytes',
+    help: 'Bytes of the write-ahead log that the standby has received and not replayed.',
+  }
+  gauge(registry, bytes, 'max', () => sample(standby?.().lagBytes))
 }
 
 /** These gauges cost a look at every organization, so scrapes within this time share a result. */

@@ -12,6 +12,8 @@ import {
 import { createMetrics } from './metrics.ts'
 
 export type RunningInstruments = Instruments & {
+  /** The observer of the database of a standby, whose answers do not show that the primary is up. */
+  readerObserver: Observer
   /** Registers the gauges of sources that exist only after the observer. */
   watch(sources: Sources): void
   stop(): void
@@ -40,6 +42,13 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
       metrics.statement(name, startedMs, failed, parent)
       tracer.statement(name, startedMs, failed, parent)
     }
+  const readerObserver: Observer = {
+    ...observer,
+    statement: (name, startedMs, failed, parent) => {
+      metrics.statementOfReader(name, startedMs, failed, parent)
+      tracer?.statement(name, startedMs, failed, parent)
+    },
+  }
   registerVersionGauge(registry)
   registerEmbeddedGauge(registry, embeddedUp)
   const stopEventLoopGauge = registerEventLoopGauge(registry)
@@ -47,6 +56,7 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
   return {
     observer,
+    readerObserver,
     scrape: async () => ({ contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: await scrape() }),
     watch: sources => registerSourceGauges(registry, sources, metrics.answeredAt),
     stop: stopEventLoopGauge,

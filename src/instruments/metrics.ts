@@ -1,5 +1,13 @@
 import type { Registry } from '@prometheus-io/client'
-import type { DeliveryOutcome, ImportOutcome, Observer, Overload, RequestEnd, RetentionKind } from '../observer.ts'
+import type {
+  DeliveryOutcome,
+  Fallback,
+  ImportOutcome,
+  Observer,
+  Overload,
+  RequestEnd,
+  RetentionKind,
+} from '../observer.ts'
 import { counters, gauge, histograms } from './families.ts'
 import type { Counter, Histogram } from './histogram.ts'
 
@@ -13,6 +21,8 @@ const outcomes: ImportOutcome[] = ['created', 'updated', 'unchanged', 'failed']
 /** The metrics that are counted as events happen. */
 export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
   batch(work: 'read' | 'write', items: number): void
+  /** As `statement`, for a standby. */
+  statementOfReader: Observer['statement']
   /** The time of the database's last answer without an error, by performance.now(). */
   answeredAt(): number
 }
@@ -44,6 +54,7 @@ export function createMetrics(registry: Registry): Metrics {
     cache: countCaches(registry),
     batch: (work, items) => byWork[work].observe(items),
     imported: countImports(registry),
+    readFellBack: countFallbacks(registry),
     followerFailed: countFollowerFailures(registry),
     retentionEnded: countRetention(registry),
     ...countDeliveries(registry),
@@ -109,7 +120,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
   }
 }
 
-function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'answeredAt'> {
+function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'statementOfReader' | 'answeredAt'> {
   const durations = histograms(
     registry,
     { name: 'kith_db_statement_duration_seconds', help: 'Time from sending a statement to its result, by its name.' },
@@ -117,12 +128,15 @@ function countStatements(registry: Registry): Pick<Metrics, 'statement' | 'answe
   )
   const durationOf = memoize((statement: string) => durations({ statement }))
   let answeredAtMs = Number.NEGATIVE_INFINITY
+  const count = (name: string, startedMs: number, nowMs: number) =>
+    durationOf(name || 'unnamed').observe((nowMs - startedMs) / 1_000)
   return {
     statement: (name, startedMs, failed) => {
       const nowMs = performance.now()
       if (!failed) answeredAtMs = nowMs
-      durationOf(name || 'unnamed').observe((nowMs - startedMs) / 1_000)
+      count(name, startedMs, nowMs)
     },
+    statementOfReader: (name, startedMs) => count(name, startedMs, performance.now()),
     answeredAt: () => answeredAtMs,
   }
 }
@@ -162,6 +176,17 @@ function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
   const failuresOf = memoize((follower: string) => failures({ follower }))
   return follower => {
     failuresOf(follower).value += 1
+  }
+}
+
+function countFallbacks(registry: Registry): Observer['readFellBack'] {
+  const fallbacks = counters(registry, {
+    name: 'kith_reader_fallbacks_total',
+    help: 'Reads that the primary answered in place of the standby, by reason.',
+  })
+  const fallbacksOf = memoize((reason: Fallback) => fallbacks({ reason }))
+  return reason => {
+    fallbacksOf(reason).value += 1
   }
 }
 

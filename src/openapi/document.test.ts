@@ -115,12 +115,14 @@ describe('the OpenAPI document', () => {
       'ETag',
       'Preference-Applied',
       'Idempotency-Replayed',
+      'X-Kith-Sequence',
     ])
     const create = operationAt('POST /v1/people')
     expect(Object.keys(create.responses[201]!.headers!)).toEqual([
       'X-Request-Id',
       'ETag',
       'Idempotency-Replayed',
+      'X-Kith-Sequence',
       'Location',
     ])
     expect(operationAt('GET /v1/people/{external_id}').responses[412]).toBeUndefined()

@@ -7,6 +7,7 @@ import {
   type Route,
 } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
+import { isWriting } from '../scopes.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createErrorResponses, errorCodesOf, openErrorCodesOf } from './refusals.ts'
@@ -38,6 +39,10 @@ export const headers = {
   'WWW-Authenticate': header('The reason of the refusal, in the format of RFC 6750 or RFC 6749.'),
   Allow: header('The methods that the path supports.'),
   'Retry-After': header('The seconds to wait before a retry.', { type: 'integer', minimum: 0 }),
+  'X-Kith-Sequence': header(
+    'The number of a change of the organization: the change log up to it includes the write. Send it as `If-Sequence` with a read that must show the write. Absent if the log does not tell of the request.',
+    { type: 'integer', minimum: 1 },
+  ),
   RateLimit: header(
     'On every response below `/v1` if a rate limit is configured: the requests that are left, and the seconds until the limit resets (draft-ietf-httpapi-ratelimit-headers-10).',
   ),
@@ -141,6 +146,7 @@ function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
   if (versioned && method !== 'GET') inHeaders.push(ifMatchOf(method, share))
   if (prefers)
     inHeaders.push(share(['Prefer', ...prefers.map(name => name.split('=')[0])].join('-'), preferOf(prefers)))
+  if (!isWriting(row.scope, method)) inHeaders.push(share('If-Sequence', ifSequenceParameter))
   if (honorsIdempotencyKey(row)) inHeaders.push(share('Idempotency-Key', idempotencyKeyParameter))
   const { properties = {} } = (row.query ?? {}) as { properties?: Record<string, JsonSchema> }
   const inQuery = Object.entries(properties).map(([name, { description, ...schema }]) =>
@@ -165,6 +171,15 @@ const requestIdParameter = {
   in: 'header',
   description: 'The identifier of the request, if it matches `[A-Za-z0-9_-]{1,64}`. Any other value is ignored.',
   schema: { type: 'string' },
+}
+
+const ifSequenceParameter = {
+  name: 'If-Sequence',
+  in: 'header',
+  description:
+    'The number of a change that the read must show, as `X-Kith-Sequence` of a write returned it. On a standby, the read waits for the ' +
+    'change up to a second. 503 with `Retry-After: 1` if it does not arrive.',
+  schema: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
 }
 
 // Optional headers have no examples. The page at /docs would send them, and a wrong version causes 412.
@@ -229,6 +244,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (versioned && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
+  if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
   const plainType = row.streams ? ndjsonType : answerType
   const contentWith = (data: TSchema) => {
     const content: Record<string, JsonSchema> = plainType

@@ -3,7 +3,7 @@ import type { Limits } from '../config.ts'
 import type { Database, Statement, Transaction } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
+import type { Call, Written } from '../http/pipeline/route.ts'
 import type { Signal } from '../signal.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
 import {
@@ -40,10 +40,19 @@ export type Author = {
   signal?: Signal
   /** Stores nothing, and throws {@link DefinitionDryRun} with the changes instead. */
   isDryRun?: boolean
+  /** Receives the number of the last change. */
+  written?: Written
 }
 
-export function authorOf({ db, caller, request_id, limits, signal, isDryRun }: Call): Author {
-  return { db, organization_id: caller.organization.id, actor: caller.subject, request_id, limits, signal, isDryRun }
+export function authorOf({ db, caller, request_id, limits, signal, isDryRun, written }: Call): Author {
+  const { organization, subject: actor } = caller
+  return { db, organization_id: organization.id, actor, request_id, limits, signal, isDryRun, written }
+}
+
+/** Locks the head of an organization, which serializes its changes of definitions. Returns the number of the newest change. */
+export async function lockHead(tx: Transaction, organization_id: number): Promise<number> {
+  const [head] = await tx.query<{ sequence: number }>(lockHeadSql, [organization_id])
+  return head?.sequence ?? 0
 }
 
 /**
@@ -55,12 +64,12 @@ export function authorOf({ db, caller, request_id, limits, signal, isDryRun }: C
  * OutcomeUnknown if the changed definitions cannot be read back.
  */
 export async function changeDefinitions(
-  { db, organization_id, actor, request_id, signal, isDryRun }: Author,
+  { db, organization_id, actor, request_id, signal, isDryRun, written }: Author,
   decide: (definitions: Definitions, at: string, tx: Transaction) => DefinitionChange[] | Promise<DefinitionChange[]>,
 ): Promise<Definitions> {
-  const changed = await db.transaction(
+  const { changed, sequence } = await db.transaction(
     async tx => {
-      await tx.query(lockHeadSql, [organization_id])
+      const sequence = await lockHead(tx, organization_id)
       const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
       const at = new Date().toISOString()
       const changes = await decide(buildDefinitions(organization_id, rows!), at, tx)
@@ -70,10 +79,11 @@ export async function changeDefinitions(
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
         await tx.query(appendDefinitionChangeSql, [organization_id, ...logged])
       }
-      return changes.length > 0
+      return { changed: changes.length > 0, sequence: sequence + changes.length }
     },
     { signal },
   )
+  if (written) written.sequence = sequence
   if (!changed) return currentDefinitions(db, organization_id, signal)
   announceCommit(db, organization_id)
   return reloadDefinitions(db, organization_id, signal).catch(cause => {

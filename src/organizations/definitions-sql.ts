@@ -40,9 +40,10 @@ export const readDefinitionsSql = statement(
    from change_heads h where h.organization_id = $1`,
 )
 
+/** The version of the definitions, and the number of the newest change. */
 export const readSchemaVersionSql = statement(
   'read_schema_version',
-  'select schema_version from change_heads where organization_id = $1',
+  'select schema_version, sequence from change_heads where organization_id = $1',
 )
 
 /** The schema version of every organization. Background tasks use it to find changed definitions. */
@@ -51,7 +52,7 @@ export const readVersionsSql = statement('read_versions', 'select organization_i
 /** Every change of definitions locks the head first, so an organization has one such change at a time. */
 export const lockHeadSql = statement(
   'lock_head',
-  'select schema_version from change_heads where organization_id = $1 for update',
+  'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
 /**

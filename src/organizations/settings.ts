@@ -2,9 +2,8 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { type Author, differences, throwInvalidField } from './change-definitions.ts'
+import { type Author, differences, lockHead, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
-import { lockHeadSql } from './definitions-sql.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { appendSettingsChangeSql, readSettingsSql, storeSettingsSql } from './settings-sql.ts'
 
@@ -35,18 +34,18 @@ export async function readSettings(
  * so that concurrent patches change the settings one after the other. Throws a Fault of 400.
  */
 export async function patchSettings(
-  { db, organization_id, actor, request_id, signal, isDryRun }: Omit<Author, 'limits'>,
+  { db, organization_id, actor, request_id, signal, isDryRun, written }: Omit<Author, 'limits'>,
   patch: SettingsPatch,
 ): Promise<SettingsShape> {
   checkPatch(patch)
-  const { changed, next } = await db.transaction(
+  const { changed, next, sequence } = await db.transaction(
     async tx => {
-      await tx.query(lockHeadSql, [organization_id])
+      const sequence = await lockHead(tx, organization_id)
       const { updated_at, ...stored } = await readSettings(tx, organization_id)
       const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
       const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }
       const changed = differences(current, next)
-      if (!changed) return { changed, next: { ...current, updated_at } }
+      if (!changed) return { changed, next: { ...current, updated_at }, sequence }
       const at = new Date().toISOString()
       const operation = updated_at === null ? 'create' : 'update'
       if (isDryRun) throw new DefinitionDryRun([{ subject: 'settings', id: 1, operation, ...changed }])
@@ -55,11 +54,12 @@ export async function patchSettings(
       await tx.query(storeSettingsSql, [organization_id, ...values])
       const logged = [at, operation, JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
       await tx.query(appendSettingsChangeSql, [organization_id, ...logged])
-      return { changed, next: { ...next, updated_at: at } }
+      return { changed, next: { ...next, updated_at: at }, sequence: sequence + 1 }
     },
     { signal },
   )
   if (changed) announceCommit(db, organization_id)
+  if (written) written.sequence = sequence
   return next
 }
 

@@ -175,6 +175,7 @@ const crossTenantStatements = [
   'read_versions',
   'find_news',
   'read_heads',
+  'read_sequences',
   'read_follower_lag',
   'list_organizations_with_webhooks',
   'read_webhook_states',

@@ -7,10 +7,10 @@ import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
 
 /** Erases the person of the path. Throws a Fault of 404. */
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
-  const { db, caller, request_id, body, signal } = call
+  const { db, caller, request_id, body, signal, written } = call
   const { reason, records = 'keep', dry_run = false } = body
   const request = { person_id: finderOf(call), reason, records, dry_run, actor: caller.subject, request_id }
-  const result = await erasePerson({ db, organization: caller.organization, originName, signal }, request)
+  const result = await erasePerson({ db, organization: caller.organization, originName, signal, written }, request)
   return result ? { status: result.completed || dry_run ? 200 : 202, data: result } : throwNoPerson()
 }
 

@@ -67,16 +67,19 @@ export const readLinkedRecordsSql = statement(
 
 const columns = `x.id, x.stack_id, x.entity_id, x.at, x.actor, x.reason, x.records, x.completed_at, x.removed, x.certificate`
 
+/** The number of the newest change: the log up to it includes the erasure. */
+const sequence = '(select h.sequence from change_heads h where h.organization_id = $1) as sequence'
+
 /** $2: entity. Its newest erasure. */
 export const readErasureOfSql = statement(
   'read_erasure_of',
-  `select ${columns} from erasures x where x.organization_id = $1 and x.entity_id = $2 order by x.id desc limit 1`,
+  `select ${columns}, ${sequence} from erasures x where x.organization_id = $1 and x.entity_id = $2 order by x.id desc limit 1`,
 )
 
 /** $2: id. */
 export const readErasureSql = statement(
   'read_erasure',
-  `select ${columns} from erasures x where x.organization_id = $1 and x.id = $2`,
+  `select ${columns}, ${sequence} from erasures x where x.organization_id = $1 and x.id = $2`,
 )
 
 /** $2: before this id, $3: limit. Newest first. The rows of merged people and of records belong to one with a certificate. */

@@ -16,6 +16,7 @@ import { recordIdOf } from '../entities/identifiers.ts'
 import { LostRace } from '../entities/write/read-stage.ts'
 import { insertTombstonesSql } from '../entities/write/tombstone-sql.ts'
 import { decideAgain } from '../entities/write/write-sets.ts'
+import type { Written } from '../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/certificate.ts'
 import { readLedgerSigner } from '../ledger/keys.ts'
 import { readOrigin } from '../ledger/ledger.ts'
@@ -70,6 +71,8 @@ export type ErasureContext = {
   organization: { id: number; key: string }
   originName: string
   signal?: Signal | undefined
+  /** Receives the number of a change by which the log includes the erasure. */
+  written?: Written
   /** The length of a log that is erased in several transactions. Tests set it. */
   maxChanges?: number
 }
@@ -94,6 +97,8 @@ export type ErasureRow = {
   completed_at: string | null
   removed: RemovedRows | { pending: Pending }
   certificate: string | null
+  /** The number of the newest change, where one erasure is read. */
+  sequence?: number
 }
 
 /** The state of an unfinished erasure: the log that is left, and the facts for its certificate. */
@@ -108,7 +113,7 @@ export async function erasePerson(
   context: ErasureContext,
   request: ErasureRequest,
 ): Promise<ErasureResult | undefined> {
-  const { db, organization, signal } = context
+  const { db, organization, signal, written } = context
   const signing = await prepareSigning(context)
   const cached = await cachedDefinitions(db, organization.id, signal)
   let person_id: string | undefined
@@ -131,6 +136,7 @@ export async function erasePerson(
     ? await db.query<ErasureRow>(readErasureSql, [organization.id, erased.id], signal)
     : await db.query<ErasureRow>(readErasureOfSql, [organization.id, person_id ?? null], signal)
   if (!row) return undefined
+  if (written) written.sequence = row.sequence!
   return row.completed_at === null ? continueErasure(context, row) : resultOf(row)
 }
 

@@ -22,6 +22,7 @@ export function searchEndpoints({ path, params, noun, plural, reads, answer, sta
       path: `${path}/search`,
       params,
       scope: reads,
+      prefersReader: true,
       operationId: `search${plural}`,
       summary: `Search ${plural.toLowerCase()}`,
       tag: plural,

@@ -108,6 +108,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       path: `${path}/{segment_key}/people`,
       params: { segment_key: 'key' },
       scope: 'people:read',
+      prefersReader: true,
       operationId: 'listSegmentPeople',
       summary: 'List the people of a segment',
       description:

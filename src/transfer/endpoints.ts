@@ -33,6 +33,7 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       method: 'POST',
       path: `${path}/export`,
       scope: kind.reads,
+      prefersReader: true,
       operationId: `export${plural}`,
       summary: `Export ${plural.toLowerCase()}`,
       description:

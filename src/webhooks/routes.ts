@@ -49,13 +49,14 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
     resolver ??= createResolve()
     return resolver(host)
   }
-  const authorOf = ({ db, caller, request_id, signal, isDryRun }: Call): WebhookAuthor => ({
+  const authorOf = ({ db, caller, request_id, signal, isDryRun, written }: Call): WebhookAuthor => ({
     db,
     organization_id: caller.organization.id,
     actor: caller.subject,
     request_id,
     signal,
     isDryRun,
+    written,
     allowed,
     resolve,
   })

@@ -2,11 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
-import type { Call } from '../http/pipeline/route.ts'
-import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
+import type { Call, Written } from '../http/pipeline/route.ts'
+import { differences, lockHead, throwInvalidField } from '../organizations/change-definitions.ts'
 import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { lockHeadSql } from '../organizations/definitions-sql.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -60,6 +59,8 @@ export type WebhookAuthor = {
   request_id: string
   signal: Signal
   isDryRun?: boolean
+  /** Receives the number of the last change. */
+  written?: Written
   allowed: AllowedRanges
   resolve: Resolve
 }
@@ -173,9 +174,9 @@ export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
   await checkUrl(settings.url, author)
   const secret = newSecret()
   const at = new Date().toISOString()
-  const id = await db.transaction(
+  const { id, sequence } = await db.transaction(
     async tx => {
-      await tx.query(lockHeadSql, [organization_id])
+      const sequence = await lockHead(tx, organization_id)
       const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
       if (stored!.count >= maxWebhooks) throwLimitReached()
       const newId = stored!.last_id + 1
@@ -188,11 +189,12 @@ export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
       ])
       await append(tx, author, at, { id: newId, operation: 'create', before: {}, after: settings })
       await tx.query(insertPositionSql, [organization_id, newId, !active])
-      return newId
+      return { id: newId, sequence: sequence + 1 }
     },
     { signal },
   )
   announceCommit(db, organization_id)
+  if (author.written) author.written.sequence = sequence
   return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
 }
 
@@ -205,23 +207,26 @@ function throwLimitReached(): never {
 
 /**
  * Runs `work` while the log, the position and the webhook of this id cannot change, in this order. Every change of a webhook takes
- * the locks in this order, and its follower takes the last two. Throws a Fault of 404.
+ * the locks in this order, and its follower takes the last two. `work` returns how many changes it has logged, or undefined if the log
+ * does not tell of what it did. Throws a Fault of 404.
  */
 async function changeWebhook(
-  author: Pick<WebhookAuthor, 'db' | 'organization_id' | 'signal'>,
+  author: Pick<WebhookAuthor, 'db' | 'organization_id' | 'signal' | 'written'>,
   id: number,
-  work: (tx: Transaction, webhook: WebhookRow & { position: number }) => Promise<void>,
+  work: (tx: Transaction, webhook: WebhookRow & { position: number }) => Promise<number | undefined>,
 ): Promise<void> {
-  const { db, organization_id, signal } = author
-  await db.transaction(
+  const { db, organization_id, signal, written } = author
+  const sequence = await db.transaction(
     async tx => {
-      await tx.query(lockHeadSql, [organization_id])
+      const head = await lockHead(tx, organization_id)
       await tx.query(lockPositionSql, [organization_id, id])
       const [row] = await tx.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id])
-      await work(tx, row ?? throwNotFound())
+      const logged = await work(tx, row ?? throwNotFound())
+      return logged === undefined ? 0 : head + logged
     },
     { signal },
   )
+  if (written) written.sequence = sequence
   announceCommit(db, organization_id)
 }
 
@@ -245,10 +250,11 @@ export async function patchWebhook(
     authorize(next.events)
     throwIfUnknown({ ...next, stacks: patch.stacks ?? null, keys: patch.keys ?? null }, definitions)
     const changed = differences(current, patch as Partial<Settings>)
-    if (!changed) return
+    if (!changed) return 0
     await tx.query(updateWebhookSql, [organization_id, id, ...storedValues(next), at])
     await tx.query(setPausedSql, [organization_id, id, !next.active, at])
     await append(tx, author, at, { id, operation: 'update', ...changed })
+    return 1
   })
   return findWebhook(db, organization_id, id)
 }
@@ -261,6 +267,7 @@ export async function deleteWebhook(author: WebhookAuthor, id: number): Promise<
     await tx.query(deleteWebhookSql, [organization_id, id, at])
     await tx.query(deletePositionSql, [organization_id, id])
     await append(tx, author, at, { id, operation: 'delete', before: settingsOf(webhook), after: {} })
+    return 1
   })
 }
 
@@ -281,6 +288,7 @@ export async function rotateSecret(author: WebhookAuthor, id: number) {
     await tx.query(storeSecretsSql, [organization_id, id, JSON.stringify([...older, secret]), at])
     const counts = { before: { secrets: older.length }, after: { secrets: older.length + 1 } }
     await append(tx, author, at, { id, operation: 'update', ...counts })
+    return 1
   })
   return { ...(await findWebhook(db, organization_id, id)), secret: secret.secret }
 }
@@ -294,9 +302,10 @@ export async function replay(author: WebhookAuthor, id: number, { after, until }
     range = { after, until: Math.min(until ?? position, position) }
     if (until !== undefined && until < after) throwInvalidField(pointer('until'), 'must not be less than after')
     if (!active) throwInvalidField('', 'is an inactive webhook. Activate it first.')
-    if (range.until <= after) return
+    if (range.until <= after) return 0
     await tx.query(requestReplaySql, [organization_id, id, after, range.until])
     await tx.query(setPausedSql, [organization_id, id, false, at])
+    return undefined
   })
   return { after, until: Math.max(after, range.until) }
 }
@@ -331,7 +340,7 @@ export async function disableWebhook(
   const at = new Date(nowMs).toISOString()
   const author = { organization_id, actor: 'kith', request_id: randomUUID() }
   const isDisabled = await db.transaction(async tx => {
-    await tx.query(lockHeadSql, [organization_id])
+    await lockHead(tx, organization_id)
     await tx.query(lockPositionSql, [organization_id, id])
     const rows = await tx.query(disableWebhookSql, [organization_id, id, reason, at])
     if (rows.length === 0) return false

@@ -211,6 +211,7 @@ const globalStatements = [
   'prefer_order',
   'search_alone',
   'read_heads',
+  'read_sequences',
   'read_follower_lag',
   'read_signing_key',
   'read_verifying_keys',

@@ -132,7 +132,7 @@ export async function eraseEntities(
   const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
   if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, '-infinity'])
 
-  await awaitPipelined(storeSet(tx, set))
+  await awaitPipelined(storeSet(tx, set).statements)
   removed.entities = set.rows.size
   if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, people, removed)
 

@@ -211,14 +211,15 @@ const storeWith = (nextSequence: string) => `with v as materialized (
      returning h.sequence - $3::integer as base
    )`
 
-/** Stores the changes and appends the log. Used for small sets, whose cost is mostly the round trip. */
+/** Stores the changes and appends the log. Returns their numbers. Used for small sets, whose cost is mostly the round trip. */
 export const applyChangesSql = statement(
   'apply_changes',
   `${storeWith('h.sequence + $3::integer')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id, link_targets)
    select $1, head.base + v.number, $5, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
-     v.request_id, v.link_targets from v, head`,
+     v.request_id, v.link_targets from v, head
+   returning sequence`,
 )
 
 /** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
@@ -232,9 +233,12 @@ const reservedNumbers = `case when setval('change_numbers', h.sequence, false) =
 
 /**
  * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
- * so there must be fewer than `sequenceCacheSize`. $2 holds only the updates and deletions, without the fields of the log.
+ * so there must be fewer than `sequenceCacheSize`. Returns the last one. $2 holds only the updates and deletions, without the fields of the log.
  */
-export const storeChangesSql = statement('store_changes', `${storeWith(reservedNumbers)} select from head`)
+export const storeChangesSql = statement(
+  'store_changes',
+  `${storeWith(reservedNumbers)} select base + $3::integer as sequence from head`,
+)
 
 /**
  * Appends the log right after {@link storeChangesSql}; the column default of `sequence` supplies the reserved numbers.

@@ -12,21 +12,26 @@ export type PlannedChange = { stack_id: number; change: Change; row?: LockedRow 
 /** The writer, as the change log names it. */
 export type ChangeAuthor = { actor: string; request_id: string }
 
-/** Stores and logs changes in the order given. The head of the organization is locked afterwards. */
+/**
+ * Stores and logs changes in the order given. The head of the organization is locked afterwards. Returns the number of the last one.
+ */
 export async function storeChanges(
   tx: Transaction,
   definitions: Definitions,
   at: string,
   author: ChangeAuthor,
   changes: readonly PlannedChange[],
-): Promise<void> {
+): Promise<number> {
   const rows = new Map<Item, LockedRow>()
   const accepted = changes.map(({ stack_id, change, row }, index): Accepted => {
     const item = itemOf(stack_id, author, index)
     if (row) rows.set(item, row)
     return { item, change }
   })
-  await awaitPipelined(storeSet(tx, { definitions, at, rows, decisions: new Map(), accepted, placeholders: new Map() }))
+  const set = { definitions, at, rows, decisions: new Map(), accepted, placeholders: new Map() }
+  const { statements, sequence } = storeSet(tx, set)
+  await awaitPipelined(statements)
+  return sequence
 }
 
 const itemOf = (stack_id: number, { actor, request_id }: ChangeAuthor, index: number): Item => ({

@@ -30,28 +30,41 @@ import { forgetTombstones } from './tombstone-stage.ts'
 export class DefinitionsChanged extends Error {}
 
 /**
+ * A set that is being stored: a promise for each statement, and among them that of `sequence`, the number of a change by which the
+ * log includes the set.
+ */
+export type Storing = { statements: Promise<unknown>[]; sequence: Promise<number> }
+
+/**
  * Pipelines the insert, link, index, history, apply and alias stages in one flush. Apply follows the others, because it locks the
  * head, and the alias stage runs under this lock.
- * Returns a promise for each statement.
  */
-export function storeSet(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+export function storeSet(tx: Transaction, set: DecidedSet): Storing {
   // Without changes, apply does not compare the version. A refusal must not rest on outdated definitions either.
-  if (set.accepted.length === 0) return [checkSchemaVersion(tx, set.definitions)]
-  return [
+  if (set.accepted.length === 0) return checkOnly(tx, set.definitions)
+  const before = [
     ...insertEntities(tx, set),
     ...replaceLinks(tx, set),
     ...indexTerms(tx, set),
     ...appendConsentHistory(tx, set),
     ...forgetTombstones(tx, set),
-    ...applyChanges(tx, set),
-    ...storeAliases(tx, set),
   ]
+  const { statements, sequence } = applyChanges(tx, set)
+  return { statements: [...before, ...statements, ...storeAliases(tx, set)], sequence }
 }
 
-/** Throws {@link DefinitionsChanged} unless the definitions are still those of the decisions. */
-export async function checkSchemaVersion(tx: Transaction, { organization_id, version }: Definitions) {
-  const [head] = await tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
+/** Stores nothing, and compares the definitions with those of the decisions. */
+export function checkOnly(tx: Transaction, definitions: Definitions): Storing {
+  const sequence = checkSchemaVersion(tx, definitions)
+  return { statements: [sequence], sequence }
+}
+
+/** Throws {@link DefinitionsChanged} unless the definitions are still those of the decisions. Returns the newest number of the log. */
+export async function checkSchemaVersion(tx: Transaction, { organization_id, version }: Definitions): Promise<number> {
+  type Head = { schema_version: number; sequence: number }
+  const [head] = await tx.query<Head>(readSchemaVersionSql, [organization_id])
   if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the write')
+  return head.sequence
 }
 
 const insertsRow = ({ operation }: Change) => operation === 'create' || returnsRow(operation)
@@ -144,20 +157,28 @@ type LinkTargets = Record<string, string[]>
 const maxStoredAndLogged = 256
 
 /** Apply stage: stores, numbers and logs the changes. A placeholder is logged before the change that names it. */
-function applyChanges(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+function applyChanges(tx: Transaction, set: DecidedSet): Storing {
   const { organization_id, version } = set.definitions
   const { at, accepted } = set
   const entries = entriesOf(set)
-  const store = (statement: Statement, changes: object[]) =>
-    tx.query(statement, [organization_id, JSON.stringify(changes), entries.length, version, at])
-  if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize)
-    return [store(applyChangesSql, entries)]
-  const storing = store(storeChangesSql, entries.filter(({ operation }) => operation !== 'create').map(withoutLog))
+  const store = async (statement: Statement, changes: object[]) => {
+    const values = [organization_id, JSON.stringify(changes), entries.length, version, at]
+    return lastOf(await tx.query<{ sequence: number }>(statement, values))
+  }
+  if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize) {
+    const sequence = store(applyChangesSql, entries)
+    return { statements: [sequence], sequence }
+  }
+  const sequence = store(storeChangesSql, entries.filter(({ operation }) => operation !== 'create').map(withoutLog))
   const log = new CopyRows(organization_id, changeFields, entries.length)
   const atMs = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, atMs)
-  return [storing, tx.copy(appendChangesSql, log)]
+  return { statements: [sequence, tx.copy(appendChangesSql, log)], sequence }
 }
+
+/** The highest number. PostgreSQL returns the rows of an insert in no fixed order. */
+const lastOf = (rows: readonly { sequence: number }[]) =>
+  rows.reduce((highest, { sequence }) => Math.max(highest, sequence), 0)
 
 /** Number of columns of {@link appendChangesSql}, without the number. */
 const changeFields = 12

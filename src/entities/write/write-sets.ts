@@ -25,7 +25,7 @@ import {
   readRepresentations,
 } from './read-stage.ts'
 import { readDeletedEntities } from './restore-stage.ts'
-import { checkSchemaVersion, DefinitionsChanged, storeSet } from './store-stage.ts'
+import { checkOnly, DefinitionsChanged, storeSet } from './store-stage.ts'
 import { decideUnlessErased } from './tombstone-stage.ts'
 import { checkUnique, findHoldersFor, findHoldersOfDeleted } from './unique-stage.ts'
 
@@ -274,18 +274,18 @@ export async function runStages(
   )
   const dryRun = typeof ending === 'object' ? ending : undefined
   const isWhole = set.length + (matched?.refused.size ?? 0) === items.length
-  const storing =
-    dryRun?.isLast && isWhole
-      ? [checkSchemaVersion(tx, definitions)]
-      : [...storeSet(tx, decided), ...checkMatches(tx, decided), ...checkUnique(tx, decided)]
+  const isStored = !(dryRun?.isLast && isWhole)
+  const storing = isStored ? storeSet(tx, decided) : checkOnly(tx, definitions)
+  const checks = isStored ? [...checkMatches(tx, decided), ...checkUnique(tx, decided)] : []
   const representing = readRepresentations(tx, decided)
-  await awaitPipelined([...storing, representing, ...(ending === 'commit' ? [tx.commit()] : [])])
-  const representations = await representing
+  const committing = ending === 'commit' ? [tx.commit()] : []
+  await awaitPipelined([...storing.statements, ...checks, representing, ...committing])
+  const [representations, sequence] = [await representing, await storing.sequence]
   const previews = dryRun?.previews.add(decided)
   const outcomes: SetOutcomes = new Map()
   for (const [{ index }, refusal] of matched?.refused ?? []) outcomes.set(index, { refusal })
   for (const [item, decision] of decided.decisions)
-    outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), representations, previews?.get(item)))
+    outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), { representations, sequence, previews }))
   return outcomes
 }
 
@@ -299,20 +299,28 @@ const results = {
   erase: 'deleted',
 } as const
 
+/** What the outcomes of a set are made of, besides its decisions. */
+type SetResult = {
+  representations: ReadonlyMap<string, SerializedEntity>
+  sequence: number
+  previews: ReadonlyMap<Item, WritePreview> | undefined
+}
+
 function outcomeOf(
-  { write }: Item,
+  item: Item,
   decision: Decision,
   row: EntityRow | undefined,
-  representations: ReadonlyMap<string, SerializedEntity>,
-  preview: WritePreview | undefined,
+  { representations, sequence, previews }: SetResult,
 ): Outcome {
   if ('refusal' in decision) return { refusal: decision.refusal }
+  const { write } = item
   const { id, external_id, version } = 'change' in decision ? decision.change : decision.unchanged
-  const done: Done = { result: 'unchanged', id, external_id, version }
+  const done: Done = { result: 'unchanged', id, external_id, version, sequence }
   // A create that completes a placeholder is stored as an update, but its result is `created`.
   if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
   const representation = representations.get(id)
   if (representation) done.representation = representation
+  const preview = previews?.get(item)
   if (preview) done.preview = preview
   return { done }
 }

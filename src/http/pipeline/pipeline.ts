@@ -7,6 +7,7 @@ import { describeFault } from '../../describe-fault.ts'
 import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
+import type { Reads } from '../../readers/reads.ts'
 import { hasBody, readBody } from '../input/body.ts'
 import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
@@ -20,6 +21,8 @@ import type { Router } from './router.ts'
 
 export type Services = {
   db: DatabasePool
+  /** Selects the database of each read. */
+  reads: Reads
   config: Config
   authenticator: Authenticator
   drain: Drain

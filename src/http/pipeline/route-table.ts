@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
-import type { Lane } from '../../db/shares.ts'
 import { refuse } from '../../errors.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
 import { type Bound, bind } from '../input/bind.ts'
@@ -18,7 +17,9 @@ import { isVersioned } from './admission.ts'
 import type { Endpoint, Exchange, Handle } from './exchange.ts'
 import { followingOf } from './following.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
+import { laneOf } from './lane.ts'
 import { explain, type Services } from './pipeline.ts'
+import { createReadHandler, throwReaderOnly } from './read-handler.ts'
 import { traced } from './request-telemetry.ts'
 import {
   type Call,
@@ -28,6 +29,7 @@ import {
   type Route,
   type StreamingCall,
   type StreamState,
+  type Written,
 } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import type { Router } from './router.ts'
@@ -77,16 +79,22 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
   const { tracer } = services.instruments.observer
   const authenticateCaller = traced(tracer, 'authenticate', exchange => authenticate(services, exchange))
   const readCall = traced(tracer, 'bind', createCallReader(services, row))
-  const handle = createHandler(services, row)
   const isWrite = isWriting(scope, method)
+  const ownHandler = createHandler(services, row)
+  const handle = isWrite ? ownHandler : createReadHandler(services.reads, row, ownHandler)
   const isKeyed = honorsIdempotencyKey(row)
   const answer = async (exchange: Exchange, caller: Caller, body: Buffer | undefined) => {
     const call = readCall(exchange, caller, body)
     const key = isKeyed ? exchange.request.headers['idempotency-key'] : undefined
+    const { memory, limits, written, source } = call
     const result = await (key === undefined
       ? handle(call, exchange)
-      : idempotentHandler(row, call, { key, source: call.source, handle: keyed => handle(keyed, exchange) }))
-    const { memory, limits } = call
+      : idempotentHandler(row, call, {
+          key,
+          source,
+          handle: async keyed => withSequence(await handle(keyed, exchange), written),
+        }))
+    if (key === undefined && written.sequence > 0) exchange.header(sequenceHeader, `${written.sequence}`)
     const sending = sendResult(exchange, reduceToIdentifiers(result, row, caller), {
       memory,
       limits,
@@ -99,6 +107,7 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
     })
   }
   const accept = (exchange: Exchange, caller: Caller): Handle => {
+    if (isWrite && services.reads.isReader) throwReaderOnly()
     throwIfOverLimits(exchange, config, row)
     exchange.isRead = !isWrite
     return (_, body) => answer(exchange, caller, body)
@@ -126,6 +135,14 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       return accept(exchange, caller)
     },
   }
+}
+
+/** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
+const sequenceHeader = 'X-Kith-Sequence'
+
+/** Adds the number to the response that is stored under an Idempotency-Key. */
+function withSequence(result: HandlerResult, { sequence }: Written): HandlerResult {
+  return sequence > 0 ? { ...result, headers: { ...result.headers, [sequenceHeader]: `${sequence}` } } : result
 }
 
 /**
@@ -280,6 +297,8 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
       bytes: bound.source.length,
       preferences,
       isDryRun,
+      isReader: false,
+      written: { sequence: 0 },
       request_id: exchange.id,
       localUrl: () => localUrlOf(exchange, services.config),
       memory: memoryOf(services, exchange, caller),
@@ -307,15 +326,6 @@ function createDryRunReader(row: Route): (query: string, headers: IncomingHttpHe
       throwInvalidDryRun('cannot be combined with an Idempotency-Key: a dry run stores nothing, so it needs none')
     return isBodyMember ? { isDryRun: false, isMember: isDryRun, queryString: query } : { isDryRun, queryString }
   }
-}
-
-/**
- * The lane of an endpoint's database use. A GET reads one entity or definitions, and a stream uses the pool only to
- * start. Any other read is a page.
- */
-function laneOf({ method, scope, streams }: Route): Lane {
-  if (isWriting(scope, method)) return 'writes'
-  return method === 'GET' || streams ? 'reads' : 'pages'
 }
 
 function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string {

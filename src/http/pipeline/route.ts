@@ -8,6 +8,12 @@ import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
 import type { Release } from '../overload/response-memory.ts'
 
+/**
+ * Where a write notes the number of a change of its organization, once it is committed or all of its transaction is done: the log up to
+ * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence.
+ */
+export type Written = { sequence: number }
+
 /** The argument of a handler: everything that the pipeline has established about a request. */
 export type Call<Body = unknown> = {
   db: Database
@@ -23,6 +29,9 @@ export type Call<Body = unknown> = {
   preferences: Preferences
   /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
   isDryRun: boolean
+  /** Whether `db` is a standby, which may be older than the primary. */
+  isReader: boolean
+  written: Written
   request_id: string
   /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
   localUrl: () => string
@@ -200,6 +209,8 @@ type RouteDescription = {
   refusals?: Partial<Record<number, ErrorCode>>
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
+  /** Whether the read runs on a standby where there is one, as reads do that are long or that need not be of this moment. */
+  prefersReader?: true
   /** Whether the response is JSON lines, each of the shape `answer`. */
   streams?: boolean
   /** The media type of the response, if it is neither JSON nor JSON lines. `answer` is then its shape, without the envelope. */

@@ -9,6 +9,13 @@ import type { OpenRoute } from '../pipeline/route.ts'
 import type { Router } from '../pipeline/router.ts'
 import { singleFlight } from './single-flight.ts'
 
+/** Why a standby is not ready for reads, see {@link StandbyState}. */
+const standbyMessages = {
+  away: 'The standby cannot be reached.',
+  behind: 'The standby is further behind its primary than KITH_READER_MAX_LAG_SECONDS allows.',
+  tables: 'The standby does not have the tables of this version of kith yet. Migrate the primary.',
+}
+
 const readReadinessSql = statement(
   'read_readiness',
   `select current_setting('transaction_read_only')::boolean as read_only`,
@@ -33,9 +40,21 @@ export const healthRows: OpenRoute[] = [
     operationId: 'getReadiness',
     summary: 'Check whether the service accepts requests',
     description:
-      'Returns 503 while the database is unreachable or read-only, as a standby is, or the service is shutting down.',
+      'Returns 503 while the database is unreachable or read-only, as a standby is, or the service is shutting down. A reader ' +
+      '(KITH_ROLE=reader) is ready on a standby that answers and is not too far behind.',
     tag: 'System',
-    answer: Type.Object({ ready: Type.Literal(true) }, { examples: [{ ready: true }] }),
+    answer: Type.Object(
+      {
+        ready: Type.Literal(true),
+        reader: Type.Optional(
+          Type.Enum(['ready', 'away', 'behind', 'tables'], {
+            description:
+              'With DATABASE_READ_URL: whether the standby answers reads. It does not while it is away, too far behind, or lacks tables of this version. The primary then answers them.',
+          }),
+        ),
+      },
+      { examples: [{ ready: true }] },
+    ),
     enveloped: true,
     refusals: { 503: 'operation_failed' },
   },
@@ -53,7 +72,8 @@ export const healthRows: OpenRoute[] = [
 ]
 
 /** Adds the paths outside `/v1` that need no token: liveness, readiness, and the public keys that sign tokens. */
-export function registerHealthRoutes(router: Router, { db, authenticator, drain, config }: Services): void {
+export function registerHealthRoutes(router: Router, services: Services): void {
+  const { db, reads, authenticator, drain, config } = services
   // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
   const readReadiness = singleFlight(() =>
     db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),
@@ -69,9 +89,15 @@ export function registerHealthRoutes(router: Router, { db, authenticator, drain,
     path: readiness,
     handle: async exchange => {
       if (!drain.isAccepting()) throwNotReady('The service is shutting down.')
+      const standby = reads.standby()
+      if (reads.isReader) {
+        const { condition } = standby!
+        if (condition !== 'ready') throwNotReady(standbyMessages[condition])
+        return exchange.send(200, success({ data: { ready: true } }))
+      }
       const [database] = await readReadiness().catch(() => throwNotReady('The database cannot be reached.'))
       if (database?.read_only) throwNotReady(readOnlyMessage)
-      exchange.send(200, success({ data: { ready: true } }))
+      exchange.send(200, success({ data: { ready: true, ...(standby && { reader: standby.condition }) } }))
     },
   })
   router.add({

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { explain, type Services } from '../pipeline/pipeline.ts'
+import { throwReaderOnly } from '../pipeline/read-handler.ts'
 import type { Page, PageCall, PageRoute } from '../pipeline/route.ts'
 import type { Router } from '../pipeline/router.ts'
 import { pageHeaders } from '../server/security-headers.ts'
@@ -54,6 +55,7 @@ export function registerPages(router: Router, services: Services, pages: readonl
           const call = callOf(exchange)
           try {
             await spend(call.address)
+            if (method === 'POST' && services.reads.isReader) throwReaderOnly()
           } catch (error) {
             sendRefusal(exchange, call, error)
             return () => {}

@@ -6,7 +6,7 @@ const preflightSeconds = 600
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
   'Access-Control-Allow-Headers':
-    'Authorization, Content-Type, If-Match, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
+    'Authorization, Content-Type, If-Match, If-Sequence, Last-Event-ID, Prefer, Idempotency-Key, X-Request-Id',
   'Access-Control-Max-Age': String(preflightSeconds),
 }
 
@@ -23,6 +23,7 @@ const callHeaders = {
     'RateLimit-Policy',
     'Retry-After',
     'WWW-Authenticate',
+    'X-Kith-Sequence',
     'X-Request-Id',
   ].join(', '),
 }
