@@ -168,6 +168,8 @@ describe('DATABASE_URL', () => {
     'postgresql://kith:s3cret@/kith?host=/run/postgresql',
     'postgresql:///kith?host=/run/postgresql',
     'postgresql://%2Frun%2Fpostgresql/kith',
+    'postgresql://kith:s3cret@h1:5432,h2:5433/kith?target_session_attrs=primary',
+    'postgresql://kith:s3cret@/kith?host=/run/a,/run/b&port=5432,5433',
   ])('accepts %s', url => expect(loadConfig({ DATABASE_URL: url }).databaseUrl).toBe(url))
 
   it.each([
@@ -190,6 +192,18 @@ describe('DATABASE_URL', () => {
       ),
     )
     expect(problems.join()).not.toContain('s3cret')
+  })
+
+  it.each([
+    ['postgresql://kith:s3cret@h1,h2/kith?port=1,2,3', 'must have one port, or one for each host'],
+    ['postgresql://kith:s3cret@h1,,h2/kith', 'must name a host at each place of its list'],
+    ['postgresql://kith:s3cret@h1:port,h2/kith', 'must have ports from 1 to 65535'],
+    ['postgresql://kith:s3cret@h1/kith?target_session_attrs=master', 'must have as target_session_attrs one of any, '],
+  ])('%s is refused as a list of hosts, and is not quoted', (url, problem) => {
+    const [refusal, ...others] = problemsOf({ DATABASE_URL: url })
+    expect(refusal).toContain(`DATABASE_URL ${problem}`)
+    expect(others).toEqual([])
+    expect(refusal).not.toMatch(/s3cret|master/)
   })
 
   it('is refused with the path of a file that does not exist', () => {
@@ -450,6 +464,17 @@ describe('the role', () => {
       expect.stringMatching(/^KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader/),
     ])
     expect(problemsOf({ KITH_ROLE: 'standby' })).toEqual([expect.stringMatching(/^KITH_ROLE .*primary, reader/)])
+  })
+
+  it('reads from several hosts only if the URL says that a standby may be used', () => {
+    const several = 'postgresql://kith@a,b/kith'
+    const problem = (name: string) => [
+      expect.stringMatching(`^${name} is read from a standby, so it needs target_session_attrs`),
+    ]
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL: several })).toEqual(problem('DATABASE_URL'))
+    expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: several })).toEqual(problem('DATABASE_READ_URL'))
+    const standby = `${several}?target_session_attrs=prefer-standby`
+    expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: standby })).toEqual([])
   })
 
   it('primary takes a standby beside DATABASE_URL only', () => {

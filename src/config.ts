@@ -1,7 +1,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import ipaddr from 'ipaddr.js'
-import { parse as parseDatabaseUrl } from 'pg-connection-string'
+import { parse as parseServerUrl } from 'pg-connection-string'
 import type { Static } from 'typebox'
+import { DatabaseUrlError, parseDatabaseUrl } from './database-url.ts'
 import { Type } from './json-schema.ts'
 
 const wholeNumber = (fallback: number, minimum: number, maximum: number) =>
@@ -213,15 +214,16 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
 
 const databaseUrlExample = 'such as postgresql://user:password@host:5432/database'
 
-/** Parses the URL as the driver does. The problems never quote it, because it contains a password. */
+/** Parses the URL as the connections do. The problems never quote it, because it contains a password. */
 function problemsOfDatabase(name: string, url: string | undefined): string[] {
   if (url === undefined) return []
   const refusal = [`${name} must be a PostgreSQL URL, ${databaseUrlExample}`]
   if (!/^postgres(ql)?:\/\//.test(url)) return refusal
   try {
-    if (parseDatabaseUrl(url).host) return []
+    if (parseDatabaseUrl(url).urls.every(each => parseServerUrl(each).host)) return []
     return [`${name} must name a host, ${databaseUrlExample}, or a socket's folder: …?host=/run/postgresql`]
   } catch (error) {
+    if (error instanceof DatabaseUrlError) return [`${name} ${error.message}`]
     const { code, path } = error as NodeJS.ErrnoException
     return path === undefined ? refusal : [`${name} names the file ${path}, which cannot be read (${code})`]
   }
@@ -233,8 +235,9 @@ function problemsOfRole(values: Variables): string[] {
   if (role !== 'reader')
     return readUrl !== undefined && url === undefined
       ? ['DATABASE_READ_URL needs DATABASE_URL: the embedded database has no standby']
-      : []
+      : problemsOfReads('DATABASE_READ_URL', readUrl)
   const problems = url === undefined ? ['KITH_ROLE=reader needs DATABASE_URL, which names the standby'] : []
+  problems.push(...problemsOfReads('DATABASE_URL', url))
   if (readUrl !== undefined)
     problems.push('DATABASE_READ_URL must not be set with KITH_ROLE=reader, whose DATABASE_URL names the standby')
   if (values.KITH_RATE_STORE === 'postgresql')
@@ -242,6 +245,14 @@ function problemsOfRole(values: Variables): string[] {
       'KITH_RATE_STORE must not be postgresql with KITH_ROLE=reader, which stores nothing: use memory or Redis',
     )
   return problems
+}
+
+/** Several hosts are those of a primary by default, and a reader would refuse its standbys. */
+function problemsOfReads(name: string, url: string | undefined): string[] {
+  if (url === undefined || problemsOfDatabase(name, url).length > 0) return []
+  return ['read-write', 'primary'].includes(parseDatabaseUrl(url).wants)
+    ? [`${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`]
+    : []
 }
 
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {

@@ -170,6 +170,7 @@ async function start(starting: StartContext): Promise<string> {
     pagePatienceMs: config.limits.requestMs / 2,
     isReadOnly: isReader,
     observer,
+    report: message => logger.warn(message),
   })
   closing.push(() => db.close())
   const { reads, reader, standby, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })

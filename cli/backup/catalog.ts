@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { Servers } from '../../src/db/servers.ts'
 import type { Sequence } from './container.ts'
 
 /** A table of the catalog. `bytes` is its approximate size on disk, without indexes. */
@@ -47,10 +48,8 @@ export async function withConnection<T>(
   name: string,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: name, keepAlive: true })
-  client.on('error', () => {})
+  const client = await new Servers(url, { application_name: name, keepAlive: true }).connect()
   try {
-    await client.connect()
     await client.query(settings, [JSON.stringify(sessionSettings)])
     return await work(client)
   } finally {

@@ -23,6 +23,9 @@ type Server = {
   wal_level: string
   archive_mode: string
   standby: boolean
+  synchronous_standby_names: string
+  /** The standbys that stream from the server. */
+  standbys: number
   connections_limit: number
   connections_reserved: number
 }
@@ -55,16 +58,40 @@ export async function checkServer(db: Database, config: Config): Promise<Finding
 }
 
 function checkDurability(server: Server): Finding[] {
+  const failover = checkFailover(server)
   const settings = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
   const off = settings.filter(name => server[name] === 'off')
-  if (off.length === 0) return [ok('durability', 'acknowledged writes are on disk')]
-  return off.map(name =>
+  if (off.length === 0 && failover.length === 0) return [ok('durability', 'acknowledged writes are on disk')]
+  const onCrash = off.map(name =>
     wrong(
       'durability',
       `${name} is off: a crash can lose acknowledged writes or the whole database`,
       `Set ${name} = on, for the server, this database and this role.`,
     ),
   )
+  return [...onCrash, ...failover]
+}
+
+/** Checks whether a standby has what was acknowledged, so that its promotion loses no write. */
+function checkFailover({ standbys, synchronous_commit, synchronous_standby_names: names }: Server): Finding[] {
+  const findings: Finding[] = []
+  if (standbys > 0 && names === '')
+    findings.push(
+      warning(
+        'durability',
+        `synchronous_standby_names is empty, and ${standbys === 1 ? 'one standby streams' : `${standbys} standbys stream`}: a failover can lose acknowledged writes`,
+        'Set synchronous_standby_names, or synchronous_mode of Patroni (docs/operations.md, Failover).',
+      ),
+    )
+  if (synchronous_commit === 'local' && (standbys > 0 || names !== ''))
+    findings.push(
+      warning(
+        'durability',
+        'synchronous_commit is local: a failover can lose acknowledged writes',
+        'Set synchronous_commit = on, for the server, this database and this role.',
+      ),
+    )
+  return findings
 }
 
 async function checkConnections(

@@ -1,4 +1,4 @@
-import { type Database, rootOf } from '../db/db.ts'
+import { type Database, dataKeyOf, rootOf } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { Fault } from '../errors.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
@@ -97,7 +97,10 @@ class LogTail {
 
   #tick() {
     const nowMs = performance.now()
+    const dataKey = dataKeyOf(this.#db)
     for (const log of this.#logs.values()) {
+      // Changes that only a former primary had would stay in memory. The clients begin again at their positions.
+      if (log.dataKey !== dataKey) log.finish()
       log.forget()
       for (const follower of log.followers) follower.tick(nowMs)
     }
@@ -139,6 +142,7 @@ class LogTail {
 class FollowedLog {
   readonly organization_id: number
   readonly log_id: string
+  readonly dataKey: object
   readonly followers = new Set<Follower>()
   isOver = false
   /** The log is read with this selection: the one that all requests have, or the widest if they have different ones. */
@@ -166,6 +170,7 @@ class FollowedLog {
     maxBytes: () => number,
   ) {
     this.#db = db
+    this.dataKey = dataKeyOf(db)
     this.#selection = widest
     this.#widest = widest
     this.organization_id = organization_id

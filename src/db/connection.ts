@@ -3,13 +3,14 @@ import type pg from 'pg'
 import type { Signal } from '../signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
 import { type Liveness, ServerSilent } from './liveness.ts'
-import { OutcomeUnknown } from './pg-errors.ts'
+import { isReadOnly, OutcomeUnknown } from './pg-errors.ts'
+import type { Servers } from './servers.ts'
 import type { Slot } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
 /** The source of connections. `slot` limits a request to the share of its organization; it is absent for kith's own work. */
-export type Source = { pool: pg.Pool; liveness: Liveness; slot?: Slot | undefined }
+export type Source = { pool: pg.Pool; servers: Servers; liveness: Liveness; slot?: Slot | undefined }
 
 /**
  * Runs `work` on a connection of the pool, after waiting for a slot. When the signal aborts, the running statement is cancelled on
@@ -17,7 +18,7 @@ export type Source = { pool: pg.Pool; liveness: Liveness; slot?: Slot | undefine
  * until the connection is free again.
  */
 export async function withClient<T>(
-  { pool, liveness, slot }: Source,
+  { pool, servers, liveness, slot }: Source,
   signal: Signal | undefined,
   work: Work<T>,
 ): Promise<T> {
@@ -26,7 +27,7 @@ export async function withClient<T>(
   const heldSinceMs = performance.now()
   let client: pg.PoolClient
   try {
-    client = await acquire(pool, liveness, signal)
+    client = await acquireCurrent({ pool, servers, liveness }, signal)
   } catch (error) {
     slot?.leave(performance.now() - heldSinceMs)
     throw error
@@ -45,6 +46,7 @@ export async function withClient<T>(
   try {
     return await work(client)
   } catch (error) {
+    if (isReadOnly(error)) servers.retire(client)
     // If the connection is lost after COMMIT was sent, the outcome is unknown. OutcomeUnknown then takes precedence over the signal's reason.
     throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
   } finally {
@@ -53,7 +55,8 @@ export async function withClient<T>(
     clearTimeout(silenceTimer)
     signal?.removeEventListener('abort', cancel)
     // A cancel request names a process, not a statement. The connection is reused only after the request was answered.
-    client.release(cancelling !== undefined && !(await settlesInTime(cancelling)))
+    const isLate = cancelling !== undefined && !(await settlesInTime(cancelling))
+    client.release(isLate || !servers.isCurrent(client))
     slot?.leave(performance.now() - heldSinceMs)
   }
 }
@@ -66,6 +69,15 @@ function destroySocket(client: pg.PoolClient) {
 /** Whether the cancel requests ended in time. A connection that one may still reach is not reused. */
 async function settlesInTime(cancelling: Promise<void>): Promise<boolean> {
   return Promise.race([cancelling.then(() => true), setTimeout(cancelPatienceMs, false, { ref: false })])
+}
+
+/** Waits for a connection to the current server. Those of a server before it are closed. */
+async function acquireCurrent({ pool, servers, liveness }: Source, signal: Signal | undefined): Promise<pg.PoolClient> {
+  for (;;) {
+    const client = await acquire(pool, liveness, signal)
+    if (servers.isCurrent(client)) return client
+    client.release(true)
+  }
 }
 
 /** Waits for a free connection until the signal aborts or the server falls silent. A connection that arrives later returns to the pool. */

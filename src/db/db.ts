@@ -8,6 +8,7 @@ import type { CopyRows } from './copy-rows.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
+import { ServerClient, Servers } from './servers.ts'
 import { type Lane, Shares } from './shares.ts'
 import { clearWarning, unknownOutcomeOf, watchWarnings } from './warnings.ts'
 
@@ -59,6 +60,8 @@ export type Database = {
   outer?: Database
   /** For a share: the database whose connections it uses, see {@link rootOf}. */
   root?: Database
+  /** Identifies the server and timeline of a database with its own connections, see {@link dataKeyOf}. */
+  generation?: () => object
   /** Receives the events of this database. */
   observer?: Observer | undefined
   /** Connections of the pool, requests that wait for one, and requests that wait for their organization's share. Absent without a pool. */
@@ -73,6 +76,12 @@ export type DatabasePool = Database & {
 
 /** The key for state that a process holds per database: the pool, because all of its shares have the same data. */
 export const rootOf = (db: Database): Database => db.root ?? db
+
+/**
+ * The key for what a process remembers of stored data. A switch to another server or timeline replaces it, because the new primary
+ * may lack what the old one showed. Take it before the read whose result is remembered.
+ */
+export const dataKeyOf = (db: Database): object => rootOf(db).generation?.() ?? rootOf(db)
 
 /**
  * Waits for pipelined statements. When one fails, the later ones fail because of it. It therefore throws the first error in order
@@ -113,6 +122,9 @@ const types: pg.CustomTypesConfig = {
     typeParsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
+/** How long work waits for the choice among several servers. A frozen server then causes a 503 within 3 s, too. */
+const chooseMs = 2_000
+
 type DatabaseOptions = {
   connections: number
   /** Milliseconds after which the server itself ends a statement. It is a backstop for the request's signal. */
@@ -123,34 +135,27 @@ type DatabaseOptions = {
   /** Refuses everything that would write, also on a primary. */
   isReadOnly?: boolean
   observer?: Observer | undefined
+  /** Receives a sentence when the connections move to another server. */
+  report?: ((message: string) => void) | undefined
 }
 
-/** Takes `options` out of the URL: the driver would use them instead of kith's. kith puts them before its own. */
-function takeOptions(text: string): { url: string; urlOptions: string[] } {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  const urlOptions = url?.searchParams.getAll('options') ?? []
-  url?.searchParams.delete('options')
-  return { url: urlOptions.length > 0 ? url!.href : text, urlOptions }
-}
-
-function openPool(settings: pg.ClientConfig, max: number): pg.Pool {
-  const pool = new pg.Pool({ ...settings, max, pipeline: true } as pg.PoolConfig)
-  // Without a listener on the client, a connection that is lost inside a transaction would crash the process.
-  pool.on('connect', client => {
-    client.on('error', () => {})
-    watchWarnings(client)
-  })
+function openPool(servers: Servers, max: number): pg.Pool {
+  const Client = class extends ServerClient {
+    constructor() {
+      super(servers, { pipeline: true } as pg.ClientConfig)
+    }
+  }
+  const { connectionTimeoutMillis } = servers.settings
+  const pool = new pg.Pool({ connectionTimeoutMillis, max, Client } as pg.PoolConfig)
+  pool.on('connect', watchWarnings)
   pool.on('error', () => {})
   return pool
 }
 
-/** Opens a pool on `url`. Nothing is connected before the first query. */
-export function openDatabase(text: string, options: DatabaseOptions): DatabasePool {
-  const { url, urlOptions } = takeOptions(text)
+/** Opens a pool on a URL of one or several servers. Nothing is connected before the first query. Throws DatabaseUrlError. */
+export function openDatabase(url: string, options: DatabaseOptions): DatabasePool {
   const settings = {
-    connectionString: url,
     options: [
-      ...urlOptions,
       ...sessionOptions,
       ...(options.isReadOnly ? ['-c default_transaction_read_only=on'] : []),
       `-c statement_timeout=${options.statementTimeoutMs}`,
@@ -161,14 +166,13 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
     keepAlive: true,
     connectionTimeoutMillis: options.statementTimeoutMs,
   }
-  const pool = openPool(settings, options.connections)
-  const liveness = watchLiveness(new pg.Client(settings))
-  const connect = async () => {
-    const client = new pg.Client(settings)
-    client.on('error', () => {})
-    await client.connect()
-    return client
-  }
+  const servers = new Servers(url, settings, { waitMs: chooseMs, report: options.report })
+  const pool = openPool(servers, options.connections)
+  const liveness = watchLiveness(
+    () => servers.address,
+    address => servers.forget(address),
+  )
+  const connect = () => servers.connect()
   const { observer } = options
   const shares = new Shares({
     connections: options.connections,
@@ -177,8 +181,9 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
   })
   const shareDatabases: Record<Lane, Map<number, Database>> = { reads: new Map(), pages: new Map(), writes: new Map() }
   const root: DatabasePool = {
-    ...createQueries({ pool, liveness }, observer),
+    ...createQueries({ pool, servers, liveness }, observer),
     connect,
+    generation: () => servers.generation,
     observer,
     load: () => ({
       used: pool.totalCount - pool.idleCount,
@@ -194,7 +199,7 @@ export function openDatabase(text: string, options: DatabaseOptions): DatabasePo
       const existing = shareDatabases[lane].get(organization_id)
       if (existing) return existing
       const slot = shares.of(organization_id, lane)
-      const queries = createQueries({ pool, liveness, slot }, observer)
+      const queries = createQueries({ pool, servers, liveness, slot }, observer)
       const share = { ...queries, connect, observer, root, close: async () => {} }
       shareDatabases[lane].set(organization_id, share)
       return share

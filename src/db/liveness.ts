@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import type { ServerAddress } from '../database-url.ts'
 
 const checkIntervalMs = 250
 /** The server is probed once a statement has been in flight for longer than this. */
@@ -8,9 +9,6 @@ const patienceMs = 2_000
 
 /** The server has stopped answering: it is frozen, or the network was cut without a notice. */
 export class ServerSilent extends Error {}
-
-/** The address on which the server listens. `host` is a name, an address, or the folder of a socket. */
-export type ServerAddress = { host: string; port: number }
 
 /** Work in flight. `giveUp` is called when the server falls silent. */
 export type InFlight = { giveUp(): void }
@@ -25,9 +23,13 @@ export type Liveness = {
 
 /**
  * Watches whether the server answers while work waits for it. A statement that waits for a lock gets no answer either, so kith
- * probes the server on a separate connection.
+ * probes the server on a separate connection. `findAddress` returns the server that connections go to, or undefined while none is
+ * chosen. `onSilent` is called when it falls silent.
  */
-export function watchLiveness(address: ServerAddress): Liveness {
+export function watchLiveness(
+  findAddress: () => ServerAddress | undefined,
+  onSilent: (address: ServerAddress) => void,
+): Liveness {
   // An array in order of arrival, not a Map. A Map that is written to constantly leaves its old hash tables behind, each of which
   // refers to the next. Once one of them reaches V8's old generation, all later entries are promoted with it: a sixth more CPU
   // per GET, in one process of four.
@@ -40,10 +42,13 @@ export function watchLiveness(address: ServerAddress): Liveness {
     const [oldest] = inFlight
     const isOverdue = oldest !== undefined && performance.now() - oldest.sinceMs > probeAfterMs
     if (isProbing || !(isSilent || isOverdue)) return
+    const address = findAddress()
     isProbing = true
-    isSilent = !(await probe(address))
+    isSilent = address !== undefined && !(await probe(address))
     isProbing = false
-    if (isSilent) for (const { work } of [...inFlight]) work.giveUp()
+    if (!isSilent) return
+    onSilent(address!)
+    for (const { work } of [...inFlight]) work.giveUp()
   }
   return {
     throwIfSilent: () => {

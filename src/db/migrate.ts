@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { version } from '../version.ts'
+import { Servers } from './servers.ts'
 
 const directory = fileURLToPath(new URL('../../migrations/', import.meta.url))
 
@@ -57,46 +58,45 @@ export async function requireMigrated(url: string): Promise<void> {
     )
 }
 
-async function isReadOnly(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
+async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await new Servers(url, {}).connect()
   try {
-    await client.connect()
-    const { rows } = await client.query(`select current_setting('transaction_read_only')::boolean as read_only`)
-    return rows[0].read_only
+    return await work(client)
   } finally {
     await client.end().catch(() => {})
   }
 }
+
+const isReadOnly = (url: string): Promise<boolean> =>
+  withConnection(url, async client => {
+    const { rows } = await client.query(`select current_setting('transaction_read_only')::boolean as read_only`)
+    return rows[0].read_only
+  })
 
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
-  const ran = await runner({
-    databaseUrl: url,
-    dir: directory,
-    ignorePattern: 'schema\\.sql',
-    direction: 'up',
-    count,
-    migrationsTable: 'migrations',
-    advisoryLockMode: 'wait',
-    singleTransaction: true,
-    log: () => {},
-  })
+  const ran = await withConnection(url, client =>
+    runner({
+      dbClient: client,
+      dir: directory,
+      ignorePattern: 'schema\\.sql',
+      direction: 'up',
+      count,
+      migrationsTable: 'migrations',
+      advisoryLockMode: 'wait',
+      singleTransaction: true,
+      log: () => {},
+    }),
+  )
   return ran.map(migration => migration.name)
 }
 
 /** The names of the migrations that have run, in order. */
-async function readMigrations(url: string): Promise<string[]> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  try {
-    await client.connect()
+const readMigrations = (url: string): Promise<string[]> =>
+  withConnection(url, async client => {
     const { rows: tables } = await client.query(`select to_regclass('public.migrations') is not null as present`)
     if (!tables[0].present) return []
     const { rows } = await client.query<{ name: string }>('select name from public.migrations order by id')
     return rows.map(({ name }) => name)
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
+  })

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { createRefusal, type Refusal } from '../errors.ts'
 import { ServerSilent } from './liveness.ts'
+import { NoServer } from './servers.ts'
 
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && codes.includes(error.code ?? '')
@@ -39,7 +40,7 @@ const unavailableClasses = ['08', '53']
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
-  if (error instanceof OutcomeUnknown || error instanceof ServerSilent) return true
+  if (error instanceof OutcomeUnknown || error instanceof ServerSilent || error instanceof NoServer) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
   return networkCodes.has(code ?? '') || connectionLost.test(error.message)
@@ -47,8 +48,15 @@ export function isUnavailable(error: unknown): boolean {
 
 export const readOnlyMessage = 'The database is read-only (a standby). It accepts no writes.'
 
-/** The message for a condition that lasts until an operator repairs it. Every write fails with it, so the log does not repeat it for each request. */
+/**
+ * The message for a condition that lasts until an operator or a promotion ends it. Every write fails with it, so the log does not
+ * repeat it for each request.
+ */
 export function persistentErrorMessage(error: unknown): string | undefined {
+  return error instanceof NoServer ? error.message : refusedWriteMessage(error)
+}
+
+function refusedWriteMessage(error: unknown): string | undefined {
   if (isReadOnly(error)) return readOnlyMessage
   return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
 }
@@ -63,8 +71,8 @@ export function unavailability(error: unknown): Refusal | undefined {
 
 function unavailableMessage(error: unknown): string | undefined {
   if (error instanceof OutcomeUnknown) return 'The database did not confirm the write. The write may have been done.'
-  const persistentMessage = persistentErrorMessage(error)
-  if (persistentMessage !== undefined) return persistentMessage
+  const refusedMessage = refusedWriteMessage(error)
+  if (refusedMessage !== undefined) return refusedMessage
   // A standby also cancels reads with this code when they conflict with its replay.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
@@ -81,4 +89,4 @@ const networkCodes = new Set([
 ])
 // pg reports a lost connection without an error code.
 const connectionLost =
-  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/

@@ -1,15 +1,16 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { NoServer, ServerClient, Servers } from './servers.ts'
 
 const minMajorVersion = 15
 const connectTimeoutMs = 10_000
 
 /**
  * Connects once, so that a start with a wrong DATABASE_URL fails with one sentence, which omits the password.
- * Throws an Error if the server does not answer, rejects the login, lacks the database, or is older than PostgreSQL 15.
+ * Throws an Error if the server does not answer, rejects the login, lacks the database, or is older than PostgreSQL 15. With several
+ * hosts, throws one that names each of them if none may be used.
  */
 export async function probe(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs })
-  client.on('error', () => {})
+  const client = new ServerClient(new Servers(url, { connectionTimeoutMillis: connectTimeoutMs }))
   try {
     await client.connect()
     const { rows } = await client.query<{ server_version_num: string }>('show server_version_num')
@@ -44,7 +45,9 @@ const unreachableCodes = new Set([
 ])
 
 /** The message for an error code of the system or of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-function describeError({ code = '', message }: ConnectionError, { host, port, user, database }: pg.Client): string {
+function describeError(error: ConnectionError, { host, port, user, database }: pg.Client): string {
+  const { code = '', message } = error
+  if (error instanceof NoServer) return `${message} Check DATABASE_URL.`
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
   if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}). Check DATABASE_URL.`
   if (/^timeout expired|timeout exceeded/.test(message))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Database, rootOf } from '../db/db.ts'
+import { type Database, dataKeyOf } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { Cancellation, type Signal } from '../signal.ts'
 import type { UndeclaredKey } from './parse.ts'
@@ -20,7 +20,7 @@ const maxChanges = 10_000
 const maxKnownKeys = 10_000
 
 /** The results of each database, least recently used first. */
-const knownResults = new WeakMap<Database, Map<string, KnownResult>>()
+const knownResults = new WeakMap<object, Map<string, KnownResult>>()
 
 type SearchOptions = {
   signal?: Signal | undefined
@@ -39,8 +39,9 @@ export async function findUnusedKeys(
   undeclared: readonly UndeclaredKey[],
   { signal, searchMs }: SearchOptions,
 ): Promise<UndeclaredKey[]> {
-  const known = knownResults.get(rootOf(db)) ?? new Map<string, KnownResult>()
-  knownResults.set(rootOf(db), known)
+  const dataKey = dataKeyOf(db)
+  const known = knownResults.get(dataKey) ?? new Map<string, KnownResult>()
+  knownResults.set(dataKey, known)
   const startMs = performance.now()
   const unused: UndeclaredKey[] = []
   for (const key of undeclared) {

@@ -1,4 +1,4 @@
-import { type Database, rootOf } from '../db/db.ts'
+import { type Database, dataKeyOf } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
@@ -194,7 +194,7 @@ function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 }
 
 // A process caches one snapshot per database and organization. Its version tells whether it is current.
-const snapshots = new WeakMap<Database, Map<number, Definitions>>()
+const snapshots = new WeakMap<object, Map<number, Definitions>>()
 
 /**
  * The cached snapshot, which is read on first use. It may be older than the database; callers compare versions if that
@@ -202,7 +202,7 @@ const snapshots = new WeakMap<Database, Map<number, Definitions>>()
  * transaction is cached only for it, because the transaction may never commit.
  */
 export async function cachedDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const cachedFor = (database: Database) => snapshots.get(rootOf(database))?.get(organization_id)
+  const cachedFor = (database: Database) => snapshots.get(dataKeyOf(database))?.get(organization_id)
   const cached = cachedFor(db) ?? (db.outer && cachedFor(db.outer))
   db.observer?.cache('definitions', cached !== undefined)
   return cached ?? reloadDefinitions(db, organization_id, signal)
@@ -230,11 +230,12 @@ export async function currentDefinitions(db: Database, organization_id: number, 
  * unknown organization.
  */
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
+  const dataKey = dataKeyOf(db)
   const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
   if (!row) throw new Error(`organization ${organization_id} has no row in change_heads`)
   const read = buildDefinitions(organization_id, row)
-  const snapshotsOfDatabase = snapshots.get(rootOf(db)) ?? new Map<number, Definitions>()
-  snapshots.set(rootOf(db), snapshotsOfDatabase)
+  const snapshotsOfDatabase = snapshots.get(dataKey) ?? new Map<number, Definitions>()
+  snapshots.set(dataKey, snapshotsOfDatabase)
   const cached = snapshotsOfDatabase.get(organization_id)
   if (cached && cached.version > read.version) return cached
   snapshotsOfDatabase.set(organization_id, read)

@@ -22,16 +22,20 @@ export type Outage = {
   world: World
   address: string
   seedParts: (string | number)[]
+  /** Runs under load, a moment before the outage. */
+  prepare?(): Promise<void>
   /** Starts the outage. */
   begin(): Promise<void>
   /** Ends the outage. Resolves when the database is available again. */
   end(): Promise<void>
+  /** Runs under load, after a write was acknowledged again. */
+  finish?(): Promise<void>
   /** The duration of the outage. */
   durationMs: number
 }
 
 /** Writes before, during and after an outage of the database. Returns the clients' observations and their journal. */
-export async function runOutage({ world, address, seedParts, begin, end, durationMs }: Outage) {
+export async function runOutage({ world, address, seedParts, prepare, begin, end, finish, durationMs }: Outage) {
   const observed: OutageObservations = {
     slowestAnswerMs: 0,
     refused: 0,
@@ -62,6 +66,10 @@ export async function runOutage({ world, address, seedParts, begin, end, duratio
   }
   const load = startLoad({ world, addresses: [address], seedParts, onAnswer })
   await load.waitForAcknowledged(60)
+  if (prepare) {
+    await prepare()
+    await load.waitForAcknowledged(60)
+  }
   beganAt = performance.now()
   isAway = true
   await begin()
@@ -70,6 +78,7 @@ export async function runOutage({ world, address, seedParts, begin, end, duratio
   restoredAt = performance.now()
   await Promise.race([recovered.promise, setTimeout(20_000, undefined, { ref: false })])
   isAway = false
+  await finish?.()
   await load.waitForAcknowledged(30)
   await load.stop()
   return { observed, journal: load.journal }

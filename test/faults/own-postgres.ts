@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -33,20 +33,31 @@ export async function startOwnPostgres(settings: Record<string, string> = {}): P
   return startCluster(await openCluster(join(await makeFolder(), '.kith'), () => {}), settings)
 }
 
-/** Creates a streaming standby of a server and starts both. The primary is stopped while its data are copied. */
+/** The URL of several servers, of which each has the data of the first. */
+export function urlOfServers(...servers: OwnPostgres[]): string {
+  const url = new URL(servers[0]!.url)
+  url.searchParams.set('host', servers.map(({ path }) => join(path, 'data')).join())
+  return url.href
+}
+
+/**
+ * Creates a streaming standby of a server and starts both. The primary is stopped while its data are copied. `primary_conninfo` is in a
+ * file, so that ALTER SYSTEM can change it.
+ */
 export async function startStandby({ cluster, ...primary }: OwnPostgres): Promise<OwnPostgres> {
   const data = join(cluster.path, 'data')
   const standby = { ...cluster, path: join(await makeFolder(), 'postgresql') }
   const copy = join(standby.path, 'data')
+  const { user, password } = cluster
   await primary.stop()
   await cp(cluster.path, standby.path, { recursive: true })
   await writeFile(join(copy, 'standby.signal'), '')
-  const { user, password } = cluster
+  const source = `host=${data} port=5432 user=${superuser} password=${password} application_name=standby`
+  await appendFile(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
   if (user) await run('chown', ['-R', `${user.uid}:${user.gid}`, standby.path], undefined)
   await run('chmod', ['711', standby.path], undefined)
   await primary.start()
   return startCluster(standby, {
-    primary_conninfo: `host=${data} port=5432 user=${superuser} password=${password}`,
     // Short, because the tests need the standby to cancel reads.
     max_standby_streaming_delay: '200ms',
   })
@@ -123,8 +134,9 @@ async function end(child: ChildProcess, name: 'SIGINT' | 'SIGKILL') {
   await ended
 }
 
+/** The processes that a process has started; none if it has ended. */
 async function childrenOf(pid: number): Promise<number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.trim().split(' ').filter(Boolean).map(Number)
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
 import { lockHeadSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
@@ -43,8 +43,9 @@ export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: 
  * Throws database errors; the caller retries later.
  */
 export async function backfillIndexes(db: Database, options: BackfillOptions = {}): Promise<number> {
-  const completed = completedVersions.get(db) ?? new Map<number, number>()
-  completedVersions.set(db, completed)
+  const dataKey = dataKeyOf(db)
+  const completed = completedVersions.get(dataKey) ?? new Map<number, number>()
+  completedVersions.set(dataKey, completed)
   let scanned = 0
   for (const { organization_id, schema_version } of await db.query<Version>(readVersionsSql, [])) {
     if (completed.get(organization_id) === schema_version) continue
@@ -62,7 +63,7 @@ export async function backfillIndexes(db: Database, options: BackfillOptions = {
 type Version = { organization_id: number; schema_version: number }
 
 // After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query.
-const completedVersions = new WeakMap<Database, Map<number, number>>()
+const completedVersions = new WeakMap<object, Map<number, number>>()
 
 async function readUnfilledSorts(db: Database, organization_id: number): Promise<Unfilled[]> {
   type Row = { index_id: number; stack_id: number; field: string; type: AttributeType | null }
