@@ -4,6 +4,7 @@ import type { Database } from '../src/db/db.ts'
 import { newCommand, printResult } from './command.ts'
 import {
   checkClock,
+  checkDistribution,
   checkFollowers,
   checkKeys,
   checkMigrations,
@@ -68,6 +69,7 @@ async function checkAll(db: Database, config: Config): Promise<Finding[]> {
   return [
     ...(await runCheck('database', advice, () => checkServer(db, config))),
     ...(await runCheck('migrations', advice, () => checkMigrations(db))),
+    ...(await runCheck('cluster', advice, () => checkDistribution(db))),
     ...(await runCheck('clock', advice, () => checkClock(db))),
     ...(await runCheck('keys', advice, () => checkKeys(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),

@@ -29,6 +29,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   backup: async () => (await import('./backup.ts')).backupCommand,
   restore: async () => (await import('./restore.ts')).restoreCommand,
   migrate: async () => (await import('./migrate.ts')).migrateCommand,
+  distribute: async () => (await import('./distribute.ts')).distributeCommand,
   org: async () => (await import('./org.ts')).orgCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   client: async () => (await import('./client.ts')).clientCommand,

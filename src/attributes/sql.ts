@@ -21,10 +21,11 @@ export const updateAttributeSql = statement(
      delete from sort_indexes s using attributes d
      where s.organization_id = $1 and d.organization_id = $1 and d.id = $2 and s.stack_id = d.owner_stack_id
        and s.field = 'attribute_values.' || d.key and not ($6 and $7 = 'active' and $5 = 'one')
-   )
-   update attributes set name = $3, description = $4, cardinality = $5, indexed = $6, state = $7, updated_at = $8,
-     index_id = $9, index_ready = $10 or (index_ready and $9 is not distinct from index_id), rules = $11, searchable = $12
-   where organization_id = $1 and id = $2`,
+   ), updated as (
+     update attributes set name = $3, description = $4, cardinality = $5, indexed = $6, state = $7, updated_at = $8,
+       index_id = $9, index_ready = $10 or (index_ready and $9 is not distinct from index_id), rules = $11, searchable = $12
+     where organization_id = $1 and id = $2 returning 1
+   ) select from updated`,
 )
 
 /** $2: stack, $3: key, $4: maximum. Returns how many entities the stack has, up to the maximum, and whether one of them carries the key. */

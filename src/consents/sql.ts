@@ -17,16 +17,19 @@ export const updateConsentTypeSql = statement(
 )
 
 /**
- * $2: consent type, $3: version, $4: language, $5: text, $6: url, $7: SHA-256 in hex, $8: the time. Also moves the time of the
- * consent type's last change.
+ * $2: consent type, $3: version, $4: language, $5: text, $6: url, $7: SHA-256 in hex, $8: the time. Runs with
+ * {@link touchConsentTypeSql}.
  */
 export const insertConsentTextSql = statement(
   'insert_consent_text',
-  `with changed as (
-     update consent_types set updated_at = $8 where organization_id = $1 and id = $2
-   )
-   insert into consent_texts (organization_id, consent_type_id, version, language, text, url, sha256, created_at)
+  `insert into consent_texts (organization_id, consent_type_id, version, language, text, url, sha256, created_at)
    values ($1, $2, $3, $4, $5, $6, decode($7, 'hex'), $8)`,
+)
+
+/** $2: consent type, $3: the time of its last change. */
+export const touchConsentTypeSql = statement(
+  'touch_consent_type',
+  'update consent_types set updated_at = $3 where organization_id = $1 and id = $2',
 )
 
 /** $2: consent type, $3: after this version, $4: limit. */

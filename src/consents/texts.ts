@@ -6,7 +6,7 @@ import { currentDefinitions } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { findConsentType } from './consent-types.ts'
 import type { ConsentText, NewConsentText, TextsQuery } from './schema.ts'
-import { insertConsentTextSql, readConsentTextsSql } from './sql.ts'
+import { insertConsentTextSql, readConsentTextsSql, touchConsentTypeSql } from './sql.ts'
 
 /** The maximum size of a text, in bytes of UTF-8. */
 const maxTextBytes = 65_536
@@ -21,9 +21,10 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
   if (url !== null && !isWebAddress(url)) throwInvalidField('/url', 'must be an http or https URL')
   const sha256 = createHash('sha256').update(text).digest('hex')
   let added = { version: 0, created_at: '' }
-  await changeDefinitions(author, (current, at) => {
+  await changeDefinitions(author, async (current, at, tx) => {
     const { text_versions } = findConsentType(current, id)
     added = { version: text_versions + 1, created_at: at }
+    await tx.query(touchConsentTypeSql, [author.organization_id, id, at])
     return [
       {
         subject: 'consent_type',

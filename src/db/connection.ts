@@ -32,7 +32,7 @@ export async function withClient<T>(
     slot?.leave(performance.now() - heldSinceMs)
     throw error
   }
-  const untrack = liveness.enter({ giveUp: () => destroySocket(client) })
+  const untrack = liveness.enter({ giveUp: () => destroySocket(client), isOutdated: () => !servers.isCurrent(client) })
   let settled = false
   let cancelling: Promise<void> | undefined
   let silenceTimer: NodeJS.Timeout | undefined

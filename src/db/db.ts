@@ -2,6 +2,7 @@ import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
+import { adaptToCitus, isDistributed, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
 import { copyFrom } from './copy.ts'
 import type { CopyRows } from './copy-rows.ts'
@@ -32,6 +33,8 @@ export type Transaction = {
    * OutcomeUnknown if the server warns or the connection is lost.
    */
   commit(): Promise<void>
+  /** Whether the database is distributed by Citus. It is known after the first result. */
+  readonly isDistributed?: boolean | undefined
 }
 
 export type TransactionOptions = {
@@ -147,7 +150,10 @@ function openPool(servers: Servers, max: number): pg.Pool {
   }
   const { connectionTimeoutMillis } = servers.settings
   const pool = new pg.Pool({ connectionTimeoutMillis, max, Client } as pg.PoolConfig)
-  pool.on('connect', watchWarnings)
+  pool.on('connect', client => {
+    watchWarnings(client)
+    adaptToCitus(client)
+  })
   pool.on('error', () => {})
   return pool
 }
@@ -172,7 +178,11 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
     () => servers.address,
     address => servers.forget(address),
   )
-  const connect = () => servers.connect()
+  const connect = async () => {
+    const client = await servers.connect()
+    adaptToCitus(client)
+    return client
+  }
   const { observer } = options
   const shares = new Shares({
     connections: options.connections,
@@ -255,9 +265,11 @@ async function transact<T>(
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   clearWarning(client)
-  const lockTimeout = lockTimeoutMs === undefined ? '' : `; set local lock_timeout = ${Math.floor(lockTimeoutMs)}`
   let beginError: Error | undefined
-  const beginning = client.query(`begin${lockTimeout}`).then(
+  const started: Promise<unknown>[] = [client.query('begin')]
+  // Citus would send a text with both commands to a worker again for each of them.
+  if (lockTimeoutMs !== undefined) started.push(client.query(`set local lock_timeout = ${Math.floor(lockTimeoutMs)}`))
+  const beginning = awaitPipelined(started).then(
     () => {},
     (error: Error) => {
       beginError = error
@@ -268,6 +280,9 @@ async function transact<T>(
     if (beginError) throw beginError
   }
   const tx: Transaction = {
+    get isDistributed() {
+      return isDistributed(client)
+    },
     query: async (statement, values) => {
       await begin()
       signal?.throwIfAborted()
@@ -308,7 +323,10 @@ function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     // The callback runs before the next message is read. A promise would also see later warnings.
     client.query('commit', (error: Error | null, result) => {
-      if (error) reject(error instanceof pg.DatabaseError ? error : commitConnectionLost(error))
+      if (error)
+        reject(
+          unknownOutcomeOfShard(error) ?? (error instanceof pg.DatabaseError ? error : commitConnectionLost(error)),
+        )
       else if (result.command !== 'COMMIT') reject(new Error(`the transaction ended in ${result.command}`))
       else if (unknownOutcomeOf(client)) reject(unknownOutcomeOf(client))
       else resolve(result)

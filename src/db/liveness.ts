@@ -10,8 +10,11 @@ const patienceMs = 2_000
 /** The server has stopped answering: it is frozen, or the network was cut without a notice. */
 export class ServerSilent extends Error {}
 
-/** Work in flight. `giveUp` is called when the server falls silent. */
-export type InFlight = { giveUp(): void }
+/**
+ * Work in flight. `giveUp` is called when the server falls silent, or if the work has not ended 2 s after its beginning and
+ * `isOutdated`: other connections have moved to another server.
+ */
+export type InFlight = { giveUp(): void; isOutdated?(): boolean }
 
 export type Liveness = {
   /** Throws {@link ServerSilent} while the server is silent, because new work would wait in vain. */
@@ -39,6 +42,8 @@ export function watchLiveness(
   const timer = setInterval(check, checkIntervalMs).unref()
 
   async function check() {
+    const outdatedSinceMs = performance.now() - patienceMs
+    for (const { work, sinceMs } of [...inFlight]) if (sinceMs < outdatedSinceMs && work.isOutdated?.()) work.giveUp()
     const [oldest] = inFlight
     const isOverdue = oldest !== undefined && performance.now() - oldest.sinceMs > probeAfterMs
     if (isProbing || !(isSilent || isOverdue)) return

@@ -20,9 +20,11 @@ export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 
-/** A not-null violation of the column. */
-export const isNullOf = (error: unknown, table: string, column: string): boolean =>
-  hasCode(error, '23502') && error.table === table && error.column === column
+/**
+ * A division by zero. A statement that finds outdated what the transaction rests on divides by zero, which fails the transaction.
+ * A coordinator of several servers passes the code of an error, but neither its table nor its column.
+ */
+export const isDivisionByZero = (error: unknown): boolean => hasCode(error, '22012')
 
 /**
  * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the answer came

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { unknownOutcomeOfShard } from './citus.ts'
 import { clearWarning, unknownOutcomeOf } from './warnings.ts'
 
 /** pg's parsed description of a statement's rows. */
@@ -81,7 +82,7 @@ export function runPrepared(
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const onEnd: OnEnd = (error, result) => {
-      const failure = error ?? unknownOutcomeOf(client)
+      const failure = unknownOutcomeOfShard(error) ?? error ?? unknownOutcomeOf(client)
       if (failure) reject(failure)
       else resolve(result)
     }

@@ -57,6 +57,23 @@ describe('a warning', () => {
     await query(database.url, 'drop trigger warn_at_commit on notes')
   })
 
+  it('of Citus that a shard may not have committed is an unknown outcome too', async () => {
+    await query(
+      database.url,
+      `create function fail_at_commit() returns trigger language plpgsql as
+         'begin raise ''could not commit transaction for shard 102008 on at least one active node''; end';
+       create constraint trigger fail_at_commit after insert on notes deferrable initially deferred
+         for each row when (new.text = 'doubtful') execute function fail_at_commit()`,
+    )
+    for (const commit of [
+      () => db.transaction(tx => tx.query(insert, doubtful)),
+      () => db.transaction(tx => awaitPipelined([tx.query(insert, doubtful), tx.commit()])),
+      () => db.query(insert, doubtful),
+    ])
+      await expect(commit()).rejects.toBeInstanceOf(OutcomeUnknown)
+    await query(database.url, 'drop trigger fail_at_commit on notes')
+  })
+
   it('is received even if the database sets client_min_messages to error', async () => {
     const name = new URL(database.url).pathname.slice(1)
     await query(database.url, `alter database ${name} set client_min_messages = error`)

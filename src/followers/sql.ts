@@ -16,8 +16,9 @@ const newsOfOwn = (names: string, at: string) =>
   `followers f join change_heads h on h.organization_id = f.organization_id
    where f.name = ${names} and not f.paused and (h.sequence > f.sequence or f.wake_at <= ${at}) and ${isFree(at)}`
 
-// The order begins after the organization that the last search ended with, so that the limit passes over none.
-const order = `order by h.organization_id <= n.after, h.organization_id limit n.free`
+// The order begins after the organization that the last search ended with, so that the limit passes over none. Citus has no limit
+// inside of a lateral subquery, and takes a column of unnest for a text unless it computes with it.
+const position = 'row_number() over (partition by n.name order by h.organization_id <= n.after, h.organization_id)'
 
 /**
  * Finds followers with news and without a valid lease, of all organizations. $1: names of the followers that every organization
@@ -26,13 +27,15 @@ const order = `order by h.organization_id <= n.after, h.organization_id limit n.
  */
 export const findNewsSql = statement(
   'find_news',
-  `select n.name, found.* from unnest($1::text[], $2::integer[], $3::integer[]) as n(name, after, free) cross join lateral (
-     select h.organization_id, 0 as id, f.name is null as missing from ${newsOfAll('n.name', '$7')} ${order}
-   ) found
+  `select found.name, found.organization_id, found.id, found.missing from (
+     select n.name, n.free + 0 as free, h.organization_id, 0 as id, f.name is null as missing, ${position} as position
+     from unnest($1::text[], $2::integer[], $3::integer[]) as n(name, after, free) cross join ${newsOfAll('n.name', '$7')}
+   ) found where found.position <= found.free
    union all
-   select n.name, found.* from unnest($4::text[], $5::integer[], $6::integer[]) as n(name, after, free) cross join lateral (
-     select h.organization_id, f.id, false as missing from ${newsOfOwn('n.name', '$7')} ${order}
-   ) found`,
+   select found.name, found.organization_id, found.id, found.missing from (
+     select n.name, n.free + 0 as free, h.organization_id, f.id, false as missing, ${position} as position
+     from unnest($4::text[], $5::integer[], $6::integer[]) as n(name, after, free) cross join ${newsOfOwn('n.name', '$7')}
+   ) found where found.position <= found.free`,
 )
 
 /** As {@link findNewsSql}, of one organization. $2: names that every organization has, $3: names with rows of their own, $4: the time. */
@@ -51,14 +54,14 @@ export const findNewsOfSql = statement(
 /** $2: name. Adds the row of a follower that every organization has. */
 export const insertFollowerSql = statement(
   'insert_follower',
-  `insert into followers (organization_id, name) select $1, $2 from change_heads h where h.organization_id = $1
+  `insert into followers (organization_id, name) select h.organization_id, $2 from change_heads h where h.organization_id = $1
    on conflict do nothing`,
 )
 
 /** $2: name. Lets a follower work that organizations have on demand, from the beginning of the change log. */
 export const beginFollowerSql = statement(
   'begin_follower',
-  `insert into followers (organization_id, name) select $1, $2 from change_heads h where h.organization_id = $1
+  `insert into followers (organization_id, name) select h.organization_id, $2 from change_heads h where h.organization_id = $1
    on conflict (organization_id, name, id) do update set paused = false where followers.paused`,
 )
 
@@ -73,7 +76,7 @@ export const readPositionSql = statement(
 /** $2: names. Adds the rows of followers that organizations have on demand, so that they can be locked. They do not begin to work. */
 export const insertPausedFollowersSql = statement(
   'insert_paused_followers',
-  `insert into followers (organization_id, name, paused) select $1, n.name, true
+  `insert into followers (organization_id, name, paused) select h.organization_id, n.name, true
    from change_heads h cross join unnest($2::text[]) as n(name) where h.organization_id = $1 order by n.name
    on conflict do nothing`,
 )

@@ -33,6 +33,7 @@ import {
   moveLinksToSql,
   readAnswerVersionsSql,
   readLinksToSql,
+  rememberLinksToSql,
 } from './merge-sql.ts'
 import type { MovedLink, TakenAnswer, Undo } from './undo.ts'
 
@@ -148,7 +149,11 @@ async function moveLinks(
   other: Person,
   locked: ReadonlySet<string>,
 ): Promise<MovedLink[]> {
-  const moved = await tx.query<MovedLink>(moveLinksToSql, [organization_id, other.row.id, survivor.row.id])
+  const values = [organization_id, other.row.id, survivor.row.id]
+  const remembering = tx.query(rememberLinksToSql, values)
+  const moving = tx.query<MovedLink>(moveLinksToSql, values)
+  await awaitPipelined([remembering, moving])
+  const moved = await moving
   if (moved.some(({ source_id }) => !locked.has(source_id)))
     throw new LostRace('an entity was linked to the person while the merge waited for its locks')
   return moved

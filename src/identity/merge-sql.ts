@@ -62,12 +62,18 @@ export const moveLinksToSql = statement(
      update links l set position = m.position from moved m
      where l.ctid = any(array(select m.own from moved m where m.kept > m.position)) and l.ctid = m.own
        and l.organization_id = $1 and m.kept > m.position
-   ), quoted as (
-     insert into past_links (organization_id, target_id, source_id)
-     select $1, $2::uuid, m.source_id from (select distinct m.source_id from moved m) m order by m.source_id
-     on conflict do nothing
    )
    select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
+)
+
+/** As {@link moveLinksToSql}, which it precedes. An erasure finds here whose log quotes a name of $2. */
+export const rememberLinksToSql = statement(
+  'remember_links_to',
+  `insert into past_links (organization_id, target_id, source_id)
+   select distinct l.organization_id, l.target_id, l.source_id from links l
+   where l.organization_id = $1 and l.target_id = $2 and l.source_id <> $2 and l.source_id <> $3
+   order by l.source_id
+   on conflict do nothing`,
 )
 
 /**
@@ -76,7 +82,7 @@ export const moveLinksToSql = statement(
  */
 export const checkNoLinksToSql = statement(
   'check_no_links_to',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1 and exists (select from links l where l.organization_id = $1 and l.target_id = $2)`,
 )
 
@@ -96,7 +102,7 @@ export const moveIdentifiersSql = statement(
 export const insertMergeSql = statement(
   'insert_merge',
   `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
-   select $1::integer, 1 + coalesce((
+   select c.organization_id, 1 + coalesce((
      select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
    ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
    from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
@@ -191,10 +197,11 @@ export const returnIdentifiersSql = statement(
    ), returned as (
      update merges m set person_id = $2
      where m.organization_id = $1 and m.id = any($4::integer[]) and m.person_id = $6 and m.unmerged_sequence is null
-   )
-   update aliases s set person_id = $2
-   where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
-   returning s.external_id`,
+   ), given as (
+     update aliases s set person_id = $2
+     where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
+     returning s.external_id
+   ) select g.external_id from given g`,
 )
 
 /** The first position in the list w.ids of one of these targets. */
@@ -204,14 +211,11 @@ const firstOf = (targets: string) =>
 
 /**
  * $2: the person who returns, $3: the person it was merged into, $4: [{source_id, attribute_id, position, kept}] as
- * `move_links_to` returned them, of sources that exist, $5: the identifiers that lead to $2 again, $6: those that lead to $3. Gives
- * back the links of the sources that have not written the attribute since, even if a deletion of $3 ended them. The log has the
- * targets that a source wrote. If it has them no longer, the positions before the merge count. Returns how many links were given
- * back.
+ * `move_links_to` returned them, of sources that exist, $5: the identifiers that lead to $2 again, $6: those that lead to $3. The links
+ * of the sources that have not written the attribute since, even if a deletion of $3 ended them. The log has the targets that a source
+ * wrote. If it has them no longer, the positions before the merge count.
  */
-export const returnLinksToSql = statement(
-  'return_links_to',
-  `with moved as materialized (
+const placedLinks = `with moved as materialized (
      select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.position as current
      from jsonb_to_recordset($4::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
        left join lateral (
@@ -228,7 +232,22 @@ export const returnLinksToSql = statement(
          and (c.link_targets ? m.attribute_id::text or c.operation in ('restore', 'unmerge'))
        order by c.version desc limit 1
      ) w on true
-   ), led as (
+   )`
+
+/** The parameters of {@link placedLinks}. Inserts the links to $2 beside those to $3. Runs before {@link returnLinksToSql}. */
+export const insertReturnedLinksSql = statement(
+  'insert_returned_links',
+  `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+   ${placedLinks}
+   select h.organization_id, p.source_id, p.attribute_id, 0, $2::uuid, p.other_position
+   from change_heads h cross join placed p
+   where h.organization_id = $1 and p.other_position is not null and (p.own_position is not null or p.own is null)`,
+)
+
+/** The parameters of {@link placedLinks}. Gives the other links back to $2. Returns how many links were given back in all. */
+export const returnLinksToSql = statement(
+  'return_links_to',
+  `${placedLinks}, led as (
      update links l set target_id = $2, position = p.other_position from placed p
      where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position is null))
        and l.ctid = p.own and l.organization_id = $1
@@ -236,10 +255,6 @@ export const returnLinksToSql = statement(
      update links l set position = p.own_position from placed p
      where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position <> p.current))
        and l.ctid = p.own and l.organization_id = $1
-   ), added as (
-     insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-     select $1::integer, p.source_id, p.attribute_id, 0, $2::uuid, p.other_position from placed p
-     where p.other_position is not null and (p.own_position is not null or p.own is null)
    )
    select count(*)::integer as returned from placed p where p.other_position is not null`,
 )

@@ -29,6 +29,7 @@ import { takenAnswers } from './merge-people.ts'
 import {
   endMergeSql,
   findMergeSql,
+  insertReturnedLinksSql,
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
@@ -77,14 +78,18 @@ async function unmerge(
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
-  const [links] = await tx.query<{ returned: number }>(returnLinksToSql, [
+  const places = [
     organization_id,
     merge.merged_id,
     survivor.row.id,
     JSON.stringify(merge.undo.links_in.filter(({ source_id }) => locked.has(source_id))),
     group.merged,
     group.survivor,
-  ])
+  ]
+  const inserting = tx.query(insertReturnedLinksSql, places)
+  const returning = tx.query<{ returned: number }>(returnLinksToSql, places)
+  await awaitPipelined([inserting, returning])
+  const [links] = await returning
   await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.reduce((sum, link) => sum + link.targets.length, 0)

@@ -94,17 +94,20 @@ const isKept = `not exists (select from erasures x where x.organization_id = $1)
 export const insertEntriesSql = statement(
   'insert_ledger_entries',
   `insert into ledger_entries (organization_id, index, sequence, consent_type_id, channel, salt, hash)
-   select $1, $2::bigint + v.position - 1, v.sequence, v.consent_type_id, v.channel,
+   select h.organization_id, $2::bigint + v.position - 1, v.sequence, v.consent_type_id, v.channel,
      case when ${isKept} then ${part('$6', 32)} end, ${part('$7', 32)}
-   from unnest($3::bigint[], $4::integer[], $5::text[]) with ordinality as v(sequence, consent_type_id, channel, position)`,
+   from change_heads h cross join unnest($3::bigint[], $4::integer[], $5::text[])
+     with ordinality as v(sequence, consent_type_id, channel, position)
+   where h.organization_id = $1`,
 )
 
 /** $2: levels, $3: indexes, $4: the tiles, one after the other. */
 export const insertTilesSql = statement(
   'insert_ledger_tiles',
   `insert into ledger_tiles (organization_id, level, index, data)
-   select $1, v.level, v.index, ${part('$4', 8_192)}
-   from unnest($2::integer[], $3::bigint[]) with ordinality as v(level, index, position)`,
+   select h.organization_id, v.level, v.index, ${part('$4', 8_192)}
+   from change_heads h cross join unnest($2::integer[], $3::bigint[]) with ordinality as v(level, index, position)
+   where h.organization_id = $1`,
 )
 
 /** $2: the size before, $3: size, $4: edge, $5: checkpoint, $6: the time. Returns no row if the size before is another one. */

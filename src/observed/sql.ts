@@ -48,7 +48,8 @@ const isMoved = `c.operation = 'update' and c.stack_id = 0 and exists (
  */
 export const countObservedSql = statement(
   'count_observed_keys',
-  `with declarations as materialized (
+  `insert into observed_keys (organization_id, stack_id, key, ${columns.join(', ')}, first_seen, last_seen, entity_id)
+   with declarations as materialized (
      select a.owner_stack_id, a.key, c.sequence as since,
        lead(c.sequence) over (partition by a.owner_stack_id, a.key order by c.sequence) as until,
        c.operation = 'create' or c.after->>'state' = 'active' as is_declared
@@ -83,10 +84,9 @@ export const countObservedSql = statement(
      ) as free
      from (select distinct f.stack_id from fresh f) s
    )
-   insert into observed_keys (organization_id, stack_id, key, ${columns.join(', ')}, first_seen, last_seen, entity_id)
-   select $1, n.stack_id, n.key, ${columns.map(column => `n.${column}`).join(', ')}, n.first_seen, n.last_seen, n.entity_id
-   from counts n
-   where not exists (
+   select h.organization_id, n.stack_id, n.key, ${columns.map(column => `n.${column}`).join(', ')}, n.first_seen, n.last_seen, n.entity_id
+   from change_heads h cross join counts n
+   where h.organization_id = $1 and not exists (
      select from fresh f join full_owners o on o.stack_id = f.stack_id
      where f.stack_id = n.stack_id and f.key = n.key and f.position > o.free
    )

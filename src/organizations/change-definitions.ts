@@ -1,6 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
-import type { Database, Statement, Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Statement, type Transaction } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
@@ -13,7 +13,12 @@ import {
   type Definitions,
   reloadDefinitions,
 } from './definitions.ts'
-import { appendDefinitionChangeSql, lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
+import {
+  appendDefinitionChangeSql,
+  lockHeadSql,
+  numberDefinitionChangeSql,
+  readDefinitionsSql,
+} from './definitions-sql.ts'
 
 /** A created or changed definition: the statement that stores it, and its entry in the change log. */
 export type DefinitionChange = {
@@ -77,7 +82,10 @@ export async function changeDefinitions(
       for (const { store, values, subject, id, operation, before, after } of changes) {
         await tx.query(store, [organization_id, ...values])
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
-        await tx.query(appendDefinitionChangeSql, [organization_id, ...logged])
+        await awaitPipelined([
+          tx.query(numberDefinitionChangeSql, [organization_id]),
+          tx.query(appendDefinitionChangeSql, [organization_id, ...logged]),
+        ])
       }
       return { changed: changes.length > 0, sequence: sequence + changes.length }
     },

@@ -55,16 +55,25 @@ export const lockHeadSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
+/** Takes the number of the change of a definition from the head, which it locks. */
+export const numberDefinitionChangeSql = statement(
+  'number_definition_change',
+  'update change_heads set sequence = sequence + 1, schema_version = schema_version + 1 where organization_id = $1',
+)
+
+/** As {@link numberDefinitionChangeSql}, for changes after which the definitions keep their version. */
+export const numberChangeSql = statement(
+  'number_change',
+  'update change_heads set sequence = sequence + 1 where organization_id = $1',
+)
+
 /**
- * $1: organization, $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request
- * id.
+ * $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. Runs after the transaction
+ * has taken the number, so the head has it.
  */
 export const appendDefinitionChangeSql = statement(
   'append_definition_change',
-  `with head as (
-     update change_heads set sequence = sequence + 1, schema_version = schema_version + 1
-     where organization_id = $1 returning sequence
-   )
-   insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
-   select $1, head.sequence, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8, $9 from head`,
+  `insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
+   select h.organization_id, h.sequence, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8, $9
+   from change_heads h where h.organization_id = $1`,
 )

@@ -16,13 +16,3 @@ export const storeSettingsSql = statement(
      accent_color = excluded.accent_color, language = excluded.language, privacy_url = excluded.privacy_url,
      contact_email = excluded.contact_email, page_texts = excluded.page_texts, updated_at = excluded.updated_at`,
 )
-
-/** $2: time, $3: operation, $4: before, $5: after, $6: actor, $7: request id. An organization has settings number 1. */
-export const appendSettingsChangeSql = statement(
-  'append_settings_change',
-  `with head as (
-     update change_heads set sequence = sequence + 1 where organization_id = $1 returning sequence
-   )
-   insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
-   select $1, head.sequence, $2, 'settings', 1, $3, $4::jsonb, $5::jsonb, $6, $7 from head`,
-)

@@ -1,11 +1,12 @@
 import { announceCommit } from '../changes/commit-events.ts'
-import type { Database, Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { type Author, differences, lockHead, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
+import { appendDefinitionChangeSql, numberChangeSql } from './definitions-sql.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
-import { appendSettingsChangeSql, readSettingsSql, storeSettingsSql } from './settings-sql.ts'
+import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
 
 const maxPageTextBytes = 2_048
 
@@ -52,8 +53,12 @@ export async function patchSettings(
       const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
       const values = [display_name, accent_color, language, privacy_url, contact_email, JSON.stringify(page_texts), at]
       await tx.query(storeSettingsSql, [organization_id, ...values])
-      const logged = [at, operation, JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
-      await tx.query(appendSettingsChangeSql, [organization_id, ...logged])
+      const logged = [JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
+      await awaitPipelined([
+        tx.query(numberChangeSql, [organization_id]),
+        // An organization has settings number 1.
+        tx.query(appendDefinitionChangeSql, [organization_id, at, 'settings', 1, operation, ...logged]),
+      ])
       return { changed, next: { ...next, updated_at: at }, sequence: sequence + 1 }
     },
     { signal },

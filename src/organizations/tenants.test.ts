@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Reply, useService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import type { Statement } from '../db/db.ts'
+import { copyAllSql } from '../entities/read/read-sql.ts'
 
 const service = useService()
 let ours: Shop
@@ -208,15 +209,19 @@ describe('SQL statements', () => {
     expect(unbound).toEqual([])
   })
 
-  it('that copy out read the organization id from a setting that an earlier statement sets from $1', async () => {
-    const [preparing] = (await statements()).filter(
-      ({ text }) => text.includes("'kith.organization'") && !copiesOut(text),
-    )
-    expect(preparing!.text).toContain("set_config('kith.organization', $1::integer::text, true)")
+  it('that copy out carry the organization as a checked number', () => {
+    const id = '00000000-0000-0000-0000-000000000000'
+    expect(copyAllSql(7, 0, id).text).toContain('where e.organization_id = 7 and e.stack_id = 0')
+    for (const values of [
+      ['7 or true', 0, id],
+      [7, '0', id],
+      [7, 0, "' or true"],
+    ] as [number, number, string][])
+      expect(() => copyAllSql(...values)).toThrow('the values of a COPY')
   })
 
   it('that copy in begin each row with organization_id', async () => {
-    const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text) && !copiesOut(text))
+    const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text))
     expect(copying.map(({ name }) => name)).toContain('make_entities')
     for (const { text } of copying)
       expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin \(format binary\)$/)
@@ -250,16 +255,9 @@ function mentions(text: string, tables: string[]): Mention[] {
   return [...text.matchAll(pattern)].map(([, verb, table, alias]) => ({ verb: verb!, table: table!, alias }))
 }
 
-/** COPY accepts no parameters. The organization id is a setting of its transaction. */
-const copiesOut = (text: string) => text.startsWith('copy (')
-const bySetting = `(?:current_setting\\('kith\\.organization'\\)::integer|e\\.organization_id)`
-
 function isBound(text: string, { verb, table, alias }: Mention): boolean {
-  if (copiesOut(text)) return new RegExp(`\\b${alias}\\.organization_id = ${bySetting}`).test(text) && isSet(text)
-  if (verb === 'into')
-    return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*(?:values \\(|select )\\$1\\b`).test(text)
+  // An INSERT takes the organization from a table that it reads, whose own mention is bound.
+  const source = '(?:values \\(|(?:with [^]+)?select (?:distinct )?)(?:\\$1|\\w+\\.organization_id)\\b'
+  if (verb === 'into') return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*${source}`).test(text)
   return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)
 }
-
-/** Whether the table that the others are joined to is bound to the setting. */
-const isSet = (text: string) => text.includes(`e.organization_id = current_setting('kith.organization')::integer`)

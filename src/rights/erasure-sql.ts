@@ -103,8 +103,10 @@ export const nextErasureIdSql = statement(
 export const insertErasuresSql = statement(
   'insert_erasures',
   `insert into erasures (organization_id, id, stack_id, entity_id, at, actor, request_id, reason, records, completed_at, removed, certificate)
-   select $1, v.id, v.stack_id, v.entity_id, $3::timestamptz, $4, $5, $6, $7, case when $8::boolean then $3::timestamptz end, v.removed, v.certificate
-   from jsonb_to_recordset($2::text::jsonb) as v(id integer, stack_id integer, entity_id uuid, removed jsonb, certificate text)`,
+   select h.organization_id, v.id, v.stack_id, v.entity_id, $3::timestamptz, $4, $5, $6, $7, case when $8::boolean then $3::timestamptz end, v.removed, v.certificate
+   from change_heads h
+     cross join jsonb_to_recordset($2::text::jsonb) as v(id integer, stack_id integer, entity_id uuid, removed jsonb, certificate text)
+   where h.organization_id = $1`,
 )
 
 /** Every write that was decided before this one is decided again, and every process learns that there are tombstones. */

@@ -227,7 +227,7 @@ async function buildFacts(
   const { entities, identifiers, removed } = erased
   const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
   const values = valuesOf(identifiers)
-  const [tombstones] = await tx.query<{ count: number }>(insertTombstonesSql, [organization_id, values, next!.id])
+  const tombstones = await tx.query(insertTombstonesSql, [organization_id, values, next!.id])
   const isPerson = ({ stack_id }: ErasureTarget) => stack_id === peopleStackId
   return {
     id: next!.id,
@@ -240,7 +240,7 @@ async function buildFacts(
     reason,
     records,
     removed: sorted(removed),
-    tombstones: tombstones!.count,
+    tombstones: tombstones.length,
     not_removed: notRemoved,
   }
 }

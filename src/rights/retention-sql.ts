@@ -23,7 +23,7 @@ export const emptyChangesSql = statement(
      where r.sequence < coalesce((select min(y.sequence) from read y where not y.is_old), 9223372036854775807)
    ), emptied as (
      update changes c set after = '{}', link_targets = null, before = case
-       when c.before->>'external_id' is not null then jsonb_build_object('external_id', c.before->'external_id') end
+       when c.before->>'external_id' is not null then jsonb_set('{"external_id": null}', '{external_id}', c.before->'external_id') end
      from range r
      where c.organization_id = $1 and c.sequence > $2 and c.sequence <= r.last and c.subject = 'entity'
        and (coalesce(c.after, '{}') <> '{}' or coalesce(c.before - 'external_id', '{}') <> '{}' or c.link_targets is not null)

@@ -12,7 +12,7 @@ import {
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import type { NewSegment, SegmentPatch } from './schema.ts'
-import { deleteSegmentSql, insertSegmentSql, updateSegmentSql } from './sql.ts'
+import { deleteSegmentSql, insertSegmentSql, insertSegmentsPositionSql, updateSegmentSql } from './sql.ts'
 
 const maxSegments = 200
 /** Every process holds the segments of its organizations in memory. */
@@ -31,13 +31,14 @@ export function segmentToJson({ key, name, description, filter, created_at, upda
 /** Creates a segment. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createSegment(author: Author, body: NewSegment): Promise<Segment> {
   const { key, name = key, description = null, filter } = body
-  const definitions = await changeDefinitions(author, (current, at) => {
+  const definitions = await changeDefinitions(author, async (current, at, tx) => {
     if (current.segments.some(segment => segment.key === key)) throwKeyTaken('is the key of another segment')
     throwIfLimitReached(current)
     const id = current.last_segment_id + 1
     const after = { key, name, description, filter }
     throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
-    const values = [id, key, name, description, JSON.stringify(filter), at, segmentsFollowerName]
+    await tx.query(insertSegmentsPositionSql, [author.organization_id, segmentsFollowerName])
+    const values = [id, key, name, description, JSON.stringify(filter), at]
     return [{ subject: 'segment', id, operation: 'create', before: {}, after, store: insertSegmentSql, values }]
   })
   return findSegment(definitions, key)

@@ -1,18 +1,18 @@
 import { statement } from '../db/db.ts'
 
-/**
- * $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time, $8: the name of the follower. The first segment of an organization adds the follower, at
- * the newest change. The head must be locked.
- */
+/** $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time. The head must be locked. */
 export const insertSegmentSql = statement(
   'insert_segment',
-  `with follower as (
-     insert into followers (organization_id, name, sequence)
-     select $1, $8, h.sequence from change_heads h where h.organization_id = $1
-     on conflict do nothing
-   )
-   insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at)
+  `insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at)
    values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7)`,
+)
+
+/** $2: the name of the follower. It begins at the head: the first segment has no changes before it. */
+export const insertSegmentsPositionSql = statement(
+  'insert_segments_position',
+  `insert into followers (organization_id, name, sequence)
+   select h.organization_id, $2, h.sequence from change_heads h where h.organization_id = $1
+   on conflict do nothing`,
 )
 
 /** $2: id, $3: name, $4: description, $5: filter, $6: the time. */
@@ -98,7 +98,9 @@ export const readMembershipsSql = statement(
 export const insertMembersSql = statement(
   'insert_segment_members',
   `insert into segment_members (organization_id, person_id, segment_id)
-   select $1, v.person_id, v.segment_id from unnest($2::integer[], $3::uuid[]) as v(segment_id, person_id)
+   select h.organization_id, v.person_id, v.segment_id
+   from change_heads h cross join unnest($2::integer[], $3::uuid[]) as v(segment_id, person_id)
+   where h.organization_id = $1
    on conflict do nothing`,
 )
 
@@ -117,8 +119,10 @@ export const deleteMembersSql = statement(
 export const insertSegmentChangesSql = statement(
   'insert_segment_changes',
   `insert into segment_changes (organization_id, segment_id, person_id, sequence, entered)
-   select $1, v.segment_id, v.person_id, v.sequence, v.entered
-   from unnest($2::integer[], $3::uuid[], $4::bigint[], $5::boolean[]) as v(segment_id, person_id, sequence, entered)
+   select h.organization_id, v.segment_id, v.person_id, v.sequence, v.entered
+   from change_heads h cross join unnest($2::integer[], $3::uuid[], $4::bigint[], $5::boolean[])
+     as v(segment_id, person_id, sequence, entered)
+   where h.organization_id = $1
    on conflict (organization_id, segment_id, sequence, person_id) do update set entered = excluded.entered`,
 )
 

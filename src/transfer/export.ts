@@ -1,10 +1,10 @@
-import type { Database } from '../db/db.ts'
+import { awaitPipelined, type Database } from '../db/db.ts'
 import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
 import { startOf } from '../entities/read/pagination.ts'
-import { copyAllSql, prepareCopySql } from '../entities/read/read-sql.ts'
+import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
@@ -75,8 +75,8 @@ async function* linesFrom({
   try {
     // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
-    await snapshot.query(prepareCopySql, [definitions.organization_id, stack_id, after_id])
-    const copying = snapshot.copy(copyAllSql, (bytes, start) => {
+    await awaitPipelined([snapshot.query(waitForReaderSql, []), snapshot.query(readInOrderSql, [])])
+    const copying = snapshot.copy(copyAllSql(definitions.organization_id, stack_id, after_id), (bytes, start) => {
       print(bytes, start)
       return printer.size >= chunkBytes
     })

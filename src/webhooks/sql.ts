@@ -54,7 +54,7 @@ export const insertWebhookSql = statement(
 export const insertPositionSql = statement(
   'insert_webhook_position',
   `insert into followers (organization_id, name, id, sequence, paused)
-   select $1, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
+   select h.organization_id, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
 )
 
 /** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: the time. An active one counts as new. */
@@ -121,16 +121,6 @@ export const advanceReplaySql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** $2: the time, $3: webhook, $4: operation, $5: before, $6: after, $7: actor, $8: request id. The definitions keep their version. */
-export const appendWebhookChangeSql = statement(
-  'append_webhook_change',
-  `with head as (
-     update change_heads set sequence = sequence + 1 where organization_id = $1 returning sequence
-   )
-   insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
-   select $1, head.sequence, $2, 'webhook', $3, $4, $5::jsonb, $6::jsonb, $7, $8 from head`,
-)
-
 /** The type of the event of a change c. */
 const type = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end
      || '.' || case c.operation when 'create' then 'created' when 'update' then 'updated' when 'delete' then 'deleted'
@@ -161,7 +151,7 @@ export const matchChangesSql = statement(
 export const insertDeliveriesSql = statement(
   'insert_webhook_deliveries',
   `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, status, created_at)
-   select $1, w.id, v.sequence, v.entity, v.type, 'waiting', $4
+   select w.organization_id, w.id, v.sequence, v.entity, v.type, 'waiting', $4
    from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(sequence bigint, entity text, type text)
    where w.organization_id = $1 and w.id = $2
    on conflict (organization_id, webhook_id, sequence) do update set status = 'waiting', attempts = 0, created_at = excluded.created_at
@@ -276,11 +266,14 @@ export const forgetDeliveriesSql = statement(
 /** How many webhooks are in each state, and how many deliveries wait for a retry, of all organizations. */
 export const readStatesSql = statement(
   'read_webhook_states',
-  `select count(*) filter (where active and failing_since is null)::integer as active,
-     count(*) filter (where active and failing_since is not null)::integer as failing,
-     count(*) filter (where disabled_reason is not null)::integer as disabled,
-     (select count(*)::integer from webhook_deliveries d where d.next_attempt_at is not null and d.attempts > 0) as retries
-   from webhooks where deleted_at is null`,
+  `select w.*, d.retries from (
+     select count(*) filter (where active and failing_since is null)::integer as active,
+       count(*) filter (where active and failing_since is not null)::integer as failing,
+       count(*) filter (where disabled_reason is not null)::integer as disabled
+     from webhooks where deleted_at is null
+   ) w cross join (
+     select count(*)::integer as retries from webhook_deliveries where next_attempt_at is not null and attempts > 0
+   ) d`,
 )
 
 /** The webhooks of all organizations that fail or were disabled. */

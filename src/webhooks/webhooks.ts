@@ -1,18 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
-import type { Database, Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
 import { differences, lockHead, throwInvalidField } from '../organizations/change-definitions.ts'
 import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
 import type { DeliveriesQuery, DeliveryShape, NewWebhook, ReplayBody, WebhookPatch, WebhookShape } from './schema.ts'
 import {
-  appendWebhookChangeSql,
   countWebhooksSql,
   deletePositionSql,
   deleteWebhookSql,
@@ -161,8 +161,11 @@ const append = (
 ) => {
   const { id, operation, before, after } = entry
   if (isDryRun) throw new DefinitionDryRun([{ subject: 'webhook', ...entry }])
-  const values = [at, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
-  return tx.query(appendWebhookChangeSql, [organization_id, ...values])
+  const values = [at, 'webhook', id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
+  return awaitPipelined([
+    tx.query(numberChangeSql, [organization_id]),
+    tx.query(appendDefinitionChangeSql, [organization_id, ...values]),
+  ])
 }
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */

@@ -10,6 +10,9 @@ import type {} from './postgres.ts'
  * connections.
  */
 export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+  const clusterUrl = process.env.KITH_CLUSTER_URL
+  // A database of a cluster takes seconds to create. The test files share one, and use organizations of their own.
+  if (clusterUrl && tables) return { url: clusterUrl, drop: async () => {} }
   const name = `kith_test_${randomBytes(8).toString('hex')}`
   const adminUrl = inject('postgresAdminUrl')
   await administer(adminUrl, client =>

@@ -232,31 +232,40 @@ export const blankFilledSql = statement(
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
-   select $1, s.id from (
-     select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+   select s.organization_id, s.id from (
+     select l.organization_id, l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
      union
-     select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
+     select p.organization_id, p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
    ) s order by s.id on conflict do nothing`,
 )
 
-/**
- * $2: people. Removes who they were in the segments. The feed tells that they left by their erasure, which the log shows with their ids.
- * Runs after the erasure is logged.
- */
+// The followers of the segments are locked, so nobody enters or leaves one between these three statements.
+
+/** $2: people. Removes what the feed told of them. */
+export const deleteToldSql = statement(
+  'delete_told_memberships',
+  `with gone as (
+     delete from segment_changes s where s.organization_id = $1 and s.person_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: people. The feed tells that they left by their erasure, which the log shows with their ids. It is logged before. */
+export const insertLeavingSql = statement(
+  'insert_leaving',
+  `insert into segment_changes (organization_id, segment_id, sequence, person_id, entered)
+   select m.organization_id, m.segment_id, c.sequence, m.person_id, false from segment_members m cross join lateral (
+     select c.sequence from changes c
+     where c.organization_id = $1 and c.entity_id = m.person_id order by c.version desc limit 1
+   ) c
+   where m.organization_id = $1 and m.person_id = any($2::uuid[])`,
+)
+
+/** $2: people. Removes who they were in the segments. */
 export const deleteMembershipsSql = statement(
   'delete_memberships',
-  `with members as (
-     delete from segment_members m where m.organization_id = $1 and m.person_id = any($2::uuid[])
-     returning m.segment_id, m.person_id
-   ), told as (
-     delete from segment_changes s where s.organization_id = $1 and s.person_id = any($2::uuid[]) returning 1
-   ), gone as (
-     insert into segment_changes (organization_id, segment_id, sequence, person_id, entered)
-     select $1, m.segment_id, c.sequence, m.person_id, false from members m cross join lateral (
-       select c.sequence from changes c
-       where c.organization_id = $1 and c.entity_id = m.person_id order by c.version desc limit 1
-     ) c
-   ) select (select count(*) from members)::integer as members, (select count(*) from told)::integer as told`,
+  `with gone as (
+     delete from segment_members m where m.organization_id = $1 and m.person_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
 )
 
 /** $2: ids. */

@@ -32,8 +32,10 @@ import {
   deletePastSourcesSql,
   deletePastTargetsSql,
   deleteResponsesSql,
+  deleteToldSql,
   dropDeliveriesSql,
   eraseSaltsSql,
+  insertLeavingSql,
   insertSegmentChecksSql,
   lockFollowersSql,
   readAliasesOfSql,
@@ -147,9 +149,13 @@ export async function eraseEntities(
 /** Removes which segments the people were in, and adds to `removed`. */
 async function forgetSegments(tx: Transaction, organization_id: number, people: string[], removed: RemovedRows) {
   const values = [organization_id, people]
-  const [gone] = await tx.query<{ members: number; told: number }>(deleteMembershipsSql, values)
-  if (gone!.members > 0) removed.segment_members = (removed.segment_members ?? 0) + gone!.members
-  if (gone!.told > 0) removed.segment_changes = (removed.segment_changes ?? 0) + gone!.told
+  const telling = tx.query<{ count: number }>(deleteToldSql, values)
+  const leaving = tx.query(insertLeavingSql, values)
+  const removing = tx.query<{ count: number }>(deleteMembershipsSql, values)
+  await awaitPipelined([telling, leaving, removing])
+  const [[told], [members]] = [await telling, await removing]
+  if (members!.count > 0) removed.segment_members = (removed.segment_members ?? 0) + members!.count
+  if (told!.count > 0) removed.segment_changes = (removed.segment_changes ?? 0) + told!.count
 }
 
 /** Takes the values of a part of the log of erased entities, and the texts of its deliveries. Adds to `removed`. */

@@ -15,7 +15,7 @@ import {
   deleteTermsSql,
   finishFillSql,
   holdValuesSql,
-  indexTermsSql,
+  insertKeysSql,
   readDroppedSql,
   readUnfilledSql,
   scanEntitiesSql,
@@ -153,8 +153,7 @@ async function fillBatch(tx: Transaction, organization_id: number, index: Unfill
   const last = entities.at(-1)
   if (!last) return 0
   const newTerms = terms.map(term => ({ index_id, ...term }))
-  const inserts =
-    newTerms.length === 0 ? [] : [tx.query(indexTermsSql, [organization_id, '[]', JSON.stringify(newTerms)])]
+  const inserts = newTerms.length === 0 ? [] : [tx.query(insertKeysSql, [organization_id, JSON.stringify(newTerms)])]
   await awaitPipelined([
     ...inserts,
     tx.query(advanceFillSql, [organization_id, index_id, last.id, entities.length]),

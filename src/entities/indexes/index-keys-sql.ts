@@ -1,20 +1,24 @@
 import { statement } from '../../db/db.ts'
 
-/** $2: terms to delete, $3: terms to insert, both [{index_id, value, entity_id}]. No term is in both. */
-export const indexTermsSql = statement(
-  'index_terms',
-  `with gone as (
-     delete from terms t where t.organization_id = $1 and t.ctid = any(array(
-       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(index_id integer, value text, entity_id uuid)
-       cross join lateral (
-         select k.ctid from terms k where k.organization_id = $1 and k.index_id = v.index_id and k.value = v.value
-           and k.entity_id = v.entity_id offset 0
-       ) k
-     ))
-   )
-   insert into terms (organization_id, index_id, value, entity_id)
-   select $1, v.index_id, v.value, v.entity_id
-   from jsonb_to_recordset($3::text::jsonb) as v(index_id integer, value text, entity_id uuid)
+/** $2: [{index_id, value, entity_id}]. */
+export const deleteKeysSql = statement(
+  'delete_index_keys',
+  `delete from terms t where t.organization_id = $1 and t.ctid = any(array(
+     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(index_id integer, value text, entity_id uuid)
+     cross join lateral (
+       select k.ctid from terms k where k.organization_id = $1 and k.index_id = v.index_id and k.value = v.value
+         and k.entity_id = v.entity_id offset 0
+     ) k
+   ))`,
+)
+
+/** $2: [{index_id, value, entity_id}]. Keeps those that exist. */
+export const insertKeysSql = statement(
+  'insert_index_keys',
+  `insert into terms (organization_id, index_id, value, entity_id)
+   select h.organization_id, v.index_id, v.value, v.entity_id
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(index_id integer, value text, entity_id uuid)
+   where h.organization_id = $1
    on conflict do nothing`,
 )
 
@@ -36,9 +40,10 @@ export const analyzeTermsSql = statement('analyze_terms', 'analyze terms')
 export const beginFillSql = statement(
   'begin_fill',
   `insert into fills (organization_id, index_id, after_id, indexed, total)
-   select $1, $2, '00000000-0000-0000-0000-000000000000', 0, count(*) from entities e
-   where e.organization_id = $1 and e.stack_id = $3
-   having not exists (select from fills f where f.organization_id = $1 and f.index_id = $2)
+   select h.organization_id, $2, '00000000-0000-0000-0000-000000000000', 0, (
+     select count(*) from entities e where e.organization_id = $1 and e.stack_id = $3
+   ) from change_heads h
+   where h.organization_id = $1 and not exists (select from fills f where f.organization_id = $1 and f.index_id = $2)
    on conflict do nothing`,
 )
 
@@ -82,9 +87,10 @@ export const finishFillSql = statement(
      where organization_id = $1 and index_id = $2 and not index_ready returning 1
    ), sorting as (
      update sort_indexes set ready = true where organization_id = $1 and index_id = $2 and not ready returning 1
-   )
-   update change_heads set schema_version = schema_version + 1
-   where organization_id = $1 and (exists (select from ready) or exists (select from sorting))`,
+   ), head as (
+     update change_heads set schema_version = schema_version + 1
+     where organization_id = $1 and (exists (select from ready) or exists (select from sorting)) returning 1
+   ) select from head`,
 )
 
 /** Returns dropped indexes that still have terms. A loose index scan jumps from one index to the next. */

@@ -13,8 +13,10 @@ export const readSearchIndexesSql = statement(
 export const beginSearchIndexSql = statement(
   'begin_search_index',
   `insert into search_indexes (organization_id, stack_id, keys, after_id, indexed, total, is_ready)
-   select $1, $2, $3::text[], '00000000-0000-0000-0000-000000000000', 0, count(*), false from entities e
-   where e.organization_id = $1 and e.stack_id = $2
+   select h.organization_id, $2, $3::text[], '00000000-0000-0000-0000-000000000000', 0, (
+     select count(*) from entities e where e.organization_id = $1 and e.stack_id = $2
+   ), false from change_heads h
+   where h.organization_id = $1
    on conflict (organization_id, stack_id) do update set keys = excluded.keys, after_id = excluded.after_id, indexed = 0,
      total = excluded.total, is_ready = false
    returning total`,
@@ -73,7 +75,9 @@ export const readSearchSourcesSql = statement(
 export const storeDocumentsSql = statement(
   'store_search_documents',
   `insert into search_documents (organization_id, stack_id, entity_id, words)
-   select $1, $2, v.id, v.words from unnest($3::uuid[], $4::text[]) as v(id, words)
+   select h.organization_id, $2, v.id, v.words
+   from change_heads h cross join unnest($3::uuid[], $4::text[]) as v(id, words)
+   where h.organization_id = $1
    on conflict (organization_id, stack_id, entity_id) do update set words = excluded.words`,
 )
 
@@ -87,7 +91,9 @@ export const deleteDocumentsSql = statement(
 export const insertWordsSql = statement(
   'insert_search_words',
   `insert into search_words (organization_id, stack_id, word, entity_id)
-   select $1, $2, v.word, v.id from unnest($3::text[], $4::uuid[]) as v(word, id)
+   select h.organization_id, $2, v.word, v.id
+   from change_heads h cross join unnest($3::text[], $4::uuid[]) as v(word, id)
+   where h.organization_id = $1
    on conflict do nothing`,
 )
 
@@ -106,9 +112,10 @@ export const deleteWordsSql = statement(
 export const insertFeaturesSql = statement(
   'insert_search_features',
   `insert into search_features (organization_id, stack_id, feature, word)
-   select $1, $2, f.feature, v.key
-   from jsonb_each($3::text::jsonb) as v(key, features) cross join lateral jsonb_array_elements_text(v.features) as f(feature)
-   where not exists (
+   select h.organization_id, $2, f.feature, v.key
+   from change_heads h cross join jsonb_each($3::text::jsonb) as v(key, features)
+     cross join lateral jsonb_array_elements_text(v.features) as f(feature)
+   where h.organization_id = $1 and not exists (
      select from search_features k
      where k.organization_id = $1 and k.stack_id = $2 and k.feature = v.features->>0 and k.word = v.key offset 0
    )

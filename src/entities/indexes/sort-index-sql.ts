@@ -52,22 +52,31 @@ export const scanIdsSql = statement(
 )
 
 /**
- * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Increments the schema version, so that every
- * writer maintains the index from then on. Creates nothing if the index exists or the attribute is not indexed.
+ * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Creates nothing if the index exists or the
+ * attribute is not indexed.
  */
 export const createSortIndexSql = statement(
   'create_sort_index',
-  `with made as (
-     insert into sort_indexes (organization_id, stack_id, field, index_id)
-     select $1, $2, $3, h.schema_version + 1 from change_heads h
-     where h.organization_id = $1 and ($4::text is null or exists (
-       select from attributes d where d.organization_id = $1 and d.owner_stack_id = $2 and d.key = $4
-         and d.state = 'active' and d.indexed and d.cardinality = 'one'
-     ))
-     on conflict do nothing returning 1
-   )
-   update change_heads set schema_version = schema_version + 1
-   where organization_id = $1 and exists (select from made)`,
+  `insert into sort_indexes (organization_id, stack_id, field, index_id)
+   select h.organization_id, $2, $3, h.schema_version + 1 from change_heads h
+   where h.organization_id = $1 and ($4::text is null or exists (
+     select from attributes d where d.organization_id = $1 and d.owner_stack_id = $2 and d.key = $4
+       and d.state = 'active' and d.indexed and d.cardinality = 'one'
+   ))
+   on conflict do nothing`,
+)
+
+/**
+ * $2: stack, $3: field. Increments the schema version if {@link createSortIndexSql} has just created the index, so that every writer
+ * maintains it from then on.
+ */
+export const announceSortIndexSql = statement(
+  'announce_sort_index',
+  `update change_heads h set schema_version = h.schema_version + 1
+   where h.organization_id = $1 and exists (
+     select from sort_indexes s
+     where s.organization_id = $1 and s.stack_id = $2 and s.field = $3 and s.index_id = h.schema_version + 1
+   )`,
 )
 
 /** Returns the sort indexes whose backfill is not complete, each with the type of its attribute, if it has one. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../db/db.ts'
+import { awaitPipelined, type Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
 import {
   type AttributeType,
@@ -10,7 +10,7 @@ import { lockHeadSql } from '../../organizations/definitions-sql.ts'
 import type { Signal } from '../../signal.ts'
 import { type FillProgress, fillSortIndex } from './index-backfill.ts'
 import { sortFieldOf } from './sort-field.ts'
-import { createSortIndexSql } from './sort-index-sql.ts'
+import { announceSortIndexSql, createSortIndexSql } from './sort-index-sql.ts'
 
 /** How long a request fills the index that it needs. The background fill continues. */
 const fillMs = 3_000
@@ -61,7 +61,10 @@ function createSortIndex(
   return db.transaction(
     async tx => {
       await tx.query(lockHeadSql, [organization_id])
-      await tx.query(createSortIndexSql, [organization_id, stack_id, name, key])
+      await awaitPipelined([
+        tx.query(createSortIndexSql, [organization_id, stack_id, name, key]),
+        tx.query(announceSortIndexSql, [organization_id, stack_id, name]),
+      ])
     },
     { signal },
   )

@@ -1,4 +1,4 @@
-import { statement } from '../../db/db.ts'
+import { type Statement, statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { isFilling } from '../write/match-sql.ts'
 
@@ -180,27 +180,28 @@ export const findPersonByAnyIdentifier = {
   ),
 }
 
-/**
- * Stores the parameters of {@link copyAllSql} in settings of the transaction, because COPY takes none. Disables the
- * statement timeout, because the COPY lasts as long as its client reads, and makes the planner use the index order.
- * $1: organization, $2: stack, $3: after this id.
- */
-export const prepareCopySql = statement(
-  'prepare_copy',
-  `select set_config('kith.organization', $1::integer::text, true), set_config('kith.stack', $2::integer::text, true),
-     set_config('kith.beyond', $3::uuid::text, true), set_config('statement_timeout', '0', true),
-     set_config('enable_sort', 'off', true)`,
-)
+/** The COPY lasts as long as its client reads. */
+export const waitForReaderSql = statement('', 'set local statement_timeout = 0')
+/** The planner has to use the order of the index. */
+export const readInOrderSql = statement('', 'set local enable_sort = off')
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 // Portions of 250 rows, three at a time on three connections, each aggregated into one text, took 1.5 times as long.
-/** Copies all entities after an id, in order of id, each as one field. */
-export const copyAllSql = statement(
-  'copy_all',
-  `copy (select ${rowTextOf('e.organization_id')} from entities e
-   where e.organization_id = current_setting('kith.organization')::integer
-     and e.stack_id = current_setting('kith.stack')::integer and e.id > current_setting('kith.beyond')::uuid
+/**
+ * Copies all entities after an id, in order of id, each as one field. COPY takes no parameters, so the values are checked and stand in
+ * the text. Throws if one is not of its type.
+ */
+export function copyAllSql(organization_id: number, stack_id: number, after_id: string): Statement {
+  if (!Number.isInteger(organization_id) || !Number.isInteger(stack_id) || !uuid.test(after_id))
+    throw new Error('the values of a COPY must be two integers and a UUID')
+  return statement(
+    'copy_all',
+    `copy (select ${rowTextOf('e.organization_id')} from entities e
+   where e.organization_id = ${organization_id} and e.stack_id = ${stack_id} and e.id > '${after_id}'
    order by e.id) to stdout (format binary)`,
-)
+  )
+}
 
 /**
  * The query of all other reads. It returns the entities e of a selection as id and row, with the schema version at the

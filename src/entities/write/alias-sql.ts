@@ -94,8 +94,9 @@ export const countFirstAliasSql = statement(
 export const insertAliasesSql = statement(
   'insert_aliases',
   `insert into aliases (organization_id, external_id, person_id, merge_id, created_at)
-   select $1, v.external_id, v.person_id, v.merge_id, $3
-   from jsonb_to_recordset($2::text::jsonb) as v(external_id text, person_id uuid, merge_id integer)`,
+   select h.organization_id, v.external_id, v.person_id, v.merge_id, $3
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(external_id text, person_id uuid, merge_id integer)
+   where h.organization_id = $1`,
 )
 
 /** $2: [{person_id, external_id}]. Deletes an alias of a person, or all of them if the external identifier is null. */
@@ -112,12 +113,12 @@ export const deleteAliasesSql = statement(
 
 /**
  * $2: names that the transaction gave to people or stored as aliases. Runs after the transaction has locked the head, so it sees
- * every commit before it. If a name is both the name of a person and an alias, the not-null constraint of the head fails the
- * transaction, and the set is decided again.
+ * every commit before it. If a name is both the name of a person and an alias, the division by zero fails the transaction, and the set
+ * is decided again.
  */
 export const checkNamesSql = statement(
   'check_names',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1 and exists (
      select from unnest($2::text[]) as a(name) cross join lateral (
        select s.external_id from aliases s where s.organization_id = $1 and s.external_id = a.name offset 0
@@ -134,7 +135,7 @@ export const checkNamesSql = statement(
  */
 export const checkTargetsSql = statement(
   'check_targets',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1 and exists (
      select from unnest($2::uuid[]) as t(id)
        join merges m on m.organization_id = $1 and m.merged_id = t.id and m.unmerged_sequence is null

@@ -19,12 +19,12 @@ export const lockMatchKeysSql = statement(
 
 /**
  * $2: [{id, email, mobile}], written people and the keys by which nobody else was found. Runs after apply, which has locked the head,
- * so it sees every commit before. If somebody else has one of the keys now, the not-null constraint of the head fails the
+ * so it sees every commit before. If somebody else has one of the keys now, the division by zero fails the
  * transaction, and the set is decided again.
  */
 export const checkMatchesSql = statement(
   'check_matches',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1 and exists (
      select from jsonb_to_recordset($2::text::jsonb) as a(id uuid, email text, mobile text) cross join lateral (
        (select from entities e

@@ -116,7 +116,8 @@ export const readLinksSql = statement(
    order by s.source_id, l.attribute_id, l.position`,
 )
 
-const insertedColumns = [
+/** The columns of a row that a set inserts. */
+export const insertedColumns = [
   ...['organization_id', 'stack_id', 'id', 'external_id', 'active', 'version'],
   ...profileColumns,
   ...['answers', 'attributes', 'created_at', 'updated_at'],
@@ -142,12 +143,12 @@ export const makeEntitiesSql = statement(
 /**
  * $2: [{stack_id, external_id, version}] of the inserted rows. A name can be inserted again only after the
  * transaction that released it commits. After `make_entities`, this statement therefore sees every release, also one
- * since `read_names_left`. If a version does not continue from the last release, the not-null constraint of the head
- * fails the transaction, and the set is decided again.
+ * since `read_names_left`. If a version does not continue from the last release, the division by zero fails the
+ * transaction, and the set is decided again.
  */
 export const checkVersionsMadeSql = statement(
   'check_versions_made',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1
      and ${hasReleases}
      and exists (
@@ -171,12 +172,12 @@ const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is no
 // removed_keys}]
 // `ctid` is the location of the locked row. Only an update has `columns`. `attributes` are merged into the stored ones.
 // Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
-// values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. The not-null
-// constraints of the head fail the transaction in two cases, and the set is decided again: the schema version differs,
-// or fewer rows were stored than intended. The ctids come from an earlier statement, and a trigger or an extension may
-// have moved a row since. The lock timeout applies to rows but not to the head. Every write of the organization locks
-// the head in turn, and on a slow disk each commit holds it longer than the timeout.
-const storeWith = (nextSequence: string) => `with v as materialized (
+// values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. A division by zero
+// fails the transaction in two cases, and the set is decided again: the schema version differs, or fewer rows were stored
+// than intended. The ctids come from an earlier statement, and a trigger, an extension or the move of a shard may have
+// moved a row since. The lock timeout applies to rows but not to the head. Every write of the organization locks the head
+// in turn, and on a slow disk each commit holds it longer than the timeout.
+export const storeWith = (isReserved: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid, ctid tid,
        operation text, version integer, before jsonb, after jsonb, actor text, request_id text,
        link_targets jsonb, columns jsonb, attributes jsonb, removed_keys text[])
@@ -201,20 +202,23 @@ const storeWith = (nextSequence: string) => `with v as materialized (
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletesRow}
        and e.version = v.version - 1
      returning 1
+   ), patient as materialized (
+     select set_config('lock_timeout', '0', true) as lock_timeout
    ), head as (
      update change_heads h set
-       sequence = case
-         when (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.columns is not null or ${deletesRow}) then ${nextSequence} end,
-       schema_version = case when h.schema_version = $4::integer then h.schema_version end
-     where h.organization_id = $1 and set_config('lock_timeout', '0', true) is not null
+       sequence = h.sequence + $3::integer / (
+         (select count(*) from updated) + (select count(*) from deleted)
+           = (select count(*) from v where v.columns is not null or ${deletesRow}) ${isReserved}
+       )::integer,
+       schema_version = h.schema_version / (h.schema_version = $4::integer)::integer
+     from patient p where h.organization_id = $1 and p.lock_timeout is not null
      returning h.sequence - $3::integer as base
    )`
 
 /** Stores the changes and appends the log. Returns their numbers. Used for small sets, whose cost is mostly the round trip. */
 export const applyChangesSql = statement(
   'apply_changes',
-  `${storeWith('h.sequence + $3::integer')}
+  `${storeWith('')}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id, link_targets)
    select $1, head.base + v.number, $5, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
@@ -227,9 +231,9 @@ export const sequenceCacheSize = 4_096
 
 // Sets the sequence to the head's number and reserves the numbers after it. nextval first returns the head's own
 // number, which is already used. If another session sets the sequence between the two calls, nextval returns a
-// different number. The head's number then becomes null, which fails the transaction, and the set is decided again.
-const reservedNumbers = `case when setval('change_numbers', h.sequence, false) = h.sequence then
-  case when nextval('change_numbers') = h.sequence then h.sequence + $3::integer end end`
+// different number. That fails the transaction, and the set is decided again.
+const reservesNumbers = `and case when setval('change_numbers', h.sequence, false) = h.sequence
+           then nextval('change_numbers') = h.sequence else false end`
 
 /**
  * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
@@ -237,7 +241,7 @@ const reservedNumbers = `case when setval('change_numbers', h.sequence, false) =
  */
 export const storeChangesSql = statement(
   'store_changes',
-  `${storeWith(reservedNumbers)} select base + $3::integer as sequence from head`,
+  `${storeWith(reservesNumbers)} select base + $3::integer as sequence from head`,
 )
 
 /**
@@ -250,42 +254,61 @@ export const appendChangesSql = statement(
      request_id, link_targets) from stdin (format binary)`,
 )
 
-/**
- * Adds the deleted links of `gone` to those that once were: an erasure finds there whose log quotes a name. The order keeps two
- * transactions that add the same from a deadlock.
- */
-const rememberLinks = `insert into past_links (organization_id, target_id, source_id)
-   select $1, g.target_id, g.source_id from gone g order by g.target_id, g.source_id on conflict do nothing`
+// Deleted links are first added to those that once were: an erasure finds there whose log quotes a name. The order keeps two
+// transactions that add the same from a deadlock.
 
-/** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. */
-export const deleteLinksSql = statement(
-  'unlink',
-  `with gone as (
-     delete from links l where l.organization_id = $1 and l.ctid = any(array(
-       select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
-         select k.ctid from links k
-         where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
-       ) k
-     )) returning l.target_id, l.source_id
-   ) ${rememberLinks}`,
+/** $2: [{source_id, attribute_id}]. Remembers the links of these attributes, which {@link deleteLinksSql} then deletes. */
+export const rememberLinksSql = statement(
+  'remember_links',
+  `insert into past_links (organization_id, target_id, source_id)
+   select l.organization_id, l.target_id, l.source_id
+   from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
+     select k.organization_id, k.target_id, k.source_id from links k
+     where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
+   ) l
+   order by l.target_id, l.source_id on conflict do nothing`,
 )
 
-/** $2: ids of restored entities. Deletes the links from and to them that deletions have left behind. */
+/** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. Their sources are locked. */
+export const deleteLinksSql = statement(
+  'unlink',
+  `delete from links l where l.organization_id = $1 and l.ctid = any(array(
+     select k.ctid from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
+       select k.ctid from links k
+       where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
+     ) k
+   ))`,
+)
+
+/** $2: ids of restored entities. Remembers the links from and to them, which {@link deleteLeftLinksSql} then deletes. */
+export const rememberLeftLinksSql = statement(
+  'remember_left_links',
+  `insert into past_links (organization_id, target_id, source_id)
+   select l.organization_id, l.target_id, l.source_id from links l
+   where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
+   order by l.target_id, l.source_id on conflict do nothing`,
+)
+
+/**
+ * $2: ids of restored entities. Deletes the links from and to them that deletions have left behind. A link that a concurrent write
+ * has added since they were remembered stays.
+ */
 export const deleteLeftLinksSql = statement(
   'delete_left_links',
-  `with gone as (
-     delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
-     returning l.target_id, l.source_id
-   ) ${rememberLinks}`,
+  `delete from links l
+   where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[])) and exists (
+     select from past_links p where p.organization_id = $1 and p.target_id = l.target_id and p.source_id = l.source_id
+   )`,
 )
 
 /** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */
 export const insertLinksSql = statement(
   'link',
   `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-   select $1, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.position
-   from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer, target_stack_id integer,
-     target_id uuid, position integer)`,
+   select h.organization_id, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.position
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer,
+     target_stack_id integer, target_id uuid, position integer)
+   where h.organization_id = $1`,
 )
 
 /**
@@ -313,9 +336,10 @@ export const appendConsentHistorySql = statement(
   'append_consent_history',
   `insert into consent_history (organization_id, person_id, version, consent_type_id, channel, previous_state, state,
      source, at, actor, request_id, collected_at, evidence, superseded, pending)
-   select $1, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3, v.actor,
-     v.request_id, v.collected_at, v.evidence, v.superseded, v.pending
-   from jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer, consent_type_id integer, channel text,
-     previous_state boolean, state boolean, source text, actor text, request_id text, collected_at timestamptz,
-     evidence jsonb, superseded boolean, pending boolean)`,
+   select h.organization_id, v.person_id, v.version, v.consent_type_id, v.channel, v.previous_state, v.state, v.source, $3,
+     v.actor, v.request_id, v.collected_at, v.evidence, v.superseded, v.pending
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, version integer,
+     consent_type_id integer, channel text, previous_state boolean, state boolean, source text, actor text, request_id text,
+     collected_at timestamptz, evidence jsonb, superseded boolean, pending boolean)
+   where h.organization_id = $1`,
 )

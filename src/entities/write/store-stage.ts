@@ -9,6 +9,7 @@ import type { DecidedSet, Placeholder } from '../decide/decide-set.ts'
 import type { Columns, LockedRow } from '../entity-row.ts'
 import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { storeAliases } from './alias-stage.ts'
+import { insertChangesSql, insertEntitiesSql, storeDistributedSql } from './distributed-sql.ts'
 import { type Item, nameKey } from './plan-write.ts'
 import {
   appendChangesSql,
@@ -20,6 +21,8 @@ import {
   insertedColumnCount,
   insertLinksSql,
   makeEntitiesSql,
+  rememberLeftLinksSql,
+  rememberLinksSql,
   sequenceCacheSize,
   storeChangesSql,
 } from './sql.ts'
@@ -98,17 +101,28 @@ function insertEntities(tx: Transaction, { definitions, at, accepted, placeholde
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
   newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const rows = new CopyRows(organization_id, insertedColumnCount, newEntities.length)
-  const atMs = Date.parse(at)
-  for (const entity of newEntities) writeEntity(rows, entity, atMs)
-  const copied = tx.copy(makeEntitiesSql, rows)
+  const inserted = insertRows(tx, organization_id, newEntities, at)
   const named = newEntities.filter(({ columns }) => columns.external_id != null)
-  if (named.length === 0) return [copied]
+  if (named.length === 0) return [inserted]
   const versions = named.map(({ stack_id, columns: { external_id, version } }) => ({ stack_id, external_id, version }))
-  return [copied, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
+  return [inserted, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
+
+function insertRows(tx: Transaction, organization_id: number, entities: NewEntity[], at: string): Promise<unknown> {
+  if (tx.isDistributed) {
+    const rows = entities.map(({ stack_id, id, columns, attributes, created_at = at }) => {
+      const values = { answers: {}, ...columns, attributes, created_at, updated_at: at, has_keys: true }
+      return { stack_id, id, ...values, ...(stack_id === peopleStackId ? matchKeys(columns) : noKeys) }
+    })
+    return tx.query(insertEntitiesSql, [organization_id, JSON.stringify(rows)])
+  }
+  const rows = new CopyRows(organization_id, insertedColumnCount, entities.length)
+  const atMs = Date.parse(at)
+  for (const entity of entities) writeEntity(rows, entity, atMs)
+  return tx.copy(makeEntitiesSql, rows)
+}
 
 function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, created_at }: NewEntity, atMs: number) {
   rows.begin()
@@ -165,11 +179,17 @@ function applyChanges(tx: Transaction, set: DecidedSet): Storing {
     const values = [organization_id, JSON.stringify(changes), entries.length, version, at]
     return lastOf(await tx.query<{ sequence: number }>(statement, values))
   }
+  const stored = () => entries.filter(({ operation }) => operation !== 'create').map(withoutLog)
+  if (tx.isDistributed) {
+    const sequence = store(storeDistributedSql, stored())
+    const logged = [organization_id, JSON.stringify(entries.map(logOf)), entries.length, at]
+    return { statements: [sequence, tx.query(insertChangesSql, logged)], sequence }
+  }
   if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize) {
     const sequence = store(applyChangesSql, entries)
     return { statements: [sequence], sequence }
   }
-  const sequence = store(storeChangesSql, entries.filter(({ operation }) => operation !== 'create').map(withoutLog))
+  const sequence = store(storeChangesSql, stored())
   const log = new CopyRows(organization_id, changeFields, entries.length)
   const atMs = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, atMs)
@@ -207,6 +227,30 @@ const withoutLog = ({ stack_id, id, ctid, operation, version, columns, attribute
   columns,
   attributes,
   removed_keys,
+})
+
+const logOf = ({
+  number,
+  stack_id,
+  id,
+  operation,
+  version,
+  before,
+  after,
+  actor,
+  request_id,
+  link_targets,
+}: Entry) => ({
+  number,
+  stack_id,
+  id,
+  operation,
+  version,
+  before,
+  after,
+  actor,
+  request_id,
+  link_targets,
 })
 
 function entriesOf({ accepted, placeholders, rows }: DecidedSet): Entry[] {
@@ -282,7 +326,12 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of accepted)
     for (const links of change.relinked) written.push({ source_id: change.id, ...links })
-  const replaced = written.map(({ source_id, attribute }) => ({ source_id, attribute_id: attribute.id }))
+  // A new row has no links, and those of a row that returns are removed below.
+  const replaced = accepted
+    .filter(({ change }) => !insertsRow(change))
+    .flatMap(({ change }) =>
+      change.relinked.map(({ attribute }) => ({ source_id: change.id, attribute_id: attribute.id })),
+    )
   const inserted = written.flatMap(({ source_id, ...links }) => {
     const { id: attribute_id, target_stack_id } = links.attribute
     return targetIdsOf(links, placeholders).map((target_id, position) => ({
@@ -295,8 +344,16 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   })
   const statements: Promise<unknown>[] = []
   const restored = accepted.filter(({ change }) => returnsRow(change.operation)).map(({ change }) => change.id)
-  if (restored.length > 0) statements.push(tx.query(deleteLeftLinksSql, [organization_id, restored]))
-  if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
+  const send = (sql: Statement, value: unknown) => statements.push(tx.query(sql, [organization_id, value]))
+  if (restored.length > 0) {
+    send(rememberLeftLinksSql, restored)
+    send(deleteLeftLinksSql, restored)
+  }
+  if (replaced.length > 0) {
+    const links = JSON.stringify(replaced)
+    send(rememberLinksSql, links)
+    send(deleteLinksSql, links)
+  }
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements
 }

@@ -3,7 +3,7 @@ import type { Definitions } from '../../organizations/definitions.ts'
 import type { Accepted, DecidedSet } from '../decide/decide-set.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { type Term, termsOf } from '../indexes/index-keys.ts'
-import { indexTermsSql } from '../indexes/index-keys-sql.ts'
+import { deleteKeysSql, insertKeysSql } from '../indexes/index-keys-sql.ts'
 import { deleteTimeTermsSql } from '../indexes/sort-index-sql.ts'
 import { collectSortTerms, type TermChanges } from './sort-terms-stage.ts'
 
@@ -21,8 +21,8 @@ export function indexTerms(tx: Transaction, set: DecidedSet): Promise<unknown>[]
   const statements: Promise<unknown>[] = []
   if (deletedTimes.length > 0)
     statements.push(tx.query(deleteTimeTermsSql, [organization_id, JSON.stringify(deletedTimes)]))
-  if (deleted.length > 0 || inserted.length > 0)
-    statements.push(tx.query(indexTermsSql, [organization_id, JSON.stringify(deleted), JSON.stringify(inserted)]))
+  if (deleted.length > 0) statements.push(tx.query(deleteKeysSql, [organization_id, JSON.stringify(deleted)]))
+  if (inserted.length > 0) statements.push(tx.query(insertKeysSql, [organization_id, JSON.stringify(inserted)]))
   return statements
 }
 

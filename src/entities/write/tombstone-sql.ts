@@ -16,14 +16,12 @@ export const readTombstonesSql = statement(
    ) t`,
 )
 
-/** $2: values, $3: erasure. */
+/** $2: values, $3: erasure. Returns a row for each. */
 export const insertTombstonesSql = statement(
   'insert_tombstones',
-  `with made as (
-     insert into tombstones (organization_id, hash, erasure_id)
-     select $1, h.hash, $3::integer from ${hashed} order by h.hash
-     on conflict (organization_id, hash) do update set erasure_id = excluded.erasure_id returning 1
-   ) select count(*)::integer as count from made`,
+  `insert into tombstones (organization_id, hash, erasure_id)
+   select k.organization_id, h.hash, $3::integer from ${hashed} order by h.hash
+   on conflict (organization_id, hash) do update set erasure_id = excluded.erasure_id returning erasure_id`,
 )
 
 /** $2: values. A person has them again. */

@@ -26,12 +26,12 @@ export const findHoldersSql = statement(
 
 /**
  * $2: [{stack_id, index_id, term, key, value, id}], the values that entities were given. Runs after apply, which has locked the head, so
- * it sees every commit before. If another entity has one of the values now, the not-null constraint of the head fails the transaction,
+ * it sees every commit before. If another entity has one of the values now, the division by zero fails the transaction,
  * and the set is decided again.
  */
 export const checkUniqueSql = statement(
   'check_unique',
-  `update change_heads set sequence = null
+  `update change_heads set sequence = sequence / 0
    where organization_id = $1 and exists (
      select from ${claims} cross join lateral (
        ${holders('', 'and e.id <> a.id')} limit 1

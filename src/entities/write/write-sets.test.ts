@@ -77,6 +77,7 @@ describe('a set', () => {
       'read_links',
       'make_entities',
       'check_versions_made',
+      'remember_links',
       'unlink',
       'link',
       'append_consent_history',

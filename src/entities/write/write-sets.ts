@@ -1,6 +1,6 @@
 import { announceCommit } from '../../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
-import { isDeadlock, isNullOf, isUniqueViolation } from '../../db/pg-errors.ts'
+import { isDeadlock, isDivisionByZero, isUniqueViolation } from '../../db/pg-errors.ts'
 import { retryConflicts, runsAgainApart } from '../../db/retry-policy.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
@@ -205,22 +205,20 @@ export function decideAgain<T>(
 ): Promise<T> {
   let current = definitions
   const attempt = async (previousError: unknown) => {
-    if (hasStaleDefinitions(previousError)) current = await reloadDefinitions(db, definitions.organization_id, signal)
+    if (mayHaveStaleDefinitions(previousError))
+      current = await reloadDefinitions(db, definitions.organization_id, signal)
     return work(current)
   }
-  return retryConflicts(attempt, error => hasStaleDefinitions(error) || isLostRace(error), signal)
+  return retryConflicts(attempt, error => mayHaveStaleDefinitions(error) || isLostRace(error), signal)
 }
 
-/** Whether the error means that the writes were decided on outdated definitions. */
-const hasStaleDefinitions = (error: unknown): boolean =>
-  error instanceof DefinitionsChanged || isNullOf(error, 'change_heads', 'schema_version')
+/** Whether the writes may have been decided on outdated definitions. A division by zero also tells of other lost races. */
+const mayHaveStaleDefinitions = (error: unknown): boolean =>
+  error instanceof DefinitionsChanged || isDivisionByZero(error)
 
 /** Whether the error means that a concurrent write came first. Decided again, the writes succeed or are refused. */
 const isLostRace = (error: unknown): boolean =>
-  error instanceof LostRace ||
-  isUniqueViolation(error) ||
-  isDeadlock(error) ||
-  isNullOf(error, 'change_heads', 'sequence')
+  error instanceof LostRace || isUniqueViolation(error) || isDeadlock(error)
 
 // The items already form a set, so its size is not limited again.
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }

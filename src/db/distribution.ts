@@ -1,0 +1,65 @@
+import type pg from 'pg'
+
+/** The state of a database with Citus. `settings` are the `name=value` of the database on this server. */
+export type Distribution = {
+  distributed: string[]
+  /** The tables that are not distributed, and whether each belongs to organizations. */
+  pending: { name: string; byOrganization: boolean }[]
+  settings: string[]
+}
+
+type Queryable = Pick<pg.ClientBase, 'query'>
+
+/** The table that all tables of organizations are colocated with. Every transaction that writes locks its row. */
+const anchor = 'change_heads'
+
+/** The session options of kith that a worker needs too. They do not reach it, so the database has them. */
+const settings = { timezone: 'UTC', datestyle: 'ISO, MDY', enable_seqscan: 'off' }
+
+/** Reads which tables of a migrated database are distributed. Undefined without Citus. */
+export async function readDistribution(client: Queryable): Promise<Distribution | undefined> {
+  const { rows: extensions } = await client.query(`select from pg_extension where extname = 'citus'`)
+  if (extensions.length === 0) return undefined
+  const { rows: tables } = await client.query<{ name: string; byOrganization: boolean; isDistributed: boolean }>(
+    `select c.relname as name, a.attname is not null as "byOrganization", p.logicalrelid is not null as "isDistributed"
+     from pg_class c
+       left join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped
+       left join pg_dist_partition p on p.logicalrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+     order by a.attname is null desc, c.relname <> '${anchor}', c.relname`,
+  )
+  const { rows: databases } = await client.query<{ settings: string[] }>(
+    `select coalesce(max(s.setconfig), '{}') as settings from pg_database d
+       left join pg_db_role_setting s on s.setdatabase = d.oid and s.setrole = 0
+     where d.datname = current_database()`,
+  )
+  return {
+    distributed: tables.filter(({ isDistributed }) => isDistributed).map(({ name }) => name),
+    pending: tables
+      .filter(({ isDistributed }) => !isDistributed)
+      .map(({ name, byOrganization }) => ({ name, byOrganization })),
+    settings: databases[0]!.settings.map(setting => setting.toLowerCase()),
+  }
+}
+
+/**
+ * The statements that distribute the rest of the tables, in order. None if all is done. The tables of organizations are distributed by
+ * organization, all in the same way, so that the rows of one organization are on one worker. Every server has the others whole.
+ */
+export function planDistribution({ pending, settings: stored }: Distribution, database: string): string[] {
+  const quoted = `"${database.replaceAll('"', '""')}"`
+  const statements = Object.entries(settings)
+    .filter(([name, value]) => !stored.includes(`${name}=${value}`.toLowerCase()))
+    .map(([name, value]) => `alter database ${quoted} set ${name} = '${value}'`)
+  const everywhere = statements.flatMap(text => [
+    text,
+    `select run_command_on_workers('${text.replaceAll("'", "''")}')`,
+  ])
+  return [...everywhere, ...pending.map(({ name, byOrganization }) => distribute(name, byOrganization))]
+}
+
+function distribute(table: string, byOrganization: boolean): string {
+  if (!byOrganization) return `select create_reference_table('${table}')`
+  const group = table === anchor ? 'none' : anchor
+  return `select create_distributed_table('${table}', 'organization_id', colocate_with => '${group}')`
+}
