@@ -36,7 +36,7 @@ async function completeInBash(line: string): Promise<string[]> {
 
 it.each([
   ['kith im', ['import']],
-  ['kith org ', ['create', 'list', 'help']],
+  ['kith org ', ['create', 'list', 'move', 'help']],
   ['kith token --s', ['--scope', '--subject']],
   ['kith import people --pre', ['--prefix']],
   ['kith import people --create', ['--create-only']],
@@ -55,7 +55,7 @@ it.each([
 
 const fishCompletions = [
   ['kith im', ['import']],
-  ['kith org ', ['create', 'list', 'help']],
+  ['kith org ', ['create', 'list', 'move', 'help']],
   ['kith import people --format=c', ['--format=csv']],
   ['kith import people peo', ['people one.csv']],
   ['kith codegen --out=peo', ['--out=people one.csv']],

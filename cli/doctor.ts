@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
 import type { Database } from '../src/db/db.ts'
 import { newCommand, printResult } from './command.ts'
+import { checkCells } from './doctor/cells.ts'
 import {
   checkClock,
   checkDistribution,
@@ -74,5 +75,6 @@ async function checkAll(db: Database, config: Config): Promise<Finding[]> {
     ...(await runCheck('keys', advice, () => checkKeys(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
+    ...(await runCheck('cells', advice, () => checkCells(db, config))),
   ]
 }

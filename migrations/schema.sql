@@ -44,7 +44,9 @@ create table change_heads (
   sequence bigint default 0 not null,
   schema_version integer default 1 not null,
   log_id uuid default gen_random_uuid() not null,
-  constraint change_heads_pkey PRIMARY KEY (organization_id)
+  moved_to text collate "C",
+  constraint change_heads_pkey PRIMARY KEY (organization_id),
+  constraint change_heads_moved CHECK (((moved_to IS NULL) OR (sequence = 0)))
 ) with (fillfactor = 10);
 
 create table changes (
@@ -314,6 +316,14 @@ CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id,
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
 alter table merges alter column organization_id set (n_distinct=1);
 
+create table move_captures (
+  organization_id integer not null,
+  number bigint generated always as identity not null,
+  table_name text not null,
+  key jsonb not null,
+  constraint move_captures_pkey PRIMARY KEY (organization_id, number)
+);
+
 create table observed_keys (
   organization_id integer not null,
   stack_id integer not null,
@@ -333,6 +343,14 @@ create table observed_keys (
 CREATE INDEX observed_keys_entity ON public.observed_keys USING btree (organization_id, entity_id) WHERE (entity_id IS NOT NULL);
 alter table observed_keys alter column organization_id set (n_distinct=1);
 
+create table organization_moves (
+  organization_id integer not null,
+  moved_to text collate "C" not null,
+  move_id uuid not null,
+  has_moved boolean default false not null,
+  constraint organization_moves_pkey PRIMARY KEY (organization_id)
+);
+
 create table organization_settings (
   organization_id integer not null,
   display_name text,
@@ -349,6 +367,9 @@ create table organizations (
   id integer generated always as identity not null,
   key text collate "C" not null,
   created_at timestamp with time zone default now() not null,
+  cell text collate "C" default 'main'::text not null,
+  moving_to text collate "C",
+  moves integer default 0 not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_key_key UNIQUE (key)
 );
@@ -502,6 +523,12 @@ create table terms (
   constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
 );
 alter table terms alter column organization_id set (n_distinct=1);
+
+create table this_cell (
+  name text collate "C" not null,
+  constraint this_cell_pkey PRIMARY KEY (name)
+);
+CREATE UNIQUE INDEX this_cell_once ON public.this_cell USING btree ((true));
 
 create table tombstone_keys (
   organization_id integer not null,

@@ -16,10 +16,11 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'idempotency', 'readers', 'db'],
-  auth: ['organizations', 'changes', 'db'],
+  http: ['auth', 'idempotency', 'readers', 'cells', 'db'],
+  auth: ['organizations', 'cells', 'changes', 'db'],
+  cells: ['organizations', 'ledger', 'followers', 'webhooks', 'db'],
   idempotency: ['organizations', 'changes', 'db'],
-  readers: ['db'],
+  readers: ['cells', 'db'],
   db: [],
   openapi: ['http'],
   instruments: ['http', 'db'],

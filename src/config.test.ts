@@ -25,6 +25,7 @@ describe('an empty environment', () => {
       host: '127.0.0.1',
       port: 8080,
       databaseUrl: undefined,
+      cells: [],
       databaseConnections: 8,
       role: 'primary',
       databaseReadUrl: undefined,
@@ -157,6 +158,30 @@ describe('a setting', () => {
   it('AUTH_SECRET is measured in bytes', () => {
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}a` })).toHaveLength(1)
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}ab` })).toEqual([])
+  })
+})
+
+describe('KITH_CELLS', () => {
+  it('names databases, separated by white space', () => {
+    const [b, c] = ['postgresql://kith:p=w@one.example,two.example/kith?a=b', 'postgresql:///kith?host=/run/postgresql']
+    expect(loadConfig({ KITH_CELLS: ` b=${b}\n  c-2=${c} ` }).cells).toEqual([
+      { name: 'b', url: b },
+      { name: 'c-2', url: c },
+    ])
+    expect(loadConfig({}).cells).toEqual([])
+  })
+
+  it.each([
+    ['postgresql://kith:s3cret@localhost/kith', /^KITH_CELLS must have entries name=url.*entry 1 is none/],
+    ['b=', /^KITH_CELLS must have entries name=url/],
+    ['b=mysql://kith:s3cret@localhost/kith', /^KITH_CELLS: the address of the cell b must be a PostgreSQL URL/],
+    ['b=postgresql://kith:s3cret@/kith', /^KITH_CELLS: the address of the cell b must name a host/],
+    ['main=postgresql://kith:s3cret@localhost/kith', /^KITH_CELLS must not name a cell main/],
+    ['b=postgresql://kith@h/d b=postgresql://kith:s3cret@h/e', /^KITH_CELLS names the cell b twice/],
+  ])('%s is refused, and is not quoted', (cells, pattern) => {
+    const problems = problemsOf({ KITH_CELLS: cells })
+    expect(problems).toEqual([expect.stringMatching(pattern)])
+    expect(problems.join()).not.toContain('s3cret')
   })
 })
 
@@ -475,6 +500,15 @@ describe('the role', () => {
     expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: several })).toEqual(problem('DATABASE_READ_URL'))
     const standby = `${several}?target_session_attrs=prefer-standby`
     expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: standby })).toEqual([])
+  })
+
+  it('reads from one standby, so there is one cell', () => {
+    const problem = [expect.stringMatching(/^KITH_CELLS must not be set with KITH_ROLE=reader or DATABASE_READ_URL/)]
+    const KITH_CELLS = 'b=postgresql://kith@b/kith'
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELLS })).toEqual(problem)
+    expect(problemsOf({ DATABASE_URL, DATABASE_READ_URL: 'postgresql://kith@standby/kith', KITH_CELLS })).toEqual(
+      problem,
+    )
   })
 
   it('primary takes a standby beside DATABASE_URL only', () => {

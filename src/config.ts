@@ -65,6 +65,7 @@ const variables = Type.Object({
   PORT: wholeNumber(8080, 0, 65_535),
   DATABASE_URL: optionalText,
   DATABASE_READ_URL: optionalText,
+  KITH_CELLS: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optionalText,
   AUTH_ISSUER: optionalText,
@@ -144,6 +145,8 @@ export type Config = Readonly<{
   port: number
   /** Undefined for the embedded PostgreSQL below `dataDir`. */
   databaseUrl: string | undefined
+  /** The databases beside the first one that hold organizations of their own. */
+  cells: readonly Readonly<{ name: string; url: string }>[]
   databaseConnections: number
   /** `reader`: `databaseUrl` names a standby, and the process only reads. */
   role: 'primary' | 'reader'
@@ -204,7 +207,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     )
   problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
   problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
-  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values))
+  problems.push(...problemsOfCells(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
   problems.push(...problemsOfPublicUrl(values))
@@ -253,6 +256,32 @@ function problemsOfReads(name: string, url: string | undefined): string[] {
   return ['read-write', 'primary'].includes(parseDatabaseUrl(url).wants)
     ? [`${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`]
     : []
+}
+
+const cellName = /^[a-z][a-z0-9_-]{0,62}$/
+
+/** Splits `name=url name=url`. The URL of a part without an equals sign is empty. */
+const cellsOf = ({ KITH_CELLS: text }: Variables) =>
+  (text?.split(/\s+/) ?? []).filter(Boolean).map(part => {
+    const [name = '', ...url] = part.split('=')
+    return Object.freeze({ name, url: url.join('=') })
+  })
+
+/** The problems count the cells, because a malformed name may be part of a URL with a password. */
+function problemsOfCells(values: Variables): string[] {
+  const cells = cellsOf(values)
+  const names = cells.map(({ name }) => name)
+  if (cells.length > 0 && (values.KITH_ROLE === 'reader' || values.DATABASE_READ_URL !== undefined))
+    return ['KITH_CELLS must not be set with KITH_ROLE=reader or DATABASE_READ_URL: a process reads one standby']
+  return cells.flatMap(({ name, url }, index) => {
+    if (!cellName.test(name) || url === '')
+      return [
+        `KITH_CELLS must have entries name=url, separated by white space: entry ${index + 1} is none; a name has 1 to 63 of a-z, 0-9, _ and -, starting with a letter`,
+      ]
+    if (name === 'main') return ['KITH_CELLS must not name a cell main: that is the database of DATABASE_URL']
+    if (names.indexOf(name) < index) return [`KITH_CELLS names the cell ${name} twice`]
+    return problemsOfDatabase(`KITH_CELLS: the address of the cell ${name}`, url)
+  })
 }
 
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
@@ -376,6 +405,7 @@ function freeze(values: Variables): Config {
     host: values.HOST,
     port: values.PORT,
     databaseUrl: values.DATABASE_URL,
+    cells: Object.freeze(cellsOf(values)),
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
     role: values.KITH_ROLE as Config['role'],
     databaseReadUrl: values.DATABASE_READ_URL,

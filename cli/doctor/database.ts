@@ -147,7 +147,8 @@ export async function checkClock(db: Database): Promise<Finding[]> {
   return [apartMs > clockWarningMs ? warning('clock', message, advice) : ok('clock', message)]
 }
 
-const hasTable = async (db: Database, table: string): Promise<boolean> => {
+/** Whether the database has a table of this name. */
+export const hasTable = async (db: Database, table: string): Promise<boolean> => {
   const [row] = await db.query<{ present: boolean }>(findTableSql, [table])
   return row?.present === true
 }

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
+import type { GlobalDatabase } from '../cells/cell-pool.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { setWithBound } from './bounded-map.ts'
@@ -31,7 +31,7 @@ export type Authenticator = Readonly<{
 }>
 
 type AuthenticatorOptions = {
-  db: Database
+  db: GlobalDatabase
   keys: Keys
   config: Pick<Config, 'authSecret' | 'outsideIssuer' | 'limits'>
   /** The clock, Unix time in milliseconds. */

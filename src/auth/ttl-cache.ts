@@ -10,7 +10,7 @@ export type TtlCache<V> = {
   find(key: string, signal?: Signal): Promise<V | undefined>
 }
 
-type TtlCacheOptions = {
+type TtlCacheOptions<V> = {
   nowMs: () => number
   /** An entry of this age is reloaded in the background and still served. */
   refreshMs: number
@@ -18,6 +18,8 @@ type TtlCacheOptions = {
   maxAgeMs: number
   /** How long the cache remembers that a key does not exist. */
   notFoundMs: number
+  /** A value for which it returns false is loaded again for each use. The default keeps all. */
+  isCacheable?: (value: V) => boolean
 }
 
 type Entry<V> = { value: V; loadedAtMs: number; isRefreshing: boolean }
@@ -28,7 +30,7 @@ const maxNotFound = 1_000
 /** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
 export function createTtlCache<V>(
   load: (key: string, signal?: Signal) => Promise<V | undefined>,
-  { nowMs, refreshMs, maxAgeMs, notFoundMs }: TtlCacheOptions,
+  { nowMs, refreshMs, maxAgeMs, notFoundMs, isCacheable = () => true }: TtlCacheOptions<V>,
 ): TtlCache<V> {
   const entries = new Map<string, Entry<V>>()
   const notFoundAtMs = new Map<string, number>()
@@ -36,7 +38,8 @@ export function createTtlCache<V>(
   async function loadEntry(key: string, signal?: Signal): Promise<V | undefined> {
     const loadedAtMs = nowMs()
     const value = await load(key, signal)
-    if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
+    if (value !== undefined && !isCacheable(value)) entries.delete(key)
+    else if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
     else {
       entries.delete(key)
       setWithBound(notFoundAtMs, key, nowMs(), maxNotFound)

@@ -17,6 +17,9 @@ export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03'
 /** A write on a standby, or in a session that may only read. */
 export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 
+/** A statement ran longer than statement_timeout, or was cancelled. */
+export const isStatementTimeout = (error: unknown): boolean => hasCode(error, '57014')
+
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 
@@ -25,6 +28,13 @@ export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '2
  * A coordinator of several servers passes the code of an error, but neither its table nor its column.
  */
 export const isDivisionByZero = (error: unknown): boolean => hasCode(error, '22012')
+
+/** The code that a write gets from a trigger in the cell that its organization has left. */
+export const movedCode = 'KM001'
+
+/** Whether the organization of a write has moved to another database. The request finds it there when it is retried. */
+const hasMoved = (error: unknown): boolean =>
+  hasCode(error, movedCode) || (hasCode(error, '23514') && error.constraint === 'change_heads_moved')
 
 /**
  * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the answer came
@@ -40,6 +50,7 @@ const unavailableClasses = ['08', '53']
 
 /** Whether the database is unreachable, starting, stopping, read-only or out of resources, so that a later retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
+  if (hasMoved(error)) return true
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
   if (error instanceof OutcomeUnknown || error instanceof ServerSilent || error instanceof NoServer) return true
@@ -77,6 +88,7 @@ function unavailableMessage(error: unknown): string | undefined {
   if (refusedMessage !== undefined) return refusedMessage
   // A standby also cancels reads with this code when they conflict with its replay.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
+  if (hasMoved(error)) return 'The organization moves to another database at this moment. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 

@@ -18,6 +18,8 @@ export type Sources = {
   webhooks(): Promise<WebhookStates>
   /** The entries of the ledgers of all organizations. */
   ledgerEntries(): Promise<number>
+  /** The state of each cell. Absent if there is one. */
+  cells?: () => Promise<Record<string, string>>
 }
 
 /** Whether reads use the standby, and how far it is behind. The lag is undefined while it is unknown. */
@@ -59,7 +61,20 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   gauge(registry, shareWaiting, 'sum', () =>
     loads().map(({ pool, waitingForShare: value }) => ({ labels: { pool }, value })),
   )
-  const checkHealth = createDatabaseHealth(Object.values(pools)[0]!, answeredAt)
+  // With several cells, an answer of another one says nothing about the first.
+  const hasCells = sources.cells !== undefined
+  const checkHealth = createDatabaseHealth(
+    Object.values(pools)[0]!,
+    hasCells ? () => Number.NEGATIVE_INFINITY : answeredAt,
+  )
+  const readCells = shared(sources.cells ?? (async () => ({})), cellCacheMs, {})
+  gauge(
+    registry,
+    { name: 'kith_cell_up', help: '1 if a cell answers within a second, else 0; no sample with one cell.' },
+    'min',
+    async () =>
+      Object.entries(await readCells()).map(([cell, state]) => ({ labels: { cell }, value: state === 'away' ? 0 : 1 })),
+  )
   gauge(
     registry,
     { name: 'kith_db_up', help: '1 if the database answers within a second, else 0.' },
@@ -100,11 +115,17 @@ function registerStandbyGauges(registry: Registry, { standby }: Sources) {
 const lookCacheMs = 10_000
 
 /** Returns a function that reads at most once in ten seconds. While the database is down, it returns `missing`. */
-function cached<T>(look: () => Promise<T>, missing: T): () => Promise<T> {
+const cached = <T>(look: () => Promise<T>, missing: T): (() => Promise<T>) => shared(look, lookCacheMs, missing)
+
+/** The metrics need no token, so scrapes within this time share the check of the cells. */
+const cellCacheMs = 1_000
+
+/** Returns a function that reads at most once in `cacheMs`. It returns `missing` where the read fails. */
+function shared<T>(look: () => Promise<T>, cacheMs: number, missing: T): () => Promise<T> {
   let last: { readAtMs: number; result: Promise<T> } | undefined
   return () => {
     const nowMs = performance.now()
-    if (!last || nowMs - last.readAtMs > lookCacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
+    if (!last || nowMs - last.readAtMs > cacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
     return last.result
   }
 }

@@ -165,11 +165,11 @@ async function statements(): Promise<Statement[]> {
 }
 
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
-const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits']
+const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'this_cell']
 
 /**
  * The statements that read several organizations. Background tasks and metrics use them, and they return only ids, versions and
- * counts. `kith doctor` uses the last one.
+ * counts. `kith doctor` and `kith org create` use some.
  */
 const crossTenantStatements = [
   'list_unfilled',
@@ -184,6 +184,12 @@ const crossTenantStatements = [
   'list_failing_followers',
   'list_organizations_with_unfinished_erasures',
   'count_ledger_entries',
+  'list_residents',
+  'delete_leftover',
+  'list_moves',
+  // They insert whole rows of $1, so that no column is forgotten.
+  'insert_moved_head',
+  'insert_moved_followers',
 ]
 
 describe('SQL statements', () => {

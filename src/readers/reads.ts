@@ -1,3 +1,4 @@
+import type { CellPool } from '../cells/cell-pool.ts'
 import type { DatabasePool } from '../db/db.ts'
 import { isDeadlock, isReadOnly, isUnavailable } from '../db/pg-errors.ts'
 import { NotArrived, refuse } from '../errors.ts'
@@ -34,13 +35,21 @@ export type Reads = {
 }
 
 /** The reads of a process whose only database is the primary. */
-export function readsOfPrimary(db: DatabasePool): Reads {
-  const sequences = new Sequences(db)
+export function readsOfPrimary(db: CellPool): Reads {
+  const sequences = new WeakMap<DatabasePool, Sequences>()
+  const sequencesIn = (cell: DatabasePool) => {
+    const known = sequences.get(cell) ?? new Sequences(cell)
+    sequences.set(cell, known)
+    return known
+  }
   return {
     isReader: false,
     isPlain: () => true,
     run: async ({ organization_id, sequence, signal }, work) => {
-      if (sequence !== undefined) await sequences.reach(organization_id, sequence, 0, signal)
+      if (sequence !== undefined) {
+        const cell = (await db.directory?.locate(organization_id, signal)) ?? db
+        await sequencesIn(cell).reach(organization_id, sequence, 0, signal)
+      }
       return work(db, false)
     },
     standby: () => undefined,

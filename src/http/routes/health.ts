@@ -1,3 +1,4 @@
+import { readCellStates } from '../../cells/cell-states.ts'
 import { statement } from '../../db/db.ts'
 import { readOnlyMessage } from '../../db/pg-errors.ts'
 import { refuse } from '../../errors.ts'
@@ -41,7 +42,8 @@ export const healthRows: OpenRoute[] = [
     summary: 'Check whether the service accepts requests',
     description:
       'Returns 503 while the database is unreachable or read-only, as a standby is, or the service is shutting down. A reader ' +
-      '(KITH_ROLE=reader) is ready on a standby that answers and is not too far behind.',
+      '(KITH_ROLE=reader) is ready on a standby that answers and is not too far behind. With several databases (`KITH_CELLS`), ' +
+      'the first one decides, and `cells` has the state of each.',
     tag: 'System',
     answer: Type.Object(
       {
@@ -52,6 +54,7 @@ export const healthRows: OpenRoute[] = [
               'With DATABASE_READ_URL: whether the standby answers reads. It does not while it is away, too far behind, or lacks tables of this version. The primary then answers them.',
           }),
         ),
+        cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'away']))),
       },
       { examples: [{ ready: true }] },
     ),
@@ -78,6 +81,8 @@ export function registerHealthRoutes(router: Router, services: Services): void {
   const readReadiness = singleFlight(() =>
     db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),
   )
+  const { directory } = db
+  const readCells = directory && singleFlight(() => readCellStates(directory.cells))
   const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
   router.add({
     method: 'GET',
@@ -97,7 +102,9 @@ export function registerHealthRoutes(router: Router, services: Services): void {
       }
       const [database] = await readReadiness().catch(() => throwNotReady('The database cannot be reached.'))
       if (database?.read_only) throwNotReady(readOnlyMessage)
-      exchange.send(200, success({ data: { ready: true, ...(standby && { reader: standby.condition }) } }))
+      const cells = await readCells?.()
+      const data = { ready: true, ...(standby && { reader: standby.condition }), ...(cells && { cells }) }
+      exchange.send(200, success({ data }))
     },
   })
   router.add({
