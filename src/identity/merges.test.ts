@@ -451,6 +451,7 @@ describe('concurrent writes', () => {
       preferences: { if_match: null },
       request_id: 'r',
       memory: { wait: async () => () => {} },
+      written: {},
       signal: new AbortController().signal,
     }
     const result = await mergePeople(call as never, { external_id: 'ada' })

@@ -37,7 +37,13 @@ describe('an organization', () => {
     expect(key).toBe('acme')
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(await rows('select * from change_heads where organization_id = $1', [id])).toEqual([
-      { organization_id: id, sequence: 0, schema_version: 1, log_id: expect.stringMatching(/^[0-9a-f-]{36}$/) },
+      {
+        organization_id: id,
+        sequence: 0,
+        schema_version: 1,
+        moved_to: null,
+        log_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      },
     ])
     const [type, ...others] = await rows('select * from consent_types where organization_id = $1', [id])
     expect(others).toEqual([])
