@@ -23,7 +23,7 @@ export async function populate(service: Service, people: number, createToken: (k
   })
 }
 
-async function readOrganizationId(client: pg.Client, key: string): Promise<number> {
+export async function readOrganizationId(client: pg.Client, key: string): Promise<number> {
   const { rows } = await client.query<{ id: number }>('select id from organizations where key = $1', [key])
   if (!rows[0]) throw new Error(`The organization ${key} does not exist.`)
   return rows[0].id
@@ -53,7 +53,7 @@ async function declare({ address, token }: Service, kind: string, definition: ob
 const keyColumns = `, email_key, mobile_key, has_keys`
 const keyValues = `, 'p' || i || '@example.org', '+39' || (3000000000 + i)::text, true`
 
-async function insertPeople(client: pg.Client, organization_id: number, people: number) {
+export async function insertPeople(client: pg.Client, organization_id: number, people: number) {
   const { rows } = await client.query(
     `select from information_schema.columns where table_name = 'entities' and column_name = 'has_keys'`,
   )
