@@ -11,7 +11,7 @@ import { inDatabase, serverVersion } from './database.ts'
 import { startService } from './environment.ts'
 import { loadService } from './load.ts'
 import { coolDown, median, percentile, runProgram } from './measure.ts'
-import { insertPeople, type Populated, readOrganizationId } from './populate.ts'
+import { insertPeople, type Populated, readOrganizationId, smallPeople } from './populate.ts'
 import { printPlatform } from './report.ts'
 import { type BenchRow, rows } from './rows.ts'
 import { type BenchTarget, withPostgres } from './run.ts'
@@ -62,7 +62,7 @@ const countCommits = (url: string) =>
 async function storage({ service, large }: Context) {
   const before = await sizesOf(service.url)
   print(
-    `  a person of 370 bytes takes ${(before.entities / (large.people + 10_000)).toFixed(0)} bytes with its indexes`,
+    `  a person of 370 bytes takes ${(before.entities / (large.people + smallPeople)).toFixed(0)} bytes with its indexes`,
   )
   const { changes: first } = await countCommits(service.url)
   await loadService(service, patchRow, large, seconds)
@@ -92,29 +92,24 @@ async function measureHead({ service, large }: Context) {
 }
 
 /** Two organizations under load at once, in one database and in two cells, in alternation. */
-async function measureCells({ service, postgres, small, large, acquire }: Context) {
-  const split = await startCells(acquire, postgres, 'pair', 10_000)
-  const sides = {
-    one: () => loadBoth(service, [{ ...large, people: 10_000 }, small]),
-    two: () => loadBoth(split.service, [split.first, split.other]),
-  }
-  const rates: Record<keyof typeof sides, number[]> = { one: [], two: [] }
-  await sides.one()
-  await sides.two()
+async function measureCells({ postgres, acquire }: Context) {
+  const whole = await startOrganizations(acquire, postgres, { name: 'whole', people: smallPeople, isSplit: false })
+  const split = await startOrganizations(acquire, postgres, { name: 'split', people: smallPeople, isSplit: true })
+  const sides = { whole, split }
+  const together: Record<keyof typeof sides, number[]> = { whole: [], split: [] }
+  const alone: Record<keyof typeof sides, number[]> = { whole: [], split: [] }
+  for (const { service, first, other } of Object.values(sides)) await loadBoth(service, [first, other])
   for (let round = 0; round < rounds; round += 1)
-    for (const name of round % 2 === 0 ? (['one', 'two'] as const) : (['two', 'one'] as const)) {
+    for (const name of round % 2 === 0 ? (['whole', 'split'] as const) : (['split', 'whole'] as const)) {
+      const { service, first, other } = sides[name]
       await coolDown()
-      rates[name].push(await sides[name]())
+      together[name].push(await loadBoth(service, [first, other]))
+      alone[name].push((await loadService(service, patchRow, first, seconds)).rate)
     }
-  const [one, two] = [median(rates.one), median(rates.two)]
-  print(
-    `  two organizations: ${one.toFixed(0)} PATCH/s in one database, ${two.toFixed(0)} in two cells on one server: ${(two / one).toFixed(2)} (at least 0.95)`,
-  )
-  const alone = await loadService(service, patchRow, { ...large, people: 10_000 }, seconds)
-  const served = await loadService(split.service, patchRow, split.first, seconds)
-  print(
-    `  an organization of the first cell alone: ${(served.rate / alone.rate).toFixed(2)} of the rate without further cells`,
-  )
+  const formatRatio = ({ whole, split }: typeof together) =>
+    `${median(whole).toFixed(0)} PATCH/s in one database, ${median(split).toFixed(0)} with two cells: ${(median(split) / median(whole)).toFixed(2)} (at least 0.95)`
+  print(`  two organizations at once: ${formatRatio(together)}`)
+  print(`  one of them, in the first cell: ${formatRatio(alone)}`)
 }
 
 async function loadBoth(service: Parameters<typeof loadService>[0], organizations: readonly Populated[]) {
@@ -123,11 +118,17 @@ async function loadBoth(service: Parameters<typeof loadService>[0], organization
   return runs.reduce((sum, { rate }) => sum + rate, 0)
 }
 
-/** Starts a service with two cells. Its first organization lives in the first one with so many people, and another in the second one. */
-async function startCells(acquire: Context['acquire'], postgres: Context['postgres'], name: string, count: number) {
+type Organizations = { name: string; people: number; isSplit: boolean }
+
+/** Starts a service with two organizations: the first one with so many people, another in the same database or in a cell of its own. */
+async function startOrganizations(
+  acquire: Context['acquire'],
+  postgres: Context['postgres'],
+  { name, people, isSplit }: Organizations,
+) {
   const further = urlOfDatabase(postgres.url, `${name}_b`)
   for (const database of [name, `${name}_b`]) await postgres.createDatabase(database)
-  const settings = { KITH_CELLS: `b=${further}` }
+  const settings: Record<string, string> = isSplit ? { KITH_CELLS: `b=${further}` } : {}
   const service = await acquire(
     () => startService(postgres, checkout, name, 1, settings),
     started => started.stop(),
@@ -138,8 +139,8 @@ async function startCells(acquire: Context['acquire'], postgres: Context['postgr
       DATABASE_URL: service.url,
       ...settings,
     })
-  await kith('org', 'create', 'large')
-  await kith('org', 'create', 'other', '--cell', 'b')
+  await kith('org', 'create', 'first')
+  await kith('org', 'create', 'other', ...(isSplit ? ['--cell', 'b'] : []))
   const populated = async (key: string, url: string, people: number): Promise<Populated> => {
     const id = await inDatabase(url, async client => {
       const id = await readOrganizationId(client, key)
@@ -153,9 +154,8 @@ async function startCells(acquire: Context['acquire'], postgres: Context['postgr
   return {
     service,
     kith,
-    urls: { main: service.url, b: further },
-    first: await populated('large', service.url, count),
-    other: await populated('other', further, 10_000),
+    first: await populated('first', service.url, people),
+    other: await populated('other', isSplit ? further : service.url, smallPeople),
   }
 }
 
@@ -163,7 +163,11 @@ const patchesPerSecond = 200
 
 /** Moves an organization with all people under PATCHes. Counts acknowledged ones that are missing afterwards. */
 async function measureMove({ postgres, acquire }: Context) {
-  const { service, kith, first } = await startCells(acquire, postgres, 'moving', people)
+  const { service, kith, first } = await startOrganizations(acquire, postgres, {
+    name: 'moving',
+    people,
+    isSplit: true,
+  })
   const pool = new Pool(service.address, { connections: 32 })
   const headers = { Authorization: `Bearer ${first.token}`, 'Content-Type': 'application/json' }
   const times: number[] = []
@@ -198,7 +202,7 @@ async function measureMove({ postgres, acquire }: Context) {
   }
   const loading = load()
   const startedMs = performance.now()
-  await kith('org', 'move', 'large', '--to', 'b').finally(() => {
+  await kith('org', 'move', 'first', '--to', 'b').finally(() => {
     isMoving = false
   })
   const movedSeconds = (performance.now() - startedMs) / 1_000
