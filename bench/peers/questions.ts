@@ -36,6 +36,8 @@ const questions = [
 type Question = (typeof questions)[number]
 
 const size = 50
+/** What Directus and PocketBase store of a person. */
+const fields = ['external_id', 'first_name', 'last_name', 'email', 'attribute_values.city']
 const city = 'city 100'
 
 type Names = { exact: string; misspelt: string }
@@ -63,7 +65,7 @@ async function createKithProduct(
   const ask = createAsk(address, token)
   const sort = { field: 'last_name' }
   const page = async (cursor?: string, count = size) =>
-    (await ask('POST', '/v1/people/list', { sort, cursor_configuration: { size: count, cursor } })) as {
+    (await ask('POST', '/v1/people/list', { sort, fields, cursor_configuration: { size: count, cursor } })) as {
       items: unknown[]
       next_cursor: string
     }

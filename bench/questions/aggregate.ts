@@ -8,6 +8,7 @@ import { inDatabase, serverVersion } from '../database.ts'
 import { type Service, startPostgres, startService } from '../environment.ts'
 import { median } from '../measure.ts'
 import { printPlatform } from '../report.ts'
+import { waitForIndexes } from './population.ts'
 
 const maxByTwoFieldsMs = 3_000
 
@@ -80,7 +81,7 @@ function send({ address, token }: Pick<Service, 'address' | 'token'>, method: st
 
 const idOf = (kind: string, n: string) => `('${kind}0000-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`
 
-/** Inserts records as kith stores them, and the index keys of one attribute. */
+/** Inserts records as kith stores them, and waits until one attribute is indexed. */
 async function populate(service: Service, records: number) {
   for (const key of ['orders', 'products']) await declare(service, 'stacks', { key, kind: 'item' })
   const attribute = (key: string, type: string, more = {}) =>
@@ -113,8 +114,7 @@ async function populate(service: Service, records: number) {
        select $1, ${idOf('6600', 'i')}, $3, 2, ${idOf('6700', 'i % 1000')}, 0 from generate_series(1, $2::integer) i`,
       [id, records, product],
     )
-    await client.query('vacuum (analyze)')
-    await client.query('checkpoint')
+    await waitForIndexes(client, id)
   })
 }
 

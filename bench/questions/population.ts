@@ -95,7 +95,7 @@ async function insertCompanies(client: pg.Client, organization_id: number, peopl
 }
 
 /** Waits until the background fill of the service is done. It begins anew, because people were inserted behind its back. */
-async function waitForIndexes(client: pg.Client, organization_id: number) {
+export async function waitForIndexes(client: pg.Client, organization_id: number) {
   await client.query('update attributes set index_ready = false where organization_id = $1 and index_id is not null', [
     organization_id,
   ])
