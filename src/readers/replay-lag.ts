@@ -29,7 +29,7 @@ export class ReplayLagMeter {
 
   observe({ nowMs, received, replayed, isReceiving, replayedAgeMs }: ReplaySample): ReplayLag {
     if (received !== null && received > Math.max(this.#lastReceived, replayed)) {
-      // Nobody knows when the first one arrived. It was after the last transaction that was replayed.
+      // The arrival of the first position was not seen. It was after the last transaction that was replayed.
       this.#positions.push({ received, atMs: this.#isFirst ? nowMs - (replayedAgeMs ?? 0) : nowMs })
       if (this.#positions.length > maxPositions) this.#positions = this.#positions.filter((_, index) => index % 2 === 0)
     }

@@ -242,7 +242,7 @@ it(
     const { db } = cellOf('main')
     const dying = { ...db, transaction: () => Promise.reject(new Error('killed')) }
     await expect(moveTo('b', organization, { first: dying as typeof db })).rejects.toThrow('killed')
-    // Nobody has told this process that the organization moves: it still finds it in the old cell.
+    // The directory in this process is outdated, so it sends the write to the old cell.
     const refused = await send('PATCH', '/v1/people/p1', { first_name: 'Late' })
     expect([refused.status, refused.headers.get('Retry-After')]).toEqual([503, '1'])
     const placement = (await findOrganization(service.db, 'decided'))!
