@@ -9,6 +9,7 @@ export const config = {
     'test/**/*.test.ts',
     'scripts/**/*.test.ts',
     'client/**/*.test.ts',
+    'console/test/**/*.test.ts',
     'bench/*.test.ts',
   ],
   // They take minutes, and have a command of their own: npm run test:faults.

@@ -7,6 +7,7 @@ import { createPipeline, type Services } from './http/pipeline/pipeline.ts'
 import type { Route } from './http/pipeline/route.ts'
 import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
 import { createRouter } from './http/pipeline/router.ts'
+import { registerConsole } from './http/routes/console.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { registerPages } from './http/routes/pages.ts'
@@ -107,6 +108,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   registerPages(router, services, linkPages(config))
+  registerConsole(router)
   serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }
