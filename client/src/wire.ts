@@ -1670,7 +1670,7 @@ export type ConsoleSession = {
     | 'access:write'
     | 'operations:read'
   )[]
-  /** How the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
+  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
   method: 'code' | 'client' | 'issuer'
   /** The client that the session began with. */
   client_id: string | null

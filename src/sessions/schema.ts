@@ -24,7 +24,7 @@ export const listedSession = Type.Object(
     scopes: granted,
     method: Type.Enum(['code', 'client', 'issuer'], {
       description:
-        'How the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
+        'The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
     }),
     client_id: Type.Union([Type.String(), Type.Null()], { description: 'The client that the session began with.' }),
     created_at: Type.String({ format: 'date-time' }),
