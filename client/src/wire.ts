@@ -1652,7 +1652,7 @@ export type WebhookReplayed = {
 /** A session of the console that has not ended: GET /v1/sessions. */
 export type ConsoleSession = {
   id: string
-  /** Who signed in: the actor in the change log. */
+  /** The person or client that signed in: the actor in the change log. */
   name: string
   scopes: (
     | 'people:read'

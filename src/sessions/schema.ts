@@ -3,7 +3,7 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { scopes } from '../scopes.ts'
 
 const id = Type.String({ format: 'uuid' })
-const name = Type.String({ description: 'Who signed in: the actor in the change log.' })
+const name = Type.String({ description: 'The person or client that signed in: the actor in the change log.' })
 const granted = Type.Array(Type.Enum(scopes))
 const expires_at = Type.String({ format: 'date-time', description: 'Twelve hours after the sign-in.' })
 
