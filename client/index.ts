@@ -1,3 +1,4 @@
+export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions } from './src/access.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {
   ChangeEndpoints,

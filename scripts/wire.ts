@@ -218,7 +218,7 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     schema: apiClientWithSecret,
   },
   NewApiClient: { about: 'Body of POST /v1/clients.', schema: newClient },
-  SigningKey: { about: 'What is public of a key that signs tokens.', schema: signingKey },
+  SigningKey: { about: 'The public part of a key that signs tokens.', schema: signingKey },
   NewApiToken: { about: 'Body of POST /v1/tokens.', schema: newToken },
   ApiToken: { about: 'A token that was just made: POST /v1/tokens.', schema: apiToken },
   DoctorReport: { about: 'The findings of the checks of `kith doctor`.', schema: doctorReport },

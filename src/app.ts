@@ -1,3 +1,4 @@
+import { accessRoutes } from './access/routes.ts'
 import { attributeRoutes } from './attributes/routes.ts'
 import { changeRoutes } from './changes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
@@ -32,8 +33,11 @@ import { webhookRoutes } from './webhooks/routes.ts'
 
 const responses = { person, record }
 
+/** The configuration, and the services that only running handlers need: the OpenAPI document is made without them. */
+type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db'>>
+
 /** The route table of all modules, in the order of the documentation. */
-export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
+export function routeTable({ config, db }: TableServices): Route[] {
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
@@ -49,6 +53,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
+    ...accessRoutes(db),
   ]
 }
 
@@ -74,6 +79,7 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
+  { name: 'Access', description: 'Clients, tokens and the keys that sign them.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

@@ -1,3 +1,4 @@
+import { AccessEndpoints } from './access.ts'
 import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
@@ -38,6 +39,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
   readonly segments: SegmentEndpoints<S>
+  readonly access: AccessEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -48,6 +50,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
+    this.access = new AccessEndpoints(this.#transport.send)
   }
 
   /**

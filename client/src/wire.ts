@@ -1899,7 +1899,7 @@ export type NewApiClient = {
   scopes: Scope[]
 }
 
-/** What is public of a key that signs tokens. */
+/** The public part of a key that signs tokens. */
 export type SigningKey = {
   /** The name of the key, as in the header of a token: its RFC 7638 thumbprint. */
   kid: string
@@ -1942,7 +1942,7 @@ export type DoctorReport = {
     /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
     verdict: 'ok' | 'warning' | 'wrong'
     message: string
-    /** What to do. Null if the verdict is `ok`. */
+    /** The advice. Null if the verdict is `ok`. */
     advice: string | null
   }[]
 }

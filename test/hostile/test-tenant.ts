@@ -15,6 +15,8 @@ export type TestTenant = {
   /** Internal identifiers that create responses returned. */
   people: string[]
   records: Record<string, string[]>
+  /** The id of a client of the organization. */
+  client_id: string
   /** The internal identifier of the person whose answers are sealed, if there is one. */
   sealed?: string
   /** The sequence number of the last change. */
@@ -56,13 +58,16 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
   // It stays active, so that it can be replayed.
   await send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
+  const apiClient = await send('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })
+  const client_id: string = apiClient.body.data.client_id
   await follow(service.db, [searchFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
     return [missing, await service.tokenFor(key, others)] as const
   })
   const tokenWithout = new Map(await Promise.all(tokens))
-  const tenant = { id, token, tokenWithout, sender, service, people: [], records: { orders: [], visits: [] }, head: 0 }
+  const created = { people: [], records: { orders: [], visits: [] } }
+  const tenant = { id, token, tokenWithout, sender, service, client_id, ...created, head: 0 }
   return { ...tenant, head: await readHead(tenant) }
 }
 
@@ -84,6 +89,7 @@ const tables = [
   'consent_types',
   'consent_texts',
   'change_heads',
+  'clients',
   'fills',
   'sort_indexes',
   'followers',

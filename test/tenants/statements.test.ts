@@ -260,12 +260,18 @@ async function repeatWithKeys({ send }: Shop) {
   await forgetKeys(service.db)
 }
 
-async function useClients({ id, key }: Shop) {
+async function useClients({ id, key, send }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
   expect(await listClients(db, id)).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data
+  for (const path of ['', '?limit=1', `?before=${client_id}`, `/${client_id}`]) await ok('GET', `/v1/clients${path}`)
+  await ok('DELETE', `/v1/clients/${client_id}`)
+  await ok('POST', '/v1/tokens', { scopes: ['people:read'], expires_in: 60 })
+  await ok('GET', '/v1/keys')
 }
 
 /** Uses every endpoint and runs the background tasks. */
