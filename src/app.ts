@@ -18,6 +18,7 @@ import { linkPages, linkRoutes } from './links/routes.ts'
 import { observedRoutes } from './observed/routes.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
+import { operationRoutes } from './operations/routes.ts'
 import { organizationRoutes } from './organizations/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
@@ -34,10 +35,11 @@ import { webhookRoutes } from './webhooks/routes.ts'
 const responses = { person, record }
 
 /** The configuration, and the services that only running handlers need: the OpenAPI document is made without them. */
-type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db'>>
+type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
 
 /** The route table of all modules, in the order of the documentation. */
-export function routeTable({ config, db }: TableServices): Route[] {
+export function routeTable(services: TableServices): Route[] {
+  const { config, db } = services
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
@@ -54,6 +56,7 @@ export function routeTable({ config, db }: TableServices): Route[] {
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...accessRoutes(db),
+    ...operationRoutes(services),
   ]
 }
 
@@ -80,6 +83,7 @@ const tags = [
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
   { name: 'Access', description: 'Clients, tokens and the keys that sign them.' },
+  { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

@@ -101,7 +101,15 @@ describe('every public method', () => {
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks, erasures } = client
     const groups = [consents, schema, schema.stacks, schema.attributes, changes, webhooks, erasures, client.segments]
-    const methods = [client, people, people.list(), ...groups, client.access, client.access.clients].flatMap(methodsOf)
+    const methods = [
+      client,
+      people,
+      people.list(),
+      ...groups,
+      client.access,
+      client.access.clients,
+      client.operations,
+    ].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -25,13 +25,19 @@ const tag = 'Access'
 const clientsPath = '/v1/clients'
 const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
 
+/** Returns the global database within the share of the caller's organization. */
+type GlobalOf = (lane: Lane, call: Pick<Call, 'caller'>) => Database
+
 /**
  * The route table of clients, tokens and signing keys. They are in the first cell, whichever cell has the organization. `pool` is absent
  * where the table only describes the endpoints.
  */
 export function accessRoutes(pool: CellPool | undefined): Route[] {
-  const globalOf = (lane: Lane, { caller }: Pick<Call, 'caller'>): Database =>
-    firstCellOf(pool!).shareOf(caller.organization.id, lane)
+  const globalOf: GlobalOf = (lane, { caller }) => firstCellOf(pool!).shareOf(caller.organization.id, lane)
+  return [...clientRoutes(globalOf), ...tokenRoutes(globalOf)]
+}
+
+function clientRoutes(globalOf: GlobalOf): Route[] {
   return [
     route<ClientsQuery>({
       method: 'GET',
@@ -83,6 +89,11 @@ export function accessRoutes(pool: CellPool | undefined): Route[] {
       answer: Type.Literal(true),
       handle: async call => ({ status: 200, data: await revokeApiClient(globalOf('writes', call), call) }),
     }),
+  ]
+}
+
+function tokenRoutes(globalOf: GlobalOf): Route[] {
+  return [
     route<NewApiToken>({
       method: 'POST',
       tag,

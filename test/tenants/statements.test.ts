@@ -224,6 +224,13 @@ const globalStatements = [
   'read_signing_keys',
   'read_versions',
   'read_webhook_states',
+  // The checks of kith doctor: src/operations/operations.test.ts.
+  'count_strangers',
+  'find_table',
+  'read_archiver',
+  'read_clock',
+  'read_migrations',
+  'read_server',
   // Cells: src/cells/cells.test.ts and src/cells/move/move.test.ts.
   'begin_move',
   'cancel_move',
