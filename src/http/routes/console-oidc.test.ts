@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { sendAsPage } from '../../../test/support/console.ts'
+import { sendAsPage } from '../../../test/support/browser-session.ts'
 import { startIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
