@@ -134,6 +134,19 @@ const noStableUpdate: Rule = commands => {
   return [...messages].map(message => ({ rule: 'no stable update', message: `${message}: pass the value from Node` }))
 }
 
+/** In an UPDATE or DELETE, Citus evaluates what has no columns, and takes the comparison of a WHEN for such a thing: it becomes null. */
+const noSimpleCase: Rule = commands =>
+  [...findAll(commands, 'UpdateStmt'), ...findAll(commands, 'DeleteStmt')].some(query =>
+    findAll(query, 'CaseExpr').some(({ arg }) => arg !== undefined),
+  )
+    ? [
+        {
+          rule: 'no simple case',
+          message: 'compares by `case x when y` in an UPDATE or DELETE: write `case when x = y`',
+        },
+      ]
+    : []
+
 /** The table, column and constraint of an error do not pass a coordinator. */
 const errorsByCode: Rule = (commands, tables) =>
   findAll(commands, 'UpdateStmt').flatMap(update =>
@@ -318,6 +331,7 @@ const rules: Rule[] = [
   insertKnowsShard,
   noVolatileUpdate,
   noStableUpdate,
+  noSimpleCase,
   errorsByCode,
   noCopyIn,
   countedLocations,

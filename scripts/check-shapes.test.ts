@@ -77,6 +77,13 @@ describe('a statement that Citus refuses or runs wrongly', () => {
       'make the main command a SELECT',
     ],
     [
+      'no simple case',
+      `delete from entities e where e.organization_id = $1 and e.name = any(array(
+         select case v.kind when 'a' then 'b' end from jsonb_to_recordset($2::text::jsonb) as v(kind text)
+       ))`,
+      'write `case when x = y`',
+    ],
+    [
       'no constant condition',
       `with gone as (delete from entities e where e.organization_id = $1 and not ($2 and $3 = 'a') returning 1)
        select from gone`,

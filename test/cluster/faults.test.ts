@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { check, formatFindings } from '../faults/checker.ts'
 import type { Journal } from '../faults/journal.ts'
 import { resolveUnknownOutcomes, startLoad } from '../faults/load.ts'
@@ -14,6 +14,8 @@ import { moveShard, readPlacement } from './placement.ts'
 
 const organizationsPerWorker = 2
 const clients = 4
+/** A round has three waits for writes and two restarts. An idle machine takes 20 s for it. */
+const roundMs = 600_000
 
 /** The database and the service of all rounds. The service has to survive them. */
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -43,6 +45,8 @@ async function startLoads(...seedParts: (string | number)[]) {
     const options = { world, addresses: [address], clients, seedParts: [...seedParts, loads.length] }
     loads.push({ world, worker, load: startLoad(options) })
   }
+  // A round that fails must not leave its load to the next one.
+  onTestFinished(async () => void (await Promise.all(loads.map(({ load }) => load.stop()))))
   return loads
 }
 
@@ -98,6 +102,7 @@ describe.skipIf(nodeFolders.length === 0)('a cluster under the write load of sev
       await waitForAll(loads, 20)
       await finish(loads, 'kill -9 of a worker', round, { worker: worker.port })
     },
+    roundMs,
   )
 
   it.each(rounds(4))(
@@ -110,6 +115,7 @@ describe.skipIf(nodeFolders.length === 0)('a cluster under the write load of sev
       await waitForAll(loads, 20)
       await finish(loads, 'kill -9 of the coordinator', round, {})
     },
+    roundMs,
   )
 
   it.each(rounds(3))(
@@ -127,5 +133,6 @@ describe.skipIf(nodeFolders.length === 0)('a cluster under the write load of sev
       await waitForAll(loads, 20)
       await finish(loads, 'online shard moves', round, { moved: 2 })
     },
+    roundMs,
   )
 })
