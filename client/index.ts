@@ -45,6 +45,7 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'

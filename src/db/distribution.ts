@@ -14,7 +14,7 @@ type Queryable = Pick<pg.ClientBase, 'query'>
 /** The table that all tables of organizations are colocated with. Every transaction that writes locks its row. */
 const anchor = 'change_heads'
 
-/** The session options of kith that a worker needs too. They do not reach it, so the database has them. */
+/** The session options of kith that a worker needs too. They do not reach it, so the database has them: Citus propagates ALTER DATABASE. */
 const settings = { timezone: 'UTC', datestyle: 'ISO, MDY', enable_seqscan: 'off' }
 
 /** Reads which tables of a migrated database are distributed. Undefined without Citus. */
@@ -71,11 +71,7 @@ export async function findPending(url: string): Promise<string | undefined> {
 export function planDistribution({ pending, settings: stored }: Distribution, database: string): string[] {
   const quoted = `"${database.replaceAll('"', '""')}"`
   const statements = missingSettings(stored).map(([name, value]) => `alter database ${quoted} set ${name} = '${value}'`)
-  const everywhere = statements.flatMap(text => [
-    text,
-    `select run_command_on_workers('${text.replaceAll("'", "''")}')`,
-  ])
-  return [...everywhere, ...pending.map(({ name, byOrganization }) => distribute(name, byOrganization))]
+  return [...statements, ...pending.map(({ name, byOrganization }) => distribute(name, byOrganization))]
 }
 
 const missingSettings = (stored: string[]): [name: string, value: string][] =>

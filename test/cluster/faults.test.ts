@@ -14,7 +14,7 @@ import { moveShard, readPlacement } from './placement.ts'
 
 const organizationsPerWorker = 2
 const clients = 4
-/** A round has three waits for writes and two restarts. An idle machine takes 20 s for it. */
+/** A busy machine needs minutes for the waits of a round. */
 const roundMs = 600_000
 
 /** The database and the service of all rounds. The service has to survive them. */
@@ -35,16 +35,18 @@ async function startCluster() {
 
 /** Organizations on every worker, each under load. `worker` is the port of the server with its rows. */
 async function startLoads(...seedParts: (string | number)[]) {
-  const loads: { world: World; worker: number; load: ReturnType<typeof startLoad> }[] = []
-  const isFull = (port: number) => loads.filter(({ worker }) => worker === port).length >= organizationsPerWorker
+  const worlds: { world: World; worker: number }[] = []
+  const isFull = (port: number) => worlds.filter(({ worker }) => worker === port).length >= organizationsPerWorker
   const workers = nodes.filter(({ isCoordinator }) => !isCoordinator).map(({ port }) => port)
   while (!workers.every(isFull)) {
     const world = await makeWorld(database.url, address)
     const { port: worker } = await readPlacement(database.url, world.organization_id)
-    if (isFull(worker)) continue
-    const options = { world, addresses: [address], clients, seedParts: [...seedParts, loads.length] }
-    loads.push({ world, worker, load: startLoad(options) })
+    if (!isFull(worker)) worlds.push({ world, worker })
   }
+  const loads = worlds.map(({ world, worker }, index) => {
+    const options = { world, addresses: [address], clients, seedParts: [...seedParts, index] }
+    return { world, worker, load: startLoad(options) }
+  })
   // A round that fails must not leave its load to the next one.
   onTestFinished(async () => void (await Promise.all(loads.map(({ load }) => load.stop()))))
   return loads
