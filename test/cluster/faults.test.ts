@@ -66,10 +66,18 @@ async function finish(loads: Loads, fault: string, round: number, measured: Reco
     await resolveUnknownOutcomes({ journal: load.journal, world, address })
     findings.push(...formatFindings(await check(world, load.journal, address)))
     journal.entries.push(...load.journal.entries)
+    journal.unexplained.push(...load.journal.unexplained)
   }
   printRound(fault, round, { ...measured, findings: findings.length }, journal)
-  expect(findings, lastErrors(kith)).toEqual([])
+  expect(findings, errorsOf(journal)).toEqual([])
   expect(kith.child.exitCode ?? kith.child.signalCode).toBeNull()
+}
+
+/** The error lines of kith's log about unexplained responses, or else the last ones. */
+function errorsOf({ unexplained }: Journal): string {
+  const ids = unexplained.flatMap(text => /"request_id":"([^"]+)"/.exec(text)?.[1] ?? [])
+  const lines = kith.output.stdout.split('\n').filter(line => ids.some(id => line.includes(id)))
+  return lines.join('\n') || lastErrors(kith)
 }
 
 /** Sends SIGKILL to a server, and starts it again after `durationMs`. */
