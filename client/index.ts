@@ -46,6 +46,7 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
