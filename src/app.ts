@@ -110,6 +110,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const gate = createGate({
     config,
     recall: authenticator.cachedOrganizationId,
+    recallSession: authenticator.sessions.cachedOrganizationId,
     shouldClose: () => !drain.isAccepting(),
     observer,
     report,
