@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { signIn } from '../../../test/support/console.ts'
+import { signIn } from '../../../test/support/browser-session.ts'
 import { type Lock, lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
