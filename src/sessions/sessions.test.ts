@@ -50,6 +50,7 @@ describe('a sign-in with the code of a link', () => {
     const { body } = await send('GET', '/v1/changes')
     expect(body.data.items.at(-1)).toMatchObject({ actor: 'Operator', operation: 'create' })
     expect((await send('GET', '/console/session')).body.data).toEqual(reply.body.data)
+    expect((await sendAsPage(service, 'GET', '/console/session')).body.data).toBeNull()
   })
 
   it('gives the page no scope that the link does not have', async () => {

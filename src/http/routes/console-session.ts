@@ -53,12 +53,12 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   const removeCookie = (exchange: Exchange) => exchange.header('Set-Cookie', cookie(exchange, '', 0))
 
   /**
-   * The session of the cookie. The cookie of a session that has ended is removed from the browser, but not that of a request which
-   * another site has caused.
+   * The session of the cookie, or undefined without a cookie. The cookie of a session that has ended is removed from the browser, but
+   * not that of a request which another site has caused.
    */
-  async function requireSession(exchange: Exchange): Promise<CallerSession> {
+  async function findSession(exchange: Exchange): Promise<CallerSession | undefined> {
     try {
-      return (await authenticateSession(services, exchange)) ?? throwNoSession()
+      return await authenticateSession(services, exchange)
     } catch (error) {
       if (error instanceof Fault && error.refusal.code === 'unauthorized') removeCookie(exchange)
       throw error
@@ -87,7 +87,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       exchange.isRead = true
-      const { id, caller, expires_at } = await requireSession(exchange)
+      const session = await findSession(exchange)
+      // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+      if (!session) return exchange.send(200, success({ data: null }))
+      const { id, caller, expires_at } = session
       const { organization, subject: name, scopes } = caller
       exchange.organization = organization.key
       sendSession(exchange, { id, name, scopes, expires_at, key: organization.key })
@@ -98,7 +101,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (services.reads.isReader) throwSignInElsewhere()
-      const { id, caller } = await requireSession(exchange)
+      const { id, caller } = (await findSession(exchange)) ?? throwNoSession()
       // Another page may have ended it meanwhile.
       await endSession(db, caller.organization.id, id, exchange.deadline.signal)
       authenticator.sessions.forget(id)
