@@ -2,7 +2,8 @@ import { useMessages } from '../app/language.tsx'
 import { Select } from '../ui/field.tsx'
 import { ConsentFields } from './consent-fields.tsx'
 import { FieldPicker } from './field-picker.tsx'
-import { type FilterField, type Owner, operatorsOf, quantifiersOfRelation } from './fields.ts'
+import type { Owner } from './field-types.ts'
+import { type FilterField, operatorsOf, quantifiersOfRelation } from './fields.ts'
 import { useFields, useFilterChoices } from './filter-context.ts'
 import {
   type FieldType,

@@ -1,10 +1,14 @@
 import type { Attribute, Definitions } from '@kith/client'
+import {
+  attributePrefix,
+  type FixedField,
+  fixedFieldsOf,
+  type Owner,
+  targetOfAttribute,
+  typeOfAttribute,
+} from './field-types.ts'
 import type { FieldType, Operator, Quantifier } from './filter-tree.ts'
 import type { messages } from './messages.ts'
-import type { FieldTypes } from './read-filter.ts'
-
-/** The owner of fields: `people`, or the key of a stack. */
-export type Owner = string
 
 /** A field that a filter tests. */
 export type FilterField = {
@@ -17,40 +21,13 @@ export type FilterField = {
   target?: Owner
 }
 
-export const attributePrefix = 'attribute_values.'
-
-const personFields = {
-  first_name: 'text',
-  last_name: 'text',
-  email: 'name',
-  mobile_prefix: 'text',
-  mobile_number: 'text',
-  date_of_birth: 'date',
-  language: 'name',
-  email_consent: 'boolean',
-  sms_consent: 'boolean',
-  push_notification_consent: 'boolean',
-} as const satisfies Record<string, FieldType>
-
-const sharedFields = {
-  external_id: 'name',
-  state: 'state',
-  created_at: 'datetime',
-  updated_at: 'datetime',
-} as const satisfies Record<string, FieldType>
-
-const fixedFields = { ...personFields, ...sharedFields }
-
-/** A field that every person or record has, without the attributes. */
-export type FixedField = keyof typeof fixedFields
-
 /** The fields of an owner's entities: the fixed ones, then the active attributes. */
 export function fieldsOf(
   owner: Owner,
   definitions: Definitions | undefined,
   texts: (typeof messages)['en'],
 ): FilterField[] {
-  const fixed = Object.entries(owner === 'people' ? fixedFields : sharedFields).map(([name, type]) => ({
+  const fixed = Object.entries(fixedFieldsOf(owner)).map(([name, type]) => ({
     name,
     label: texts.fields[name as FixedField],
     type,
@@ -59,35 +36,15 @@ export function fieldsOf(
   return [...fixed, ...attributes.map(fieldOfAttribute)]
 }
 
-function fieldOfAttribute({ key, name, type, enum: choices, target_stack }: Attribute): FilterField {
-  const isRelation = type === 'person' || type === 'stack'
+function fieldOfAttribute(attribute: Attribute): FilterField {
+  const { key, name, enum: choices } = attribute
+  const target = targetOfAttribute(attribute)
   return {
     name: attributePrefix + key,
     label: name,
-    type: isRelation ? 'relation' : type,
+    type: typeOfAttribute(attribute),
     ...(choices && { choices }),
-    ...(isRelation && { target: type === 'person' ? 'people' : target_stack! }),
-  }
-}
-
-/** The types of an owner's fields, for reading and writing a filter. An undeclared key has the type `json`. */
-export function fieldTypesOf(owner: Owner, definitions: Definitions | undefined): FieldTypes {
-  const fixed: Record<string, FieldType> = owner === 'people' ? fixedFields : sharedFields
-  const attributeOf = (field: string) =>
-    definitions?.attributes.find(
-      each => each.owner === owner && each.state === 'active' && attributePrefix + each.key === field,
-    )
-  return {
-    typeOf: field => {
-      const attribute = attributeOf(field)
-      if (attribute) return fieldOfAttribute(attribute).type
-      return Object.hasOwn(fixed, field) ? fixed[field]! : 'json'
-    },
-    targetOf: field => {
-      const attribute = attributeOf(field)
-      const target = attribute && fieldOfAttribute(attribute).target
-      return target === undefined ? undefined : fieldTypesOf(target, definitions)
-    },
+    ...(target !== undefined && { target }),
   }
 }
 

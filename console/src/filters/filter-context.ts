@@ -1,7 +1,8 @@
 import type { Definitions, Segment } from '@kith/client'
 import { createContext, useContext, useMemo } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { type FilterField, fieldsOf, fieldTypesOf, type Owner } from './fields.ts'
+import { fieldTypesOf, type Owner } from './field-types.ts'
+import { type FilterField, fieldsOf } from './fields.ts'
 import { messages } from './messages.ts'
 import type { FieldTypes } from './read-filter.ts'
 

@@ -2,7 +2,7 @@ import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
-import type { Owner } from './fields.ts'
+import type { Owner } from './field-types.ts'
 import styles from './filter.module.css'
 import { useFields, useFilterChoices } from './filter-context.ts'
 import {

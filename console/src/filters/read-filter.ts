@@ -33,13 +33,13 @@ function readMembers(filter: Filter, types: FieldTypes): FilterNode[] {
 function readMember(key: string, operand: unknown, types: FieldTypes): FilterNode[] {
   const raw: FilterNode[] = [{ id: newId(), kind: 'raw', filter: { [key]: operand } }]
   if (key === '$and' || key === '$or') {
-    if (!Array.isArray(operand) || !operand.every(isObject)) return raw
+    if (!Array.isArray(operand) || operand.length === 0 || !operand.every(isObject)) return raw
     return [readGroup(key === '$and' ? 'all' : 'any', operand, types)]
   }
   if (key === '$not') {
     if (!isObject(operand)) return raw
     const { $or, ...rest } = operand
-    const isList = Array.isArray($or) && $or.every(isObject) && Object.keys(rest).length === 0
+    const isList = Array.isArray($or) && $or.length > 0 && $or.every(isObject) && Object.keys(rest).length === 0
     return [readGroup('none', isList ? ($or as Filter[]) : [operand], types)]
   }
   if (key === '$segment') return typeof operand === 'string' ? [{ id: newId(), kind: 'segment', key: operand }] : raw
@@ -48,8 +48,10 @@ function readMember(key: string, operand: unknown, types: FieldTypes): FilterNod
 }
 
 function readGroup(mode: FilterGroup['mode'], filters: Filter[], types: FieldTypes): FilterGroup {
-  const children = filters.map(filter => {
+  const children = filters.map((filter): FilterNode => {
     const nodes = readMembers(filter, types)
+    // A filter without conditions matches everything, which a group without conditions would not say.
+    if (nodes.length === 0) return { id: newId(), kind: 'raw', filter }
     return nodes.length === 1 ? nodes[0]! : newGroup('all', nodes)
   })
   return newGroup(mode, children)
@@ -107,7 +109,7 @@ function readTest(field: string, type: FieldType, name: string, value: unknown):
   const operator = operators.find(each => `$${each}` === name)
   if (!operator || operator === 'missing') return undefined
   if (operator === 'in' || operator === 'nin') {
-    if (!Array.isArray(value)) return undefined
+    if (!Array.isArray(value) || value.length === 0) return undefined
     const texts = value.map(element => textOfOperand(type, element))
     const isShown = texts.every(text => text !== notShown && text !== '' && !text.includes('\n'))
     return isShown ? test(operator, texts.join('\n')) : undefined
