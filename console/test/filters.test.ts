@@ -31,7 +31,7 @@ describe('the filter builder', () => {
           expect(rewrite(rewritten)).toEqual(rewritten)
           expect(await find(path, rewritten)).toEqual(await find(path, filter))
         }),
-        { numRuns: 150 },
+        { numRuns: 60 },
       )
     }
   })

@@ -60,7 +60,7 @@ function readGroup(mode: FilterGroup['mode'], filters: Filter[], types: FieldTyp
 function readConsent(operand: unknown): FilterNode | undefined {
   if (!isObject(operand) || Object.keys(operand).join() !== '$some' || !isObject(operand.$some)) return undefined
   const { consent_type_id = '', channel = '', state = '', ...rest } = operand.$some
-  if (Object.keys(rest).length > 0) return undefined
+  if (Object.keys(rest).length > 0 || Object.keys(operand.$some).length === 0) return undefined
   return {
     id: newId(),
     kind: 'consent',

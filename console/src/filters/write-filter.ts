@@ -66,7 +66,7 @@ function writeTest({ field, operator, operand }: NodeOf<'field'>, types: FieldTy
 }
 
 function writeConsent({ consentTypeId, channel, state }: NodeOf<'consent'>): Filter | undefined {
-  if (consentTypeId === '' && channel === '') return undefined
+  if (consentTypeId === '' && channel === '' && state === '') return undefined
   return {
     consents: {
       $some: {
