@@ -31,6 +31,7 @@ const areas: Record<string, string[]> = {
   src: ['src'],
   cli: ['cli', 'src', 'client'],
   client: ['client'],
+  console: ['console', 'client'],
   examples: ['examples', 'client'],
 }
 

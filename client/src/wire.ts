@@ -1652,7 +1652,7 @@ export type WebhookReplayed = {
 /** A session of the console that has not ended: GET /v1/sessions. */
 export type ConsoleSession = {
   id: string
-  /** Who signed in: the actor in the change log. */
+  /** The person or client that signed in: the actor in the change log. */
   name: string
   scopes: (
     | 'people:read'
@@ -1670,7 +1670,7 @@ export type ConsoleSession = {
     | 'access:write'
     | 'operations:read'
   )[]
-  /** How the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
+  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
   method: 'code' | 'client' | 'issuer'
   /** The client that the session began with. */
   client_id: string | null

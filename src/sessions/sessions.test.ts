@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { codeFor, sendAsPage, signIn } from '../../test/support/console.ts'
+import { codeFor, sendAsPage, signIn } from '../../test/support/browser-session.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { version } from '../version.ts'
@@ -36,6 +36,12 @@ describe('a sign-in with the code of a link', () => {
     expect(id).toMatch(/^[\da-f-]{36}$/)
     expect(Date.parse(expires_at) - before).toBeGreaterThan(43_190_000)
     expect(Date.parse(expires_at) - Date.now()).toBeLessThan(43_210_000)
+  })
+
+  it('sets a cookie that travels only by HTTPS, if the proxy says that the browser uses it', async () => {
+    const code = await codeFor(service, organization)
+    const { headers } = await post({ code }, { 'X-Forwarded-Proto': 'https' })
+    expect(headers.get('set-cookie')).toMatch(/; SameSite=Strict; Secure$/)
   })
 
   it('lets the page write, under the name of the session in the change log', async () => {

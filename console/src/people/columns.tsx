@@ -48,8 +48,8 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
       {
         key: 'name',
         header: texts.name,
-        minWidth: 180,
-        grow: 1.4,
+        minWidth: 220,
+        grow: 1.6,
         sortField: 'last_name',
         render: row => <NameCell row={row} />,
       },
