@@ -37,7 +37,13 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
 /** A field for text, with its label, help and error. */
 export function TextField({ label, help, error, placeholder, rows, inputRef, ...props }: TextFieldProps) {
   return (
-    <AriaTextField {...props} isInvalid={Boolean(error) || props.isInvalid === true} className={styles.field!}>
+    <AriaTextField
+      {...props}
+      // The browser would not send a form again while a field has the service's fault.
+      validationBehavior={error ? 'aria' : 'native'}
+      isInvalid={Boolean(error) || props.isInvalid === true}
+      className={styles.field!}
+    >
       {label && <Label className={styles.label!}>{label}</Label>}
       {rows ? (
         <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />
