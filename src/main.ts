@@ -165,8 +165,7 @@ async function startWithWorkers(
     )
   const address = urlOf(workers.address, config)
   const db = openDatabase(storage.url, { connections: 1, statementTimeoutMs: config.limits.requestMs })
-  const signInLink = await createStartLink(db, address, config).finally(() => db.close())
-  return { address, signInLink }
+  return { address, signInLink: await makeSignInLink(db, address, starting).finally(() => db.close()) }
 }
 
 async function start(starting: StartContext): Promise<Started> {
@@ -236,7 +235,19 @@ async function start(starting: StartContext): Promise<Started> {
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
-  return { address, signInLink: cluster.isPrimary ? await createStartLink(db, address, config) : undefined }
+  return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
+}
+
+/** The link that the start logs. A database that stores nothing at the moment, such as a standby, does not keep the service from starting. */
+async function makeSignInLink(db: Database, address: string, { config, logger }: StartContext) {
+  try {
+    return await createStartLink(db, address, config)
+  } catch (error) {
+    const persistentMessage = persistentErrorMessage(error)
+    if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+    else logger.warn(describeFault(error), 'the link to the console could not be made: run kith console')
+    return undefined
+  }
 }
 
 async function startInstruments(

@@ -52,10 +52,7 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     const { token, session } = started
     const organization = organizationKeyOf(token)!
     exchange.organization = organization
-    services.logger.info(
-      { session: session.id, organization, subject: identity.subject },
-      'a session of the console began',
-    )
+    services.logger.info({ session: session.id, organization }, 'a session of the console began')
     const isSecure = isEncrypted(request, config)
     exchange.header('Set-Cookie', sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
     redirect(exchange, '../')
