@@ -13,6 +13,7 @@ import { createCells, migrateCells } from './cells/open-cells.ts'
 import { checkFirstCell } from './cells/prepare.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
+import { findPending } from './db/distribution.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
@@ -291,7 +292,15 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
   }
   const ran = await migrate(storage.url)
   if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
+  if (config.databaseUrl) await warnOfPendingTables(storage.url, logger)
   return storage
+}
+
+/** Warns if Citus does not distribute all tables. The start goes on: requests that need none of the others are served. */
+async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
+  // A database that does not answer fails the next step of the start, with its own error.
+  const pending = await findPending(url).catch(() => undefined)
+  if (pending) logger.warn(`${pending}: stop the service, and run kith distribute`)
 }
 
 async function listen(app: App, { host, port }: Config): Promise<string> {

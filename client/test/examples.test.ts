@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
-import { signIn } from '../../test/support/console.ts'
+import { signIn } from '../../test/support/browser-session.ts'
 import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
@@ -103,8 +103,19 @@ describe('every public method', () => {
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks, erasures } = client
     const { stacks, attributes } = schema
-    const groups = [consents, schema, stacks, attributes, changes, webhooks, erasures, client.segments, client.sessions]
-    const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
+    const callers = [client.sessions, client.access, client.access.clients]
+    const groups = [
+      consents,
+      schema,
+      stacks,
+      attributes,
+      changes,
+      webhooks,
+      erasures,
+      client.segments,
+      client.operations,
+    ]
+    const methods = [client, people, people.list(), ...groups, ...callers].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type BrowserSession, samePage, signIn } from '../../test/support/console.ts'
+import { type BrowserSession, samePage, signIn } from '../../test/support/browser-session.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
@@ -98,6 +98,7 @@ const examples: Record<ParameterKind, string> = {
   object_id: '6740a1b2c3d4e5f60718293a',
   key: 'orders',
   number: '1',
+  client_id: 'shop.Zm9vYmFyYmF6cXV4',
   count: '0',
   path: '0/000',
 }

@@ -18,7 +18,7 @@ const service = useService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()
-  // One organization has most sessions. Of ten that have expired, the background work has not deleted any yet.
+  // A large table in which few sessions belong to the organization, and ten have expired.
   await service.sql(
     `insert into sessions (organization_id, id, token_sha256, name, scope, method, expires_at)
      select case when i <= 20 then $1::integer else 100000 + i % 3 end, gen_random_uuid(), sha256(i::text::bytea), 'x', 'people:read', 'code',

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { operatorName } from '../../src/sessions/sign-in-link.ts'
 import { compileCache } from '../support/command.ts'
-import { sendAsPage } from '../support/console.ts'
+import { sendAsPage } from '../support/browser-session.ts'
 import { fillDataFolder } from '../support/data-folder.ts'
 import { createTestDatabase } from '../support/database.ts'
 import {
