@@ -48,7 +48,12 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
         </div>
       ))}
       {answers.map(answer => (
-        <Answer key={`${answer.consent_type_id} ${answer.channel}`} answer={answer} consentTypes={consentTypes} />
+        <Answer
+          key={`${answer.consent_type_id} ${answer.channel}`}
+          answer={answer}
+          consentTypes={consentTypes}
+          isFirst={change.operation === 'create'}
+        />
       ))}
     </dl>
   )
@@ -62,29 +67,34 @@ function Step({ isFirst, before, children }: { isFirst: boolean; before: React.R
     <>
       <span className="visually-hidden">{texts.from}: </span>
       <span className={styles.before!}>{before}</span>
-      <span className={styles.arrow!} aria-hidden="true">
-        →
-      </span>
+      <svg className={styles.arrow!} viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M1 8h13M10 4l4 4-4 4" />
+      </svg>
       <span className="visually-hidden">{texts.to}: </span>
       <span>{children}</span>
     </>
   )
 }
 
-function Answer({ answer, consentTypes }: { answer: AnswerDifference; consentTypes: readonly ConsentType[] }) {
+type AnswerProps = { answer: AnswerDifference; consentTypes: readonly ConsentType[]; isFirst: boolean }
+
+function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
   const { consent_type_id, channel, before, after } = answer
+  const isSame =
+    before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
   return (
     <div className={styles.change!}>
       <dt>
         {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
       </dt>
       <dd>
-        <Step isFirst={false} before={stateOf(before, entityTexts)}>
+        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)}>
           {stateOf(after, entityTexts)}
         </Step>
+        {isSame && <span className={styles.muted!}> · {texts.again}</span>}
         {after?.answered_at && (
           <span className={styles.muted!}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
         )}

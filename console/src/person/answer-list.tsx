@@ -132,7 +132,7 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
   })
   return (
     <div className={styles.stack!}>
-      <div className={styles.row!}>
+      <div className={styles.textVersion!}>
         <span>{texts.textOf(version)}</span>
         {mayRead && (
           <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>

@@ -35,7 +35,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
         <p className={styles.muted!}>{texts.noPurposes}</p>
       ) : (
         <div className={styles.scroll!}>
-          <table className={styles.table!} aria-label={texts.consents}>
+          <table className={`${styles.table} ${styles.matrix}`} aria-label={texts.consents}>
             <thead>
               <tr>
                 <th scope="col">{texts.purpose}</th>

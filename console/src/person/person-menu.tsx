@@ -55,7 +55,7 @@ export function PersonMenu({ id, person, last, onShow, onRefresh, onNotice }: Pe
         label={texts.more}
         actions={allowed.map(action => ({ id: action, label: labels[action], action: () => setOpen(action) }))}
       >
-        {texts.more} ▾
+        {texts.more}
       </Menu>
       {open === 'dossier' && <DossierDialog {...shared} person={person ?? last} />}
       {open === 'erase' && <EraseDialog {...shared} person={person ?? last} />}
