@@ -9,8 +9,7 @@ export const consentMessages = defineMessages({
     notOffered: 'not on this channel',
     since: (time: string) => `since ${time}`,
     byDefault: { true: 'may be contacted by default', false: 'not contacted by default' },
-    show: (purpose: string, channel: string, state: string) =>
-      `${purpose}, ${channel}: ${state}. Show the reason and the evidence`,
+    show: 'Show the reason and the evidence',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'The person may be written to', sms: 'The person may be sent text messages' },
     forbidden: { email: 'The person may not be written to', sms: 'The person may not be sent text messages' },
@@ -75,8 +74,7 @@ export const consentMessages = defineMessages({
     notOffered: 'nicht auf diesem Kanal',
     since: (time: string) => `seit ${time}`,
     byDefault: { true: 'ohne Antwort erlaubt', false: 'ohne Antwort nicht erlaubt' },
-    show: (purpose: string, channel: string, state: string) =>
-      `${purpose}, ${channel}: ${state}. Grund und Nachweis zeigen`,
+    show: 'Grund und Nachweis zeigen',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'Der Person darf geschrieben werden', sms: 'Die Person darf SMS erhalten' },
     forbidden: { email: 'Der Person darf nicht geschrieben werden', sms: 'Die Person darf keine SMS erhalten' },
@@ -143,8 +141,7 @@ export const consentMessages = defineMessages({
     notOffered: 'non su questo canale',
     since: (time: string) => `dal ${time}`,
     byDefault: { true: 'permesso senza risposta', false: 'non permesso senza risposta' },
-    show: (purpose: string, channel: string, state: string) =>
-      `${purpose}, ${channel}: ${state}. Mostra il motivo e la prova`,
+    show: 'Mostra il motivo e la prova',
     title: (purpose: string, channel: string) => `${purpose} · ${channel}`,
     allowed: { email: 'Si può scrivere alla persona', sms: 'Si possono mandare SMS alla persona' },
     forbidden: { email: 'Non si può scrivere alla persona', sms: 'Non si possono mandare SMS alla persona' },

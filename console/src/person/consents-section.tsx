@@ -110,9 +110,11 @@ function Cell({ consent, name, onOpen }: CellProps) {
   if (!consent) return <span className={styles.small!}>{texts.notOffered}</span>
   const state = stateOf(consent)
   const { channel, answered_at, method } = consent
-  const label = texts.show(name, entityTexts.channels[channel], entityTexts.answers[state])
   return (
-    <button type="button" className={styles.cell!} aria-label={label} onClick={onOpen}>
+    <button type="button" className={styles.cell!} onClick={onOpen}>
+      <span className="visually-hidden">
+        {name}, {entityTexts.channels[channel]}:{' '}
+      </span>
       <Badge kind={kinds[state]}>{entityTexts.answers[state]}</Badge>
       {answered_at && (
         <span className={styles.small!}>
@@ -121,6 +123,7 @@ function Cell({ consent, name, onOpen }: CellProps) {
         </span>
       )}
       {state === 'none' && <span className={styles.small!}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
+      <span className="visually-hidden">. {texts.show}</span>
     </button>
   )
 }

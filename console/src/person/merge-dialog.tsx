@@ -62,6 +62,7 @@ export function MergeDialog({ person, onClose, onShow, onNotice }: MergeDialogPr
 }
 
 const resultSize = 8
+const maxIdentifier = 255
 
 /** Searches for a person and chooses one. */
 function PersonChoice({ without, onChoose }: { without: string; onChoose(person: Person): void }) {
@@ -70,8 +71,17 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   const searched = useDeferredValue(text.trim())
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['people', 'choice', searched],
-    queryFn: async ({ signal }) =>
-      (await client.people.search(searched, { size: resultSize, signal }).page()).items as Person[],
+    queryFn: async ({ signal }) => {
+      // An identifier is found at once. Words are found as soon as the search knows of the change.
+      const { items: exact } = await client.people.lookup({ external_id: searched.slice(0, maxIdentifier) }, { signal })
+      const search = client.people.search(searched, { size: resultSize, signal }).page()
+      const { items: similar } = await search.catch(error => {
+        if (exact.length === 0) throw error
+        return { items: [] }
+      })
+      const people = [...exact, ...similar] as Person[]
+      return [...new Map(people.map(person => [person.id, person])).values()]
+    },
     enabled: searched !== '',
     placeholderData: keepPreviousData,
   })

@@ -51,7 +51,7 @@ function CopyField({ label, text }: { label: string; text: string }) {
     <div className={styles.copyField!}>
       <TextField label={label} value={text} isReadOnly />
       {'clipboard' in navigator && (
-        <Button onPress={copy} aria-label={`${texts.copy}: ${label}`}>
+        <Button onPress={copy} aria-label={`${isCopied ? texts.copied : texts.copy}: ${label}`}>
           {isCopied ? texts.copied : texts.copy}
         </Button>
       )}

@@ -33,6 +33,9 @@ type PresentPersonProps = {
 export function PresentPerson({ person, alias, onShow, onRefresh, setMoment }: PresentPersonProps) {
   const texts = useMessages(messages)
   const [notice, setNotice] = useState<React.ReactNode>()
+  // The address loses the other identifier with the first write, and the message stays.
+  const [shownAlias, setShownAlias] = useState(alias)
+  if (alias !== undefined && alias !== shownAlias) setShownAlias(alias)
   const saved = (entity: Entity) => onShow(entity as unknown as Person)
   const showVersion = (version: number) => setMoment({ version })
   return (
@@ -46,7 +49,7 @@ export function PresentPerson({ person, alias, onShow, onRefresh, setMoment }: P
         </>
       }
     >
-      {alias !== undefined && <AliasNotice person={person} alias={alias} onShow={onShow} />}
+      {shownAlias !== undefined && <AliasNotice key={shownAlias} person={person} alias={shownAlias} onShow={onShow} />}
       {notice}
       {person.state === 'placeholder' && (
         <Notice kind="caution" title={texts.placeholderTitle}>
