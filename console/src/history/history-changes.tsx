@@ -1,4 +1,5 @@
 import type { Attribute, Change, ConsentType } from '@kith/client'
+import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
@@ -41,7 +42,11 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
         <div key={`${difference.group} ${difference.key}`} className={styles.change!}>
           <dt>{nameOf(difference, entityTexts, attributes)}</dt>
           <dd>
-            <Step isFirst={change.operation === 'create'} before={<Value value={difference.before} />}>
+            <Step
+              isFirst={change.operation === 'create'}
+              before={<Value value={difference.before} />}
+              isEmpty={difference.before === null}
+            >
               <Value value={difference.after} />
             </Step>
           </dd>
@@ -59,14 +64,22 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   )
 }
 
+type StepProps = {
+  /** Whether there is no value before, as in a creation. */
+  isFirst: boolean
+  isEmpty: boolean
+  before: ReactNode
+  children: ReactNode
+}
+
 /** A value before and after. Screen readers are told which is which. */
-function Step({ isFirst, before, children }: { isFirst: boolean; before: React.ReactNode; children: React.ReactNode }) {
+function Step({ isFirst, isEmpty, before, children }: StepProps) {
   const texts = useMessages(messages)
   if (isFirst) return <>{children}</>
   return (
     <>
       <span className="visually-hidden">{texts.from}: </span>
-      <span className={styles.before!}>{before}</span>
+      <span className={isEmpty ? styles.muted! : styles.before!}>{before}</span>
       <svg className={styles.arrow!} viewBox="0 0 16 16" aria-hidden="true">
         <path d="M1 8h13M10 4l4 4-4 4" />
       </svg>
@@ -91,7 +104,7 @@ function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
         {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
       </dt>
       <dd>
-        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)}>
+        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
           {stateOf(after, entityTexts)}
         </Step>
         {isSame && <span className={styles.muted!}> · {texts.again}</span>}

@@ -14,9 +14,9 @@ import { messages } from './messages.ts'
 import styles from './person.module.css'
 import { nameOf } from './person-address.ts'
 import { PersonMenu } from './person-menu.tsx'
-import type { SetMoment } from './present-person.tsx'
 import { ProfileSection } from './profile-section.tsx'
 import type { FoundPerson } from './read-person.ts'
+import type { SetMoment } from './search.ts'
 
 type AbsentPersonProps = {
   found: Extract<FoundPerson, { kind: 'absent' }>
@@ -46,10 +46,11 @@ export function AbsentPerson({ found: { id, change, last }, onShow, setMoment }:
       <div className={styles.columns!}>
         <div className={styles.main!}>
           {last && (
-            <Section title={texts.lastValues}>
+            <>
+              <p className={styles.muted!}>{texts.lastValues}</p>
               <ProfileSection person={last} />
               <AttributesSection person={last} />
-            </Section>
+            </>
           )}
         </div>
         <div className={styles.main!}>

@@ -11,8 +11,8 @@ import { Actions } from '../ui/dialog.tsx'
 import { Select, TextField } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { consentMessages } from './consent-messages.ts'
-import type { Purpose } from './consents-section.tsx'
 import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
 
 type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
 

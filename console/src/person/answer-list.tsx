@@ -10,9 +10,9 @@ import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Facts, Loading } from '../ui/page.tsx'
 import { consentMessages } from './consent-messages.ts'
-import type { Purpose } from './consents-section.tsx'
 import { downloadFile } from './download.ts'
 import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
 
 type AnswerListProps = { person: Person; purpose: Purpose; at: string | undefined }
 

@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { messages } from './messages.ts'
-import type { SetMoment } from './present-person.tsx'
+import type { SetMoment } from './search.ts'
 
 /** A button that asks for a moment, and shows the person as of then. */
 export function AsOfButton({ at, setMoment }: { at?: string | undefined; setMoment: SetMoment }) {

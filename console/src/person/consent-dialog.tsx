@@ -12,8 +12,8 @@ import { Loading } from '../ui/page.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { AnswerList } from './answer-list.tsx'
 import { consentMessages } from './consent-messages.ts'
-import type { Purpose } from './consents-section.tsx'
 import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
 
 type ConsentDialogProps = {
   person: Person

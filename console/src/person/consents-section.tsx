@@ -1,4 +1,4 @@
-import type { ConsentType, EffectiveConsent, Person } from '@kith/client'
+import type { EffectiveConsent, Person } from '@kith/client'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -7,12 +7,9 @@ import { Badge, Section } from '../ui/page.tsx'
 import { ConsentDialog } from './consent-dialog.tsx'
 import { consentMessages } from './consent-messages.ts'
 import styles from './person.module.css'
+import type { Channel, Purpose } from './purpose.ts'
 
-export type Channel = 'email' | 'sms'
-const channels = ['email', 'sms'] as const
-
-/** A purpose on a channel. */
-export type Purpose = { consent_type_id: number; channel: Channel; name: string; type: ConsentType | undefined }
+const channels: readonly Channel[] = ['email', 'sms']
 
 type ConsentsSectionProps = {
   person: Person

@@ -156,6 +156,12 @@ function Confirm({ identifier, preview, error, isPending, onBack, onErase }: Con
   )
 }
 
+/** The order of the names: what concerns the person most comes first, tables without a name last. */
+function sortByTable(rows: [string, number][], order: readonly string[]): [string, number][] {
+  const place = (table: string) => (order.includes(table) ? order.indexOf(table) : order.length)
+  return rows.toSorted(([one], [other]) => place(one) - place(other))
+}
+
 function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: { erasure: Erased['erasure'] }) {
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
@@ -164,12 +170,12 @@ function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: 
     <>
       <h3>{texts.willGo}</h3>
       <Facts
-        facts={Object.entries(removed)
+        facts={sortByTable(Object.entries(removed), Object.keys(names))
           .filter(([, count]) => count > 0)
-          .map(([table, count]) => [names[table] ?? table, texts.rows(formats.number(count))] as const)}
+          .map(([table, count]) => [names[table] ?? table, texts.rows(count, formats.number(count))] as const)}
       />
-      {record_ids.length > 0 && <p>{texts.recordsGo(formats.number(record_ids.length))}</p>}
-      {merged_ids.length > 0 && <p>{texts.mergedGo(formats.number(merged_ids.length))}</p>}
+      {record_ids.length > 0 && <p>{texts.recordsGo(record_ids.length, formats.number(record_ids.length))}</p>}
+      {merged_ids.length > 0 && <p>{texts.mergedGo(merged_ids.length, formats.number(merged_ids.length))}</p>}
       {not_removed.length > 0 && (
         <div>
           <p>{texts.notRemoved}</p>

@@ -23,6 +23,7 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
   const formats = useFormats()
   const rows = useRows(survivor, other, person as Person)
   const { links, aliases } = changes
+  const moved = links.moved_in + links.moved_out
   return (
     <>
       <div className={styles.scroll!}>
@@ -51,10 +52,8 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
       </div>
       {changes.fields.length === 0 && <p>{texts.nothingFilled}</p>}
       <Answers changes={changes.consents} />
-      {links.moved_in + links.moved_out > 0 && (
-        <p>{texts.linksMoved(formats.number(links.moved_in + links.moved_out))}</p>
-      )}
-      {links.dropped > 0 && <p>{texts.linksDropped(formats.number(links.dropped))}</p>}
+      {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}
+      {links.dropped > 0 && <p>{texts.linksDropped(links.dropped, formats.number(links.dropped))}</p>}
       {aliases.length > 0 && <p>{texts.aliases(aliases.join(', '))}</p>}
     </>
   )

@@ -63,7 +63,7 @@ export const messages = defineMessages({
     erasedBy: (actor: string, time: string) =>
       `${actor} erased the person, ${time}. Only numbers and times are left. It cannot be undone.`,
     mergedTitle: (name: string) => `${name} was merged into somebody else`,
-    lastValues: 'The values before the deletion',
+    lastValues: 'These are the values before the deletion.',
     restore: 'Restore the person',
     restoring: 'Restoring',
     restoreAdvice:
@@ -133,7 +133,7 @@ export const messages = defineMessages({
     erasedBy: (actor: string, time: string) =>
       `${actor} hat die Person endgültig gelöscht, ${time}. Nur Nummern und Zeiten sind übrig. Das lässt sich nicht zurücknehmen.`,
     mergedTitle: (name: string) => `${name} wurde mit jemand anderem zusammengeführt`,
-    lastValues: 'Die Werte vor der Löschung',
+    lastValues: 'Das sind die Werte vor der Löschung.',
     restore: 'Person wiederherstellen',
     restoring: 'Wird wiederhergestellt',
     restoreAdvice:
@@ -203,7 +203,7 @@ export const messages = defineMessages({
     erasedBy: (actor: string, time: string) =>
       `${actor} ha cancellato la persona, ${time}. Restano solo numeri e date. Non si può annullare.`,
     mergedTitle: (name: string) => `Persona unita a un’altra: ${name}`,
-    lastValues: 'I valori prima dell’eliminazione',
+    lastValues: 'Questi sono i valori prima dell’eliminazione.',
     restore: 'Ripristina la persona',
     restoring: 'Ripristino',
     restoreAdvice:

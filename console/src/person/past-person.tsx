@@ -17,9 +17,9 @@ import { messages } from './messages.ts'
 import styles from './person.module.css'
 import { nameOf } from './person-address.ts'
 import { PersonSubtitle } from './person-subtitle.tsx'
-import type { SetMoment } from './present-person.tsx'
 import { ProfileSection } from './profile-section.tsx'
 import type { FoundPerson } from './read-person.ts'
+import type { SetMoment } from './search.ts'
 
 type PastPersonProps = {
   id: string
@@ -78,7 +78,13 @@ export function PastPerson({ id, found, moment: { at, version }, setMoment, onSh
         </div>
         <div className={styles.main!}>
           <Section title={texts.history}>
-            <History owner="people" id={id} onShowVersion={version => setMoment({ version })} canUndo={false} />
+            <History
+              owner="people"
+              id={id}
+              shownVersion={data.version}
+              onShowVersion={version => setMoment({ version })}
+              canUndo={false}
+            />
           </Section>
         </div>
       </div>

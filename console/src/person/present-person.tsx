@@ -16,8 +16,7 @@ import { nameOf } from './person-address.ts'
 import { PersonMenu } from './person-menu.tsx'
 import { PersonSubtitle } from './person-subtitle.tsx'
 import { ProfileSection } from './profile-section.tsx'
-
-export type SetMoment = (moment: { at?: string; version?: number }) => void
+import type { SetMoment } from './search.ts'
 
 type PresentPersonProps = {
   person: Person

@@ -1,4 +1,4 @@
-import { defineMessages } from '../app/language.tsx'
+import { defineMessages, plural } from '../app/language.tsx'
 
 /** The texts of what is done with a person as a whole: merge, erasure, dossier and links. */
 export const rightsMessages = defineMessages({
@@ -15,9 +15,10 @@ export const rightsMessages = defineMessages({
     other: 'Is merged into this one',
     result: 'After the merge',
     swap: 'Keep the other one instead',
-    linksMoved: (moved: string) => `${moved} links move to this person.`,
-    linksDropped: (dropped: string) =>
-      `${dropped} links end: those between the two, and those that this person has already.`,
+    linksMoved: (count: number, shown: string) =>
+      `${shown} ${plural('en', count, { one: 'link moves to this person.', other: 'links move to this person.' })}`,
+    linksDropped: (count: number, shown: string) =>
+      `${shown} ${plural('en', count, { one: 'link ends, because it is between the two or this person has it already.', other: 'links end, because they are between the two or this person has them already.' })}`,
     aliases: (names: string) => `These identifiers will lead to this person: ${names}.`,
     answersChange: 'These consent answers change, because the other one’s answer is newer:',
     nothingFilled: 'No value of this person changes.',
@@ -34,7 +35,7 @@ export const rightsMessages = defineMessages({
     dossierAdvice:
       'Everything that is held about the person, from one moment: profile, answers with evidence, links, records, changes, deliveries. Lines of JSON, for an access request.',
     dossierStart: 'Download',
-    dossierLines: (count: string) => `${count} lines`,
+    dossierLines: (count: number, shown: string) => `${shown} ${plural('en', count, { one: 'line', other: 'lines' })}`,
     dossierDone: (count: string) => `The dossier has ${count} lines and is complete. The browser has saved it.`,
     dossierAgain: 'Download again',
     links: 'Preference links…',
@@ -54,9 +55,11 @@ export const rightsMessages = defineMessages({
     recordsLinked: 'Erase those that belong to nobody else',
     preview: 'Show what goes',
     willGo: 'This will be removed:',
-    rows: (count: string) => `${count} rows`,
-    recordsGo: (count: string) => `${count} records are erased with the person.`,
-    mergedGo: (count: string) => `${count} people who were merged into this one are erased, too.`,
+    rows: (count: number, shown: string) => `${shown} ${plural('en', count, { one: 'row', other: 'rows' })}`,
+    recordsGo: (count: number, shown: string) =>
+      `${shown} ${plural('en', count, { one: 'record is erased with the person.', other: 'records are erased with the person.' })}`,
+    mergedGo: (count: number, shown: string) =>
+      `${shown} ${plural('en', count, { one: 'person who was merged into this one is erased, too.', other: 'people who were merged into this one are erased, too.' })}`,
     notRemoved: 'kith does not reach these places. Erase there yourself:',
     typeToConfirm: (identifier: string) => `Type ${identifier} to confirm`,
     eraseNow: 'Erase for good',
@@ -73,8 +76,15 @@ export const rightsMessages = defineMessages({
       entities: 'Profile',
       changes: 'Values in the history',
       consent_history: 'Consent answers',
+      ledger_entries: 'Sealed answers, of which only hashes stay',
       links: 'Links',
+      past_links: 'Links of before',
       aliases: 'Further identifiers',
+      merges: 'Merges',
+      terms: 'Entries of indexes',
+      search_documents: 'Words of the search',
+      idempotency_keys: 'Stored responses',
+      webhook_deliveries: 'Deliveries to webhooks',
     },
   },
   de: {
@@ -90,9 +100,10 @@ export const rightsMessages = defineMessages({
     other: 'Geht in ihr auf',
     result: 'Danach',
     swap: 'Stattdessen die andere behalten',
-    linksMoved: (moved: string) => `${moved} Verknüpfungen gehen auf diese Person über.`,
-    linksDropped: (dropped: string) =>
-      `${dropped} Verknüpfungen enden: die zwischen den beiden und solche, die diese Person schon hat.`,
+    linksMoved: (count: number, shown: string) =>
+      `${shown} ${plural('de', count, { one: 'Verknüpfung geht auf diese Person über.', other: 'Verknüpfungen gehen auf diese Person über.' })}`,
+    linksDropped: (count: number, shown: string) =>
+      `${shown} ${plural('de', count, { one: 'Verknüpfung endet, weil sie zwischen den beiden besteht oder diese Person sie schon hat.', other: 'Verknüpfungen enden, weil sie zwischen den beiden bestehen oder diese Person sie schon hat.' })}`,
     aliases: (names: string) => `Diese Kennungen führen dann zu dieser Person: ${names}.`,
     answersChange: 'Diese Einwilligungen ändern sich, weil die Antwort der anderen neuer ist:',
     nothingFilled: 'Kein Wert dieser Person ändert sich.',
@@ -109,7 +120,8 @@ export const rightsMessages = defineMessages({
     dossierAdvice:
       'Alles, was über die Person gespeichert ist, zu einem Zeitpunkt: Profil, Antworten mit Nachweis, Verknüpfungen, Datensätze, Änderungen, Zustellungen. Zeilen in JSON, für eine Auskunftsanfrage.',
     dossierStart: 'Herunterladen',
-    dossierLines: (count: string) => `${count} Zeilen`,
+    dossierLines: (count: number, shown: string) =>
+      `${shown} ${plural('de', count, { one: 'Zeile', other: 'Zeilen' })}`,
     dossierDone: (count: string) =>
       `Die Auskunft hat ${count} Zeilen und ist vollständig. Der Browser hat sie gespeichert.`,
     dossierAgain: 'Noch einmal herunterladen',
@@ -131,9 +143,11 @@ export const rightsMessages = defineMessages({
     recordsLinked: 'Löschen, was zu niemand anderem gehört',
     preview: 'Zeigen, was entfernt wird',
     willGo: 'Das wird entfernt:',
-    rows: (count: string) => `${count} Zeilen`,
-    recordsGo: (count: string) => `${count} Datensätze werden mit der Person gelöscht.`,
-    mergedGo: (count: string) => `${count} Personen, die in dieser aufgegangen sind, werden auch gelöscht.`,
+    rows: (count: number, shown: string) => `${shown} ${plural('de', count, { one: 'Zeile', other: 'Zeilen' })}`,
+    recordsGo: (count: number, shown: string) =>
+      `${shown} ${plural('de', count, { one: 'Datensatz wird mit der Person gelöscht.', other: 'Datensätze werden mit der Person gelöscht.' })}`,
+    mergedGo: (count: number, shown: string) =>
+      `${shown} ${plural('de', count, { one: 'Person, die in dieser aufgegangen ist, wird auch gelöscht.', other: 'Personen, die in dieser aufgegangen sind, werden auch gelöscht.' })}`,
     notRemoved: 'Diese Orte erreicht kith nicht. Löschen Sie dort selbst:',
     typeToConfirm: (identifier: string) => `Schreiben Sie zur Bestätigung ${identifier}`,
     eraseNow: 'Endgültig löschen',
@@ -150,8 +164,15 @@ export const rightsMessages = defineMessages({
       entities: 'Profil',
       changes: 'Werte im Verlauf',
       consent_history: 'Einwilligungen',
+      ledger_entries: 'Versiegelte Antworten, von denen nur Prüfsummen bleiben',
       links: 'Verknüpfungen',
+      past_links: 'Frühere Verknüpfungen',
       aliases: 'Weitere Kennungen',
+      merges: 'Zusammenführungen',
+      terms: 'Einträge in Indizes',
+      search_documents: 'Wörter der Suche',
+      idempotency_keys: 'Gespeicherte Antworten des Dienstes',
+      webhook_deliveries: 'Zustellungen an Webhooks',
     },
   },
   it: {
@@ -167,9 +188,10 @@ export const rightsMessages = defineMessages({
     other: 'Viene unita a questa',
     result: 'Dopo l’unione',
     swap: 'Tieni invece l’altra',
-    linksMoved: (moved: string) => `${moved} collegamenti passano a questa persona.`,
-    linksDropped: (dropped: string) =>
-      `${dropped} collegamenti finiscono: quelli tra le due e quelli che questa persona ha già.`,
+    linksMoved: (count: number, shown: string) =>
+      `${shown} ${plural('it', count, { one: 'collegamento passa a questa persona.', other: 'collegamenti passano a questa persona.' })}`,
+    linksDropped: (count: number, shown: string) =>
+      `${shown} ${plural('it', count, { one: 'collegamento finisce, perché è tra le due o questa persona lo ha già.', other: 'collegamenti finiscono, perché sono tra le due o questa persona li ha già.' })}`,
     aliases: (names: string) => `Questi identificativi porteranno a questa persona: ${names}.`,
     answersChange: 'Questi consensi cambiano, perché la risposta dell’altra è più recente:',
     nothingFilled: 'Nessun valore di questa persona cambia.',
@@ -186,7 +208,7 @@ export const rightsMessages = defineMessages({
     dossierAdvice:
       'Tutto ciò che è conservato sulla persona in un dato momento: profilo, risposte con prove, collegamenti, record, modifiche, consegne. Righe JSON, per una richiesta di accesso.',
     dossierStart: 'Scarica',
-    dossierLines: (count: string) => `${count} righe`,
+    dossierLines: (count: number, shown: string) => `${shown} ${plural('it', count, { one: 'riga', other: 'righe' })}`,
     dossierDone: (count: string) => `Il dossier ha ${count} righe ed è completo. Il browser lo ha salvato.`,
     dossierAgain: 'Scarica di nuovo',
     links: 'Link per le preferenze…',
@@ -205,9 +227,11 @@ export const rightsMessages = defineMessages({
     recordsLinked: 'Cancella quelli che non sono di nessun altro',
     preview: 'Mostra che cosa viene tolto',
     willGo: 'Verrà tolto:',
-    rows: (count: string) => `${count} righe`,
-    recordsGo: (count: string) => `${count} record vengono cancellati con la persona.`,
-    mergedGo: (count: string) => `Vengono cancellate anche ${count} persone unite a questa.`,
+    rows: (count: number, shown: string) => `${shown} ${plural('it', count, { one: 'riga', other: 'righe' })}`,
+    recordsGo: (count: number, shown: string) =>
+      `${shown} ${plural('it', count, { one: 'record viene cancellato con la persona.', other: 'record vengono cancellati con la persona.' })}`,
+    mergedGo: (count: number, shown: string) =>
+      `${shown} ${plural('it', count, { one: 'persona unita a questa viene cancellata a sua volta.', other: 'persone unite a questa vengono cancellate a loro volta.' })}`,
     notRemoved: 'kith non arriva in questi posti. Cancella lì tu stesso:',
     typeToConfirm: (identifier: string) => `Scrivi ${identifier} per confermare`,
     eraseNow: 'Cancella definitivamente',
@@ -224,8 +248,15 @@ export const rightsMessages = defineMessages({
       entities: 'Profilo',
       changes: 'Valori nella cronologia',
       consent_history: 'Consensi',
+      ledger_entries: 'Risposte sigillate, di cui restano solo le impronte',
       links: 'Collegamenti',
+      past_links: 'Collegamenti di prima',
       aliases: 'Altri identificativi',
+      merges: 'Unioni',
+      terms: 'Voci degli indici',
+      search_documents: 'Parole della ricerca',
+      idempotency_keys: 'Risposte del servizio conservate',
+      webhook_deliveries: 'Consegne ai webhook',
     },
   },
 })

@@ -18,3 +18,6 @@ export function validatePersonSearch({ by, at, version, alias }: Record<string, 
     ...((typeof alias === 'string' || typeof alias === 'number') && { alias: String(alias) }),
   }
 }
+
+/** Changes the moment that the page shows. Without a moment, the page shows now. */
+export type SetMoment = (moment: Pick<PersonSearch, 'at' | 'version'>) => void
