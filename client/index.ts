@@ -1,3 +1,4 @@
+export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions } from './src/access.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {
   ChangeEndpoints,
@@ -45,9 +46,11 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
+export type { OperationsEndpoints } from './src/operations.ts'
 export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
 export type {
   AnySchema,
@@ -75,6 +78,7 @@ export type {
 } from './src/people.ts'
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
+export type { SessionEndpoints } from './src/sessions.ts'
 export {
   type ChangeIds,
   verifyWebhook,
