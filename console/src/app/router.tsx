@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { validatePeopleSearch } from '../people/search.ts'
+import { validatePersonSearch } from '../person/search.ts'
 import { validateRecordsSearch } from '../records/search.ts'
 import { Loading } from '../ui/page.tsx'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
@@ -48,6 +49,7 @@ const people = createRoute({
 const person = createRoute({
   getParentRoute: () => shell,
   path: '/people/$externalId',
+  validateSearch: validatePersonSearch,
   component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
 })
 
