@@ -20,6 +20,7 @@ export type {
   AttributeEndpoints,
   AttributeRule,
   DefinitionEndpoints,
+  ProposedRules,
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'
