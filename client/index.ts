@@ -76,6 +76,7 @@ export type {
 } from './src/people.ts'
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
+export type { SessionEndpoints } from './src/sessions.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -7,6 +7,7 @@ import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
+import { SessionEndpoints } from './sessions.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -38,6 +39,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
   readonly segments: SegmentEndpoints<S>
+  readonly sessions: SessionEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -48,6 +50,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
+    this.sessions = new SessionEndpoints(this.#transport.send)
   }
 
   /**
