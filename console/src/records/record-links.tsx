@@ -74,12 +74,11 @@ function LinkGroup({ stackKey, recordId, definitions, attribute, direction }: Li
     <div className={styles.links!}>
       <h3>
         {direction === 'outgoing' ? (
-          <>
-            <bdi>{attribute.name}</bdi> → <OwnerName owner={target} stacks={definitions.stacks} />
-          </>
+          <bdi>{attribute.name}</bdi>
         ) : (
           <>
-            ← <OwnerName owner={target} stacks={definitions.stacks} /> (<bdi>{attribute.name}</bdi>)
+            <OwnerName owner={target} stacks={definitions.stacks} />{' '}
+            <span className={styles.muted!}>{texts.linkedBy(attribute.name)}</span>
           </>
         )}{' '}
         {count !== undefined && <span className={styles.muted!}>{formats.number(count)}</span>}

@@ -11,6 +11,12 @@ export type ListedRecord = Pick<StackRecord, 'record_id' | 'external_id' | 'stat
 const pageSize = 100
 const fields = ['record_id', 'external_id', 'state', 'created_at', 'updated_at'] as const
 
+/** The values to read: those of the declared attributes, or all if there are none. A list can name at most 100 fields. */
+const valueFields = (keys: readonly string[]) =>
+  keys.length === 0
+    ? (['attribute_values'] as const)
+    : keys.slice(0, 100 - fields.length).map(key => `attribute_values.${key}` as const)
+
 /** The exact number of records that match a filter. */
 export const countQuery = (stackKey: string, filter: Filter | undefined) =>
   queryOptions({
@@ -33,8 +39,7 @@ export const listQuery = (
       if (text) return stack.search(text, page).page()
       const options = {
         ...page,
-        // A list can name at most 100 fields.
-        fields: [...fields, ...keys.slice(0, 100 - fields.length).map(key => `attribute_values.${key}` as const)],
+        fields: [...fields, ...valueFields(keys)],
         ...(sort && { sort: { field: sort as 'external_id', direction } }),
       }
       const listing = filter ? stack.filter(filter, options) : stack.list(options)

@@ -5,7 +5,7 @@ import { useCallback, useMemo, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { type Formats, useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useSchema } from '../entity/schema.ts'
+import { useDefinitions } from '../schema/definitions.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Page } from '../ui/page.tsx'
@@ -14,6 +14,7 @@ import { FilterDialog } from './filter-dialog.tsx'
 import { messages, type RecordTexts } from './messages.ts'
 import { NewRecordDialog } from './new-record-dialog.tsx'
 import { countQuery, type ListedRecord, listQuery } from './record-queries.ts'
+import styles from './records.module.css'
 import { SearchField } from './search-field.tsx'
 import { AttributeValue } from './value-display.tsx'
 
@@ -22,8 +23,20 @@ const route = getRouteApi('/shell/records/$stackKey')
 /** The records of a stack. */
 export function RecordsPage() {
   const { stackKey } = route.useParams()
-  const definitions = useSchema()
-  return <Records key={stackKey} stackKey={stackKey} definitions={definitions} />
+  return useScope('schema:read') ? (
+    <WithSchema stackKey={stackKey} />
+  ) : (
+    <Records key={stackKey} stackKey={stackKey} definitions={noDefinitions} />
+  )
+}
+
+const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }
+
+/** The columns follow from the schema, so the list waits for it. */
+function WithSchema({ stackKey }: { stackKey: string }) {
+  const { data, error, refetch } = useDefinitions()
+  if (data) return <Records key={stackKey} stackKey={stackKey} definitions={data} />
+  return <Page title={stackKey}>{error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />}</Page>
 }
 
 function Records({ stackKey, definitions }: { stackKey: string; definitions: Definitions }) {
@@ -156,6 +169,12 @@ function columnsOf(
     sortField: key,
     render: record => formats.dateTime(record[key]),
   })
+  const valuesColumn: Column<ListedRecord> = {
+    key: 'values',
+    header: texts.values,
+    minWidth: 240,
+    render: ({ attribute_values }) => <code>{JSON.stringify(attribute_values).slice(0, maxCellCharacters)}</code>,
+  }
   return [
     {
       key: 'external_id',
@@ -175,7 +194,7 @@ function columnsOf(
       (attribute): Column<ListedRecord> => ({
         key: `attribute ${attribute.key}`,
         header: attribute.name,
-        minWidth: attribute.cardinality === 'many' ? 200 : 140,
+        minWidth: attribute.cardinality === 'many' || attribute.type === 'datetime' ? 200 : 140,
         ...(attribute.type === 'number' && attribute.cardinality === 'one' && { align: 'end' as const }),
         ...(attribute.indexed &&
           attribute.cardinality === 'one' &&
@@ -184,6 +203,7 @@ function columnsOf(
         render: ({ attribute_values }) => <Cell attribute={attribute} value={attribute_values[attribute.key]} />,
       }),
     ),
+    ...(attributes.length === 0 ? [valuesColumn] : []),
     timeColumn('created_at'),
     timeColumn('updated_at'),
   ]
@@ -198,11 +218,15 @@ function Cell({ attribute, value }: { attribute: Attribute; value: unknown }) {
   if (typeof value === 'string' && value.length > maxCellCharacters) return <>{value.slice(0, maxCellCharacters)}…</>
   if (Array.isArray(value) && value.length > maxCellItems)
     return (
-      <>
+      <span className={styles.cell!}>
         <AttributeValue attribute={attribute} value={value.slice(0, maxCellItems)} /> … {value.length}
-      </>
+      </span>
     )
   if (typeof value === 'object' && !Array.isArray(value))
     return <code>{JSON.stringify(value).slice(0, maxCellCharacters)}</code>
-  return <AttributeValue attribute={attribute} value={value} />
+  return (
+    <span className={styles.cell!}>
+      <AttributeValue attribute={attribute} value={value} />
+    </span>
+  )
 }

@@ -121,7 +121,7 @@ function TypeOf({ attribute: { type, target_stack }, stacks }: { attribute: Attr
   const owner = target_stack ?? 'people'
   return (
     <>
-      →{' '}
+      {texts.linkTo}{' '}
       <Link to="/schema" search={{ tab: 'attributes', owner }}>
         <bdi>
           {target_stack ? (stacks.find(({ key }) => key === target_stack)?.name ?? target_stack) : texts.people}

@@ -25,7 +25,7 @@ export function boxesOf({ stacks, attributes }: Definitions, texts: SchemaTexts)
     owner === 'people' ? texts.people : (stacks.find(({ key }) => key === owner)?.name ?? owner)
   const rowOf = (attribute: Attribute): Row => {
     const isLink = isRelationship(attribute)
-    const type = isLink ? `→ ${ownerName(targetOwner(attribute))}` : texts.types[attribute.type]
+    const type = isLink ? ownerName(targetOwner(attribute)) : texts.types[attribute.type]
     const suffix = attribute.cardinality === 'many' ? ' […]' : ''
     return {
       key: attribute.key,
