@@ -102,7 +102,6 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
       to="/schema"
       search={{ tab: 'attributes', owner: box.key }}
       className={styles.box!}
-      aria-label={box.name}
       onFocus={() => onChoose(true)}
       onBlur={() => onChoose(false)}
       onMouseEnter={() => onChoose(true)}
@@ -118,22 +117,25 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
         <text x="12" y="37" className={styles.kind!}>
           {box.subtitle}
         </text>
-        {box.shown.map((row, index) => (
-          <g key={row.key} transform={`translate(0 ${rowTop + index * rowHeight})`}>
-            <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
-            <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key!}>
-              {row.label}
+        {/* The name of the link is that of the box. Its page has the attributes. */}
+        <g aria-hidden="true">
+          {box.shown.map((row, index) => (
+            <g key={row.key} transform={`translate(0 ${rowTop + index * rowHeight})`}>
+              <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
+              <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key!}>
+                {row.label}
+              </text>
+              <text x={width - 12} y="15" textAnchor="end" className={styles.type!}>
+                {row.type}
+              </text>
+            </g>
+          ))}
+          {box.hidden > 0 && (
+            <text x="12" y={rowTop + box.shown.length * rowHeight + 15} className={styles.type!}>
+              {texts.moreAttributes(box.hidden)}
             </text>
-            <text x={width - 12} y="15" textAnchor="end" className={styles.type!}>
-              {row.type}
-            </text>
-          </g>
-        ))}
-        {box.hidden > 0 && (
-          <text x="12" y={rowTop + box.shown.length * rowHeight + 15} className={styles.type!}>
-            {texts.moreAttributes(box.hidden)}
-          </text>
-        )}
+          )}
+        </g>
       </svg>
     </Link>
   )
