@@ -54,7 +54,7 @@ export function NewRecordDialog({ stackKey, attributes, onClose }: NewRecordDial
   const { own, others } = valueErrors(create.error)
   return (
     <Dialog title={texts.newRecord} isOpen onClose={onClose} size="wide">
-      <form className={styles.form!} onSubmit={submit}>
+      <form noValidate className={styles.form!} onSubmit={submit}>
         <TextField
           label={texts.identifier}
           help={texts.identifierHelp}

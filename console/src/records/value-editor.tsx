@@ -93,7 +93,12 @@ export function ValueEditor({ record, field, onClose }: ValueEditorProps) {
   const conflict = write.error instanceof ConflictError ? write.error.conflict : undefined
   const { own, others } = valueErrors(write.error)
   return (
-    <form className={styles.editor!} onSubmit={submit} onKeyDown={event => event.key === 'Escape' && onClose()}>
+    <form
+      noValidate
+      className={styles.editor!}
+      onSubmit={submit}
+      onKeyDown={event => event.key === 'Escape' && onClose()}
+    >
       <ValueField
         label={name}
         attribute={attribute}

@@ -75,7 +75,7 @@ function AttributeChange({
   }
   const isChanged = Object.keys(patch).length > 0
   return (
-    <form className={styles.form!} onSubmit={submit}>
+    <form noValidate className={styles.form!} onSubmit={submit}>
       <AttributeFields draft={draft} onChange={change} errors={fieldErrors(error)} isDeclared stacks={stacks} />
       {error && !isShownAtFields(error, attributeFields) && <Problem error={error} />}
       {preview.isSuccess && <PreviewResult owner={attribute.owner} preview={preview.data} />}

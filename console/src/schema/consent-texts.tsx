@@ -108,7 +108,7 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   }
   const errors = fieldErrors(add.error)
   return (
-    <form className={styles.form!} onSubmit={submit} aria-label={texts.addText}>
+    <form noValidate className={styles.form!} onSubmit={submit} aria-label={texts.addText}>
       <p className={styles.muted!}>{texts.addTextHelp}</p>
       <TextField
         label={texts.textLanguage}

@@ -56,7 +56,7 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   }
   const errors = fieldErrors(save.error)
   return (
-    <form className={styles.form!} onSubmit={submit}>
+    <form noValidate className={styles.form!} onSubmit={submit}>
       {!type && (
         <TextField label={texts.key} help={texts.keyHelp} isRequired value={key} onChange={setKey} error={errors.key} />
       )}

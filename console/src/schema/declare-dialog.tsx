@@ -55,7 +55,7 @@ export function DeclareDialog({
   const errors = fieldErrors(error)
   return (
     <Dialog title={texts.declareKey(key)} isOpen onClose={onClose}>
-      <form className={styles.form!} onSubmit={submit}>
+      <form noValidate className={styles.form!} onSubmit={submit}>
         <Select
           label={texts.type}
           options={plainTypes.map(type => ({ value: type, label: texts.types[type] }))}

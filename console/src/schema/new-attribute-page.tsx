@@ -67,7 +67,7 @@ function NewAttribute({ definitions }: { definitions: Definitions }) {
       onSuccess: () => navigate({ to: '/schema', search: { tab: 'attributes', owner } }),
     })
   return (
-    <form className={styles.form!} onSubmit={submit}>
+    <form noValidate className={styles.form!} onSubmit={submit}>
       <Select
         label={texts.owner}
         options={ownersOf(definitions).map(key => ({

@@ -102,6 +102,7 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
       to="/schema"
       search={{ tab: 'attributes', owner: box.key }}
       className={styles.box!}
+      aria-label={`${box.name} ${box.subtitle}`.trim()}
       onFocus={() => onChoose(true)}
       onBlur={() => onChoose(false)}
       onMouseEnter={() => onChoose(true)}
@@ -117,7 +118,8 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
         <text x="12" y="37" className={styles.kind!}>
           {box.subtitle}
         </text>
-        {/* The name of the link is that of the box. Its page has the attributes. */}
+        {/* The link has the name of the box. Its page has the attributes. */}
+        {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus */}
         <g aria-hidden="true">
           {box.shown.map((row, index) => (
             <g key={row.key} transform={`translate(0 ${rowTop + index * rowHeight})`}>

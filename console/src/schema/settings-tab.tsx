@@ -1,6 +1,6 @@
 import type { Settings, SettingsPatch } from '@kith/client'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, Fragment, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -82,22 +82,23 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const errors = fieldErrors(save.error)
   const isChanged = Object.keys(patch).length > 0
   return (
-    <form className={styles.form!} onSubmit={submit}>
+    <form noValidate className={styles.form!} onSubmit={submit}>
       <p className={styles.muted!}>{texts.settingsHelp}</p>
       <fieldset className={styles.fields!} disabled={!mayWrite}>
         <legend>{texts.tabs.settings}</legend>
         {plainFields.map(name => (
-          <TextField
-            key={name}
-            label={texts.settingNames[name]}
-            help={texts.settingHelps[name]}
-            value={draft[name]}
-            onChange={value => set({ [name]: value })}
-            error={errors[name]}
-            isReadOnly={!mayWrite}
-          />
+          <Fragment key={name}>
+            <TextField
+              label={texts.settingNames[name]}
+              help={texts.settingHelps[name]}
+              value={draft[name]}
+              onChange={value => set({ [name]: value })}
+              error={errors[name]}
+              isReadOnly={!mayWrite}
+            />
+            {name === 'accent_color' && <Swatch color={draft.accent_color} />}
+          </Fragment>
         ))}
-        <Swatch color={draft.accent_color} />
         <Select
           label={texts.pageLanguage}
           help={texts.pageLanguageHelp}

@@ -38,7 +38,7 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const errors = fieldErrors(save.error)
   return (
     <Dialog title={stack ? texts.editStack : texts.newStack} isOpen onClose={onClose}>
-      <form className={styles.form!} onSubmit={submit}>
+      <form noValidate className={styles.form!} onSubmit={submit}>
         {!stack && (
           <TextField
             label={texts.key}
