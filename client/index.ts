@@ -1,3 +1,4 @@
+export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions } from './src/access.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {
   ChangeEndpoints,
@@ -46,9 +47,11 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
+export type { OperationsEndpoints } from './src/operations.ts'
 export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
 export type {
   AnySchema,

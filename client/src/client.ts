@@ -1,8 +1,10 @@
+import { AccessEndpoints } from './access.ts'
 import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
+import { OperationsEndpoints } from './operations.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
@@ -40,6 +42,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly erasures: ErasureEndpoints
   readonly segments: SegmentEndpoints<S>
   readonly sessions: SessionEndpoints
+  readonly access: AccessEndpoints
+  readonly operations: OperationsEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -51,6 +55,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
     this.sessions = new SessionEndpoints(this.#transport.send)
+    this.access = new AccessEndpoints(this.#transport.send)
+    this.operations = new OperationsEndpoints(this.#transport.send)
   }
 
   /**

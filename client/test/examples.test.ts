@@ -103,8 +103,19 @@ describe('every public method', () => {
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks, erasures } = client
     const { stacks, attributes } = schema
-    const groups = [consents, schema, stacks, attributes, changes, webhooks, erasures, client.segments, client.sessions]
-    const methods = [client, people, people.list(), ...groups].flatMap(methodsOf)
+    const callers = [client.sessions, client.access, client.access.clients]
+    const groups = [
+      consents,
+      schema,
+      stacks,
+      attributes,
+      changes,
+      webhooks,
+      erasures,
+      client.segments,
+      client.operations,
+    ]
+    const methods = [client, people, people.list(), ...groups, ...callers].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -38,12 +38,19 @@ describe('a sign-in with the code of a link', () => {
     expect(Date.parse(expires_at) - Date.now()).toBeLessThan(43_210_000)
   })
 
+  it('sets a cookie that travels only by HTTPS, if the proxy says that the browser uses it', async () => {
+    const code = await codeFor(service, organization)
+    const { headers } = await post({ code }, { 'X-Forwarded-Proto': 'https' })
+    expect(headers.get('set-cookie')).toMatch(/; SameSite=Strict; Secure$/)
+  })
+
   it('lets the page write, under the name of the session in the change log', async () => {
     const { send, reply } = await signIn(service, organization, 'people:write people:read changes:read', 'Operator')
     expect((await send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
     const { body } = await send('GET', '/v1/changes')
     expect(body.data.items.at(-1)).toMatchObject({ actor: 'Operator', operation: 'create' })
     expect((await send('GET', '/console/session')).body.data).toEqual(reply.body.data)
+    expect((await sendAsPage(service, 'GET', '/console/session')).body.data).toBeNull()
   })
 
   it('gives the page no scope that the link does not have', async () => {
@@ -67,8 +74,14 @@ describe('a sign-in with the code of a link', () => {
     expect(sessions).toBe(1)
   })
 
-  it('is refused for a code that has expired', async () => {
+  it('is refused for a code that has expired, after 60 seconds', async () => {
     const code = await codeFor(service, organization)
+    const [{ seconds } = { seconds: 0 }] = await service.sql<{ seconds: number }>(
+      'select extract(epoch from expires_at - now())::float as seconds from sign_in_codes where organization_id = $1',
+      [organization.id],
+    )
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThanOrEqual(60)
     await service.sql('update sign_in_codes set expires_at = now() where organization_id = $1', [organization.id])
     expect(refusalOf(await post({ code }))).toEqual(isUsed)
   })
@@ -154,6 +167,27 @@ describe('a session', () => {
     expect(out.headers.get('set-cookie')).toMatch(/^kith_session=; Path=\/; Max-Age=0; HttpOnly; SameSite=Strict$/)
     for (const path of ['/v1/organization', '/console/session'])
       expect(refusalOf(await send('GET', path))).toEqual(isEnded)
+  })
+
+  it('keeps its cookie when another site causes a request, or the database fails', async () => {
+    const { send } = await signIn(service, organization)
+    for (const method of ['GET', 'DELETE']) {
+      const { status, headers } = await send(method, '/console/session', undefined, { 'Sec-Fetch-Site': 'same-site' })
+      expect([status, headers.get('set-cookie')]).toEqual([403, null])
+    }
+    await service.sql('alter table sessions rename to sessions_away')
+    const failed = await send('GET', '/console/session')
+    await service.sql('alter table sessions_away rename to sessions')
+    expect([failed.status, failed.headers.get('set-cookie')]).toEqual([500, null])
+    expect((await send('GET', '/console/session')).status).toBe(200)
+  })
+
+  it('is signed out although another page has ended it meanwhile', async () => {
+    const { send, reply } = await signIn(service, organization)
+    expect((await send('GET', '/console/session')).status).toBe(200)
+    expect((await organization.send('DELETE', `/v1/sessions/${reply.body.data.id}`)).status).toBe(200)
+    const { status, headers } = await send('DELETE', '/console/session')
+    expect([status, headers.get('set-cookie')]).toEqual([200, expect.stringContaining('Max-Age=0')])
   })
 
   it('is listed until it is ended, and only for its own organization', async () => {

@@ -112,6 +112,18 @@ export const startSession = (
   signal?: Signal,
 ): Promise<StartedSession> => insertSession(db, organization, identity, signal)
 
+/**
+ * Starts a session of somebody whom the outside issuer has identified. Returns undefined if the organization does not exist.
+ */
+export async function startSessionAtIssuer(
+  db: Database,
+  { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
+  signal?: Signal,
+): Promise<StartedSession | undefined> {
+  const organization = await findOrganization(db, organizationKey, signal)
+  return organization && insertSession(db, organization, { name, scope, method: 'issuer' }, signal)
+}
+
 async function insertSession(
   db: Pick<Database | Transaction, 'query'>,
   { id: organization_id, key }: Organization,
@@ -161,10 +173,14 @@ export async function listSessions(db: Database, organization_id: number, signal
   return rows.map(({ scope, ...session }) => ({ ...session, scopes: splitScopes(scope) }))
 }
 
-/** Ends a session. Other processes refuse it within seconds. Throws a Fault `not_found` if it has ended or never existed. */
-export async function revokeSession(db: Database, organization_id: number, id: string, signal?: Signal): Promise<void> {
-  const rows = await db.query(revokeSessionSql, [organization_id, id], signal)
-  if (rows.length === 0) refuse('not_found', 'The session does not exist or has ended.')
+/** Ends a session. Other processes refuse it within seconds. Returns false if it has ended before or never existed. */
+export async function endSession(db: Database, organization_id: number, id: string, signal?: Signal): Promise<boolean> {
+  return (await db.query(revokeSessionSql, [organization_id, id], signal)).length > 0
+}
+
+/** Ends a session, as {@link endSession}. Throws a Fault `not_found` if it has ended before or never existed. */
+export async function revokeSession(...session: Parameters<typeof endSession>): Promise<void> {
+  if (!(await endSession(...session))) refuse('not_found', 'The session does not exist or has ended.')
 }
 
 /** Deletes the expired sessions and codes of all organizations. */

@@ -233,6 +233,14 @@ const webhooks = [
   addressPosition('GET', text => `/v1/webhooks/1/deliveries?status=${text}`),
 ]
 
+const access = [
+  bodyPosition('the name of a client', '/v1/clients', text => ({ name: text, scopes: ['people:read'] })),
+  bodyPosition('a scope of a client', '/v1/clients', text => ({ name: 'x', scopes: [text] })),
+  bodyPosition('the name of a token', '/v1/tokens', text => ({ name: text, scopes: ['people:read'], expires_in: 60 })),
+  addressPosition('GET', text => `/v1/clients/${text}`),
+  addressPosition('GET', text => `/v1/clients?before=${text}`),
+]
+
 const segments = [
   bodyPosition('the key of a segment', '/v1/segments', text => ({ key: text, filter: {} })),
   bodyPosition('the name of a segment', '/v1/segments', text => ({
@@ -281,6 +289,7 @@ export const positions: Position[] = [
   ...pages,
   ...definitions,
   ...webhooks,
+  ...access,
   ...segments,
   ...headers,
   ...Object.entries(filters).map(([name, filterOf]) =>

@@ -18,6 +18,8 @@ export type TestTenant = {
   records: Record<string, string[]>
   /** The sessions of the console, also those that have been ended. */
   sessions: string[]
+  /** The id of a client of the organization. */
+  client_id: string
   /** The internal identifier of the person whose answers are sealed, if there is one. */
   sealed?: string
   /** The sequence number of the last change. */
@@ -59,6 +61,8 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
   // It stays active, so that it can be replayed.
   await send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
+  const apiClient = await send('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })
+  const client_id: string = apiClient.body.data.client_id
   await follow(service.db, [searchFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
@@ -71,7 +75,7 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
     sessions.push(started.session.id)
   }
   const created = { people: [], records: { orders: [], visits: [] }, sessions }
-  const tenant = { id, token, tokenWithout, sender, service, ...created, head: 0 }
+  const tenant = { id, token, tokenWithout, sender, service, client_id, ...created, head: 0 }
   return { ...tenant, head: await readHead(tenant) }
 }
 
@@ -93,6 +97,7 @@ const tables = [
   'consent_types',
   'consent_texts',
   'change_heads',
+  'clients',
   'fills',
   'sort_indexes',
   'followers',

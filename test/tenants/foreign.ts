@@ -18,6 +18,7 @@ export type Pairs = {
   webhook_id: Pair
   segment_key: Pair
   session_id: Pair
+  client_id: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */
@@ -256,6 +257,7 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
         const isPeople = path.startsWith('/v1/people') || path.startsWith('/v1/segments')
         const probeBody = buildBody(identifier, isPeople) as Record<string, unknown>
         if (method === 'POST' && path === '/v1/segments') probeBody.key = 'fresh'
+        if (properties.includes('interval')) probeBody.interval = 'day'
         for (const name of ['target', 'external_ids']) if (!properties.includes(name)) delete probeBody[name]
         return {
           method,

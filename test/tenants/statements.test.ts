@@ -227,6 +227,13 @@ const globalStatements = [
   'read_signing_keys',
   'read_versions',
   'read_webhook_states',
+  // The checks of kith doctor: src/operations/operations.test.ts.
+  'count_strangers',
+  'find_table',
+  'read_archiver',
+  'read_clock',
+  'read_migrations',
+  'read_server',
   // Cells: src/cells/cells.test.ts and src/cells/move/move.test.ts.
   'begin_move',
   'cancel_move',
@@ -263,12 +270,18 @@ async function repeatWithKeys({ send }: Shop) {
   await forgetKeys(service.db)
 }
 
-async function useClients({ id, key }: Shop) {
+async function useClients({ id, key, send }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
   expect(await listClients(db, id)).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data
+  for (const path of ['', '?limit=1', `?before=${client_id}`, `/${client_id}`]) await ok('GET', `/v1/clients${path}`)
+  await ok('DELETE', `/v1/clients/${client_id}`)
+  await ok('POST', '/v1/tokens', { scopes: ['people:read'], expires_in: 60 })
+  await ok('GET', '/v1/keys')
 }
 
 /** Starts a session of the console, reads it by its cookie, and ends it by the API. */
@@ -282,12 +295,18 @@ async function useSessions({ id, key, send }: Shop) {
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
 }
 
+async function countConsents({ send }: Shop) {
+  for (const question of [{}, { consent_type_id: 1, channel: 'email' }])
+    await expectSuccess(send('POST', '/v1/consents/statistics', { interval: 'day', ...question }))
+}
+
 /** Uses every endpoint and runs the background tasks. */
 async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
   await repeatWithKeys(shop)
   await useClients(shop)
   await useSessions(shop)
+  await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data

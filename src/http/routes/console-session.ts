@@ -1,12 +1,13 @@
 import { verifyClient } from '../../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
+import { createSignInIssuer } from '../../auth/oidc.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
-import { refuse } from '../../errors.ts'
+import { Fault, refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import {
   clientIdentity,
+  endSession,
   organizationKeyOf,
-  revokeSession,
   type StartedSession,
   sessionSeconds,
   startSession,
@@ -23,6 +24,7 @@ import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'
 import type { Router } from '../pipeline/router.ts'
 import { clientAddress } from '../server/server.ts'
+import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
 const path = '/console/session'
 const bodyBytes = 16_384
@@ -48,12 +50,17 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   const cookie = ({ request }: Exchange, token: string, maxAgeSeconds: number) =>
     sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(request, config) })
 
-  /** The session of the cookie. A cookie that is refused is also removed from the browser. */
-  async function requireSession(exchange: Exchange): Promise<CallerSession> {
+  const removeCookie = (exchange: Exchange) => exchange.header('Set-Cookie', cookie(exchange, '', 0))
+
+  /**
+   * The session of the cookie, or undefined without a cookie. The cookie of a session that has ended is removed from the browser, but
+   * not that of a request which another site has caused.
+   */
+  async function findSession(exchange: Exchange): Promise<CallerSession | undefined> {
     try {
-      return (await authenticateSession(services, exchange)) ?? throwNoSession()
+      return await authenticateSession(services, exchange)
     } catch (error) {
-      if (exchange.request.headers.cookie !== undefined) exchange.header('Set-Cookie', cookie(exchange, '', 0))
+      if (error instanceof Fault && error.refusal.code === 'unauthorized') removeCookie(exchange)
       throw error
     }
   }
@@ -80,7 +87,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       exchange.isRead = true
-      const { id, caller, expires_at } = await requireSession(exchange)
+      const session = await findSession(exchange)
+      // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+      if (!session) return exchange.send(200, success({ data: null }))
+      const { id, caller, expires_at } = session
       const { organization, subject: name, scopes } = caller
       exchange.organization = organization.key
       sendSession(exchange, { id, name, scopes, expires_at, key: organization.key })
@@ -91,18 +101,22 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (services.reads.isReader) throwSignInElsewhere()
-      const { id, caller } = await requireSession(exchange)
-      await revokeSession(db, caller.organization.id, id, exchange.deadline.signal)
+      const { id, caller } = (await findSession(exchange)) ?? throwNoSession()
+      // Another page may have ended it meanwhile.
+      await endSession(db, caller.organization.id, id, exchange.deadline.signal)
       authenticator.sessions.forget(id)
-      exchange.header('Set-Cookie', cookie(exchange, '', 0))
+      removeCookie(exchange)
       exchange.send(200, success({ data: true }))
     },
   })
+  const issuer = createSignInIssuer(config)
+  const methods = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
   router.add({
     method: 'GET',
     path: '/console/sign-in-methods',
-    handle: exchange => exchange.send(200, success({ data: { client_credentials: true, issuer: null } })),
+    handle: exchange => exchange.send(200, success({ data: methods })),
   })
+  if (issuer) registerIssuerRoutes(router, services, issuer)
 }
 
 type ShownSession = { id: string; name: string; scopes: ReadonlySet<string>; expires_at: string; key: string }
