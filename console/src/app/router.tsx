@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { validatePeopleSearch } from '../people/search.ts'
+import { validatePersonSearch } from '../person/search.ts'
 import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
 import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/search.ts'
 import { Loading } from '../ui/page.tsx'
@@ -49,6 +50,7 @@ const people = createRoute({
 const person = createRoute({
   getParentRoute: () => shell,
   path: '/people/$externalId',
+  validateSearch: validatePersonSearch,
   component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
 })
 

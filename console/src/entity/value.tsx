@@ -14,19 +14,13 @@ export function Value({ value }: { value: unknown }) {
   if (typeof value === 'string') return <LongText text={value} />
   if (typeof value === 'number') return <>{String(value)}</>
   if (Array.isArray(value) && value.every(item => typeof item !== 'object'))
-    return (
-      <span className={styles.list!}>
-        {value.map((item, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a list may have a value twice, and is never reordered
-          <Fragment key={index}>
-            <span>
-              <Value value={item} />
-              {index < value.length - 1 && ','}
-            </span>
-          </Fragment>
-        ))}
-      </span>
-    )
+    return value.map((item, index) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: a list may have a value twice, and is never reordered
+      <Fragment key={index}>
+        {index > 0 && ', '}
+        <Value value={item} />
+      </Fragment>
+    ))
   return <LongText text={JSON.stringify(value)} isCode />
 }
 

@@ -27,6 +27,8 @@ const attributeValuesOf = (values: Values): Values => (isObject(values.attribute
 
 /** What the log adds to the values of a person or record, and what is shown in another way. */
 const unlisted = new Set(['attribute_values', 'consents', 'merged_into'])
+/** The state that everything has by default. Only a placeholder is worth a word. */
+const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
 
 /** The fields and attribute values that a change set. Those that stayed without a value are left out. */
 export function differencesOf({ before, after }: Pick<Change, 'before' | 'after'>): Difference[] {
@@ -35,7 +37,7 @@ export function differencesOf({ before, after }: Pick<Change, 'before' | 'after'
     [...new Set([...Object.keys(now), ...Object.keys(old)])]
       .filter(key => group === 'attribute' || !unlisted.has(key))
       .map(key => ({ group, key, before: old[key] ?? null, after: now[key] ?? null }))
-      .filter(({ before, after }) => !isEqual(before, after))
+      .filter(difference => !isEqual(difference.before, difference.after) && !isOrdinary(difference))
   return [...list('field', old, now), ...list('attribute', attributeValuesOf(old), attributeValuesOf(now))]
 }
 

@@ -1,4 +1,5 @@
 import type { Attribute, Change, ConsentType } from '@kith/client'
+import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
@@ -41,50 +42,72 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
         <div key={`${difference.group} ${difference.key}`} className={styles.change!}>
           <dt>{nameOf(difference, entityTexts, attributes)}</dt>
           <dd>
-            <Step isFirst={change.operation === 'create'} before={<Value value={difference.before} />}>
+            <Step
+              isFirst={change.operation === 'create'}
+              before={<Value value={difference.before} />}
+              isEmpty={difference.before === null}
+            >
               <Value value={difference.after} />
             </Step>
           </dd>
         </div>
       ))}
       {answers.map(answer => (
-        <Answer key={`${answer.consent_type_id} ${answer.channel}`} answer={answer} consentTypes={consentTypes} />
+        <Answer
+          key={`${answer.consent_type_id} ${answer.channel}`}
+          answer={answer}
+          consentTypes={consentTypes}
+          isFirst={change.operation === 'create'}
+        />
       ))}
     </dl>
   )
 }
 
+type StepProps = {
+  /** Whether there is no value before, as in a creation. */
+  isFirst: boolean
+  isEmpty: boolean
+  before: ReactNode
+  children: ReactNode
+}
+
 /** A value before and after. Screen readers are told which is which. */
-function Step({ isFirst, before, children }: { isFirst: boolean; before: React.ReactNode; children: React.ReactNode }) {
+function Step({ isFirst, isEmpty, before, children }: StepProps) {
   const texts = useMessages(messages)
   if (isFirst) return <>{children}</>
   return (
     <>
       <span className="visually-hidden">{texts.from}: </span>
-      <span className={styles.before!}>{before}</span>
-      <span className={styles.arrow!} aria-hidden="true">
-        →
-      </span>
+      <span className={isEmpty ? styles.muted! : styles.before!}>{before}</span>
+      <svg className={styles.arrow!} viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M1 8h13M10 4l4 4-4 4" />
+      </svg>
       <span className="visually-hidden">{texts.to}: </span>
       <span>{children}</span>
     </>
   )
 }
 
-function Answer({ answer, consentTypes }: { answer: AnswerDifference; consentTypes: readonly ConsentType[] }) {
+type AnswerProps = { answer: AnswerDifference; consentTypes: readonly ConsentType[]; isFirst: boolean }
+
+function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
   const { consent_type_id, channel, before, after } = answer
+  const isSame =
+    before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
   return (
     <div className={styles.change!}>
       <dt>
         {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
       </dt>
       <dd>
-        <Step isFirst={false} before={stateOf(before, entityTexts)}>
+        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
           {stateOf(after, entityTexts)}
         </Step>
+        {isSame && <span className={styles.muted!}> · {texts.again}</span>}
         {after?.answered_at && (
           <span className={styles.muted!}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
         )}

@@ -21,6 +21,8 @@ export type HistoryProps = {
   id: string
   /** The version that the page shows. The history is read again when it changes. */
   version?: number | undefined
+  /** The past version that the page shows, which the history marks. */
+  shownVersion?: number | undefined
   /** Shows the entity as it was. Without it, the entries have no such action. */
   onShowVersion?: ((version: number) => void) | undefined
   /** Whether changes can be undone: not for the records of an event stack, and not while the page shows a past state. */
@@ -38,7 +40,7 @@ export function History(props: HistoryProps) {
   return mayRead ? <HistoryList {...props} /> : <p className={styles.muted!}>{texts.notAllowed}</p>
 }
 
-function HistoryList({ owner, id, version, onShowVersion, canUndo = true, onChanged }: HistoryProps) {
+function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo = true, onChanged }: HistoryProps) {
   const texts = useMessages(messages)
   const mayWrite = useScope(scopesOf(owner).write)
   const [undone, setUndone] = useState<Change>()
@@ -65,6 +67,7 @@ function HistoryList({ owner, id, version, onShowVersion, canUndo = true, onChan
             key={change.sequence}
             owner={owner}
             change={change}
+            isShown={shownVersion !== undefined && change.version === shownVersion}
             onShow={onShowVersion}
             onUndo={mayWrite && canUndo && canBeUndone(change) ? () => setUndone(change) : undefined}
           />
@@ -103,17 +106,18 @@ const canBeUndone = (change: Change) =>
 type EntryProps = {
   owner: string
   change: Change
+  isShown: boolean
   onShow: ((version: number) => void) | undefined
   onUndo: (() => void) | undefined
 }
 
-function Entry({ owner, change, onShow, onUndo }: EntryProps) {
+function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const schema = useSchema()
   const { version } = change
   return (
-    <li className={styles.entry!}>
+    <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry!} aria-current={isShown}>
       <div className={styles.head!}>
         <strong>
           <bdi>{change.actor}</bdi>
@@ -129,7 +133,7 @@ function Entry({ owner, change, onShow, onUndo }: EntryProps) {
       )}
       {version !== null && (onShow || onUndo) && (
         <div className={styles.actions!}>
-          {onShow && change.operation !== 'delete' && change.operation !== 'erase' && (
+          {onShow && !isShown && change.operation !== 'delete' && change.operation !== 'erase' && (
             <button
               type="button"
               className={styles.action!}
