@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { Button, ComboBox, Input, ListBox, ListBoxItem, Popover } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
 import fieldStyles from '../ui/field.module.css'
+import { Icon } from '../ui/icon.tsx'
 import styles from './filter.module.css'
 import { messages } from './messages.ts'
 
@@ -43,7 +44,9 @@ export function FieldPicker({
       onBlur={() => setTyped(undefined)}
     >
       <Input className={fieldStyles.input!} placeholder={texts.chooseField} />
-      <Button className={styles.pickerButton!}>▾</Button>
+      <Button className={styles.pickerButton!}>
+        <Icon name="down" />
+      </Button>
       <Popover className={fieldStyles.popover!}>
         <ListBox className={fieldStyles.options!}>
           {({ name, label }: FieldChoice) => (

@@ -1,6 +1,7 @@
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
 import styles from './filter.module.css'
@@ -42,7 +43,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
         />
         {onRemove && (
           <Button look="quiet" aria-label={texts.remove(texts.group)} onPress={onRemove}>
-            ✕
+            <Icon name="close" />
           </Button>
         )}
       </div>
@@ -88,7 +89,7 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
           </>
         )}
         <Button look="quiet" aria-label={texts.remove(`${texts.condition} ${label}`)} onPress={onRemove}>
-          ✕
+          <Icon name="close" />
         </Button>
       </div>
       {node.kind === 'related' && <RelatedConditions owner={owner} node={node} onChange={onChange} />}

@@ -48,8 +48,8 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
       {
         key: 'name',
         header: texts.name,
-        minWidth: 180,
-        grow: 1.4,
+        minWidth: 220,
+        grow: 1.6,
         sortField: 'last_name',
         render: row => <NameCell row={row} />,
       },
@@ -61,7 +61,7 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
           return {
             key: name,
             header: field?.label ?? name.replace(attributePrefix, ''),
-            minWidth: 130,
+            minWidth: minWidthOf(name, field),
             ...(field?.type === 'number' && { align: 'end' }),
             ...(isSortable(field) && { sortField: name }),
             render: row => (name === 'mobile_number' ? phoneOf(row) : format(field, fieldValue(row, name))),
@@ -71,6 +71,9 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
     [texts, fields, format, key],
   )
 }
+
+const minWidthOf = (name: string, field: FilterField | undefined) =>
+  name === 'email' ? 190 : field?.type === 'datetime' ? 165 : name === 'language' ? 100 : 130
 
 const isSortable = (field: FilterField | undefined) =>
   field !== undefined && field.type !== 'relation' && field.type !== 'json' && field.type !== 'state'
@@ -91,17 +94,12 @@ export const nameOf = ({ first_name, last_name, email, external_id }: PersonRow)
 function NameCell({ row }: { row: PersonRow }) {
   const texts = useMessages(messages)
   return (
-    <>
+    <span className={styles.nameCell!}>
       <Link to="/people/$externalId" params={{ externalId: row.external_id ?? row.id }} className={styles.name!}>
         {cut(nameOf(row) ?? texts.noName)}
       </Link>
-      {row.state === 'placeholder' && (
-        <>
-          {' '}
-          <Badge>{texts.placeholder}</Badge>
-        </>
-      )}
-    </>
+      {row.state === 'placeholder' && <Badge>{texts.placeholder}</Badge>}
+    </span>
   )
 }
 

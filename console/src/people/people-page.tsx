@@ -19,7 +19,7 @@ const ColumnsDialog = lazy(() => import('./columns-dialog.tsx'))
 const ExportDialog = lazy(() => import('./export-dialog.tsx'))
 const PersonDialog = lazy(() => import('./person-dialog.tsx'))
 
-type Opened = 'filter' | 'columns' | 'export' | 'person'
+type OpenDialog = 'columns' | 'export' | 'person'
 
 /** The list of people. Its address has its whole state. */
 export function PeoplePage() {
@@ -27,7 +27,8 @@ export function PeoplePage() {
   const search = useSearch({ from: '/shell/people' })
   const navigate = useNavigate({ from: '/people' })
   const canWrite = useScope('people:write')
-  const [opened, setOpened] = useState<Opened>()
+  const [opened, setOpened] = useState<OpenDialog>()
+  const [isFilterOpen, setFilterOpen] = useState(false)
   // A change of the list shows its beginning. The router would keep the place that was scrolled to.
   const change = useCallback(
     (changed: Partial<Record<keyof PeopleSearch, unknown>>, replace = false) =>
@@ -38,7 +39,7 @@ export function PeoplePage() {
   const query = usePeopleQuery(search, names)
   const list = useInfiniteQuery(peopleQuery(query))
   const close = () => setOpened(undefined)
-  useShortcut('f', texts.keyFilter, () => setOpened('filter'))
+  useShortcut('f', texts.keyFilter, () => setFilterOpen(true))
   useShortcut('n', texts.keyNew, () => canWrite && setOpened('person'))
   return (
     <Page
@@ -60,11 +61,11 @@ export function PeoplePage() {
       <Toolbar
         search={search}
         change={change}
-        isFilterOpen={opened === 'filter'}
-        onFilter={() => setOpened(opened === 'filter' ? undefined : 'filter')}
+        isFilterOpen={isFilterOpen}
+        onFilter={() => setFilterOpen(!isFilterOpen)}
       />
       <Suspense fallback={<Loading />}>
-        {opened === 'filter' && <FilterPanel search={search} change={change} onClose={close} />}
+        {isFilterOpen && <FilterPanel search={search} change={change} onClose={() => setFilterOpen(false)} />}
       </Suspense>
       <PeopleTable search={search} query={query} list={list} columns={names} change={change} />
       <Suspense>

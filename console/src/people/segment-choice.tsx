@@ -2,6 +2,7 @@ import { lazy, Suspense, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Select } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
 import { Menu, type MenuAction } from '../ui/menu.tsx'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
@@ -56,7 +57,7 @@ export function SegmentChoice({ search, change }: { search: PeopleSearch; change
       </div>
       {canWrite && (
         <Menu label={texts.segmentActions} actions={actions}>
-          ⋯
+          <Icon name="more" />
         </Menu>
       )}
       <Suspense>

@@ -6,6 +6,7 @@ import { useScope } from '../app/session.tsx'
 import { countConditions } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
 import fieldStyles from '../ui/field.module.css'
+import { Icon } from '../ui/icon.tsx'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
 import type { Change } from './people-table.tsx'
@@ -63,7 +64,11 @@ function PeopleSearchField({ text, change }: { text: string; change: Change }) {
           document.querySelector<HTMLElement>('[role=table] [role=cell] a')?.focus()
         }}
       />
-      {typed !== '' && <AriaButton className={styles.clear!}>✕</AriaButton>}
+      {typed !== '' && (
+        <AriaButton className={styles.clear!}>
+          <Icon name="close" />
+        </AriaButton>
+      )}
     </SearchField>
   )
 }

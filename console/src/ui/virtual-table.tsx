@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
+import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
 import styles from './virtual-table.module.css'
 
@@ -147,7 +148,9 @@ function ColumnHeader<Row>({
           onClick={() => onSort({ field: sortField, direction: isSorted && sort.direction === 'asc' ? 'desc' : 'asc' })}
         >
           {header}
-          <span aria-hidden="true">{isSorted ? (sort.direction === 'asc' ? '↑' : '↓') : '↕'}</span>
+          <span>
+            <Icon name={isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : 'sortable'} />
+          </span>
         </button>
       ) : (
         header
