@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { personAddress } from '../person/person-address.ts'
 import styles from './schema.module.css'
 
 type EntityLinkProps = {
@@ -18,10 +19,5 @@ export function EntityLink({ owner, id, externalId }: EntityLinkProps) {
         {text}
       </Link>
     )
-  if (externalId === null) return text
-  return (
-    <Link to="/people/$externalId" params={{ externalId }}>
-      {text}
-    </Link>
-  )
+  return <Link {...personAddress({ id, external_id: externalId })}>{text}</Link>
 }

@@ -1,7 +1,7 @@
 import type { Declared, ObservedTypes } from '@kith/client'
-import { Link } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Notice } from '../ui/notice.tsx'
+import { EntityLink } from './entity-link.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -40,13 +40,7 @@ export function FitResult({ owner, declared }: { owner: string; declared: Declar
         <ul className={styles.found!} aria-label={texts.misfits}>
           {examples.map(id => (
             <li key={id}>
-              {owner === 'people' ? (
-                <code>{id}</code>
-              ) : (
-                <Link to="/records/$stackKey/$recordId" params={{ stackKey: owner, recordId: id }}>
-                  {id}
-                </Link>
-              )}
+              <EntityLink owner={owner} id={id} externalId={null} />
             </li>
           ))}
         </ul>

@@ -10,7 +10,7 @@ import { messages } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
 import styles from './picture.module.css'
 import { boxesOf, type OwnerBox } from './picture-boxes.ts'
-import { type Arrow, type Layout, layOut, type PlacedBox, pathOf, rowHeight } from './picture-layout.ts'
+import { type Arrow, headerHeight, type Layout, layOut, type PlacedBox, pathOf, rowHeight } from './picture-layout.ts'
 
 const zooms = [0.25, 0.5, 0.75, 1, 1.5, 2]
 
@@ -96,21 +96,20 @@ type OwnerBoxProps = { placed: PlacedBox; box: OwnerBox; onChoose: (isOver: bool
 /** A box is a link to the attributes of its owner. Its arrows stand out while it has the focus or the pointer. */
 function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: OwnerBoxProps) {
   const texts = useMessages(messages)
-  const rowTop = 46
   return (
-    <Link
-      to="/schema"
-      search={{ tab: 'attributes', owner: box.key }}
-      className={styles.box!}
-      aria-label={`${box.name} ${box.subtitle}`.trim()}
-      onFocus={() => onChoose(true)}
-      onBlur={() => onChoose(false)}
-      onMouseEnter={() => onChoose(true)}
-      onMouseLeave={() => onChoose(false)}
-    >
-      {/* The inner svg clips texts that are too long. */}
-      {/* biome-ignore lint/a11y/noSvgWithoutTitle: the link around it has the name */}
-      <svg x={x} y={y} width={width} height={height}>
+    // The inner svg clips texts that are too long.
+    // biome-ignore lint/a11y/noSvgWithoutTitle: the link in it has the name
+    <svg x={x} y={y} width={width} height={height}>
+      <Link
+        to="/schema"
+        search={{ tab: 'attributes', owner: box.key }}
+        className={styles.box!}
+        aria-label={`${box.name} ${box.subtitle}`.trim()}
+        onFocus={() => onChoose(true)}
+        onBlur={() => onChoose(false)}
+        onMouseEnter={() => onChoose(true)}
+        onMouseLeave={() => onChoose(false)}
+      >
         <rect x="1" y="1" width={width - 2} height={height - 2} rx="7" className={styles.frameOfBox!} />
         <text x="12" y="21" className={styles.name!}>
           {box.name}
@@ -118,28 +117,27 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
         <text x="12" y="37" className={styles.kind!}>
           {box.subtitle}
         </text>
-        {/* The link has the name of the box. Its page has the attributes. */}
-        {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it can have the focus */}
-        <g aria-hidden="true">
-          {box.shown.map((row, index) => (
-            <g key={row.key} transform={`translate(0 ${rowTop + index * rowHeight})`}>
-              <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
-              <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key!}>
-                {row.label}
-              </text>
-              <text x={width - 12} y="15" textAnchor="end" className={styles.type!}>
-                {row.type}
-              </text>
-            </g>
-          ))}
-          {box.hidden > 0 && (
-            <text x="12" y={rowTop + box.shown.length * rowHeight + 15} className={styles.type!}>
-              {texts.moreAttributes(box.hidden)}
+      </Link>
+      {/* The rows let the pointer through to the link. */}
+      <g className={styles.rows!}>
+        {box.shown.map((row, index) => (
+          <g key={row.key} transform={`translate(0 ${headerHeight + index * rowHeight})`}>
+            <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
+            <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key!}>
+              {row.label}
             </text>
-          )}
-        </g>
-      </svg>
-    </Link>
+            <text x={width - 12} y="15" textAnchor="end" className={styles.type!}>
+              {row.type}
+            </text>
+          </g>
+        ))}
+        {box.hidden > 0 && (
+          <text x="12" y={headerHeight + box.shown.length * rowHeight + 15} className={styles.type!}>
+            {texts.moreAttributes(box.hidden)}
+          </text>
+        )}
+      </g>
+    </svg>
   )
 }
 
