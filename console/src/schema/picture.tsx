@@ -104,7 +104,7 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
         to="/schema"
         search={{ tab: 'attributes', owner: box.key }}
         className={styles.box!}
-        aria-label={`${box.name} ${box.subtitle}`.trim()}
+        aria-label={box.name}
         onFocus={() => onChoose(true)}
         onBlur={() => onChoose(false)}
         onMouseEnter={() => onChoose(true)}
@@ -114,12 +114,12 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
         <text x="12" y="21" className={styles.name!}>
           {box.name}
         </text>
-        <text x="12" y="37" className={styles.kind!}>
-          {box.subtitle}
-        </text>
       </Link>
       {/* The rows let the pointer through to the link. */}
       <g className={styles.rows!}>
+        <text x="12" y="37" className={styles.kind!}>
+          {box.subtitle}
+        </text>
         {box.shown.map((row, index) => (
           <g key={row.key} transform={`translate(0 ${headerHeight + index * rowHeight})`}>
             <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
