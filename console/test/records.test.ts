@@ -143,6 +143,29 @@ it('a list is sorted and filtered, and its address leads back to it', async () =
   })
 })
 
+it('a list that is longer than its pages scrolls to its end', async () => {
+  const organization = await shop()
+  const operations = Array.from({ length: 350 }, (_, index) => ({
+    op: 'create' as const,
+    body: { external_id: `many-${index}`, attribute_values: { total: index } },
+  }))
+  await organization.client.stack('orders').batch(operations)
+  await openConsole(consoleOf(organization), '/records/orders', async page => {
+    await page.getByText('353 records').waitFor()
+    const list = page.getByRole('region', { name: 'Records' })
+    await list.focus()
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('End')
+        return page.getByRole('link', { name: 'o-1', exact: true }).count()
+      })
+      .toBe(1)
+    // Only the rows in sight are drawn.
+    expect(await page.getByRole('row').count()).toBeLessThan(100)
+    expect(await page.getByRole('row', { name: /^o-1 / }).getAttribute('aria-rowindex')).toBe('354')
+  })
+})
+
 it('a record is created by the keyboard alone, and a target that does not exist is refused at its field', async () => {
   const organization = await shop()
   const work = async (page: Page) => {

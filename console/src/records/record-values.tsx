@@ -17,6 +17,8 @@ export type RecordField = {
   name: string
   attribute: Attribute | undefined
   value: unknown
+  /** Its name stands beside it. */
+  isShownByName: boolean
 }
 
 type RecordValuesProps = { record: StackRecord; definitions: Definitions; canEdit: boolean }
@@ -33,6 +35,7 @@ export function RecordValues({ record, definitions, canEdit }: RecordValuesProps
     ...{ group: 'attribute', key, attribute },
     name: attribute?.name ?? key,
     value: values[key] ?? null,
+    isShownByName: true,
   })
   const declared = active.map(attribute => fieldOf(attribute.key, attribute))
   const unknown = Object.keys(values)
@@ -40,7 +43,7 @@ export function RecordValues({ record, definitions, canEdit }: RecordValuesProps
     .map(key => fieldOf(key, undefined))
   const identifier: RecordField = {
     ...{ group: 'field', key: 'external_id', attribute: undefined },
-    ...{ name: texts.identifier, value: record.external_id },
+    ...{ name: texts.identifier, value: record.external_id, isShownByName: true },
   }
   const row = (field: RecordField) => {
     const id = `${field.group} ${field.key}`
@@ -113,7 +116,7 @@ function NewValue({ record }: { record: StackRecord }) {
     return (
       <ValueEditor
         record={record}
-        field={{ group: 'attribute', key, name: key, attribute: undefined, value: null }}
+        field={{ group: 'attribute', key, name: key, attribute: undefined, value: null, isShownByName: false }}
         onClose={() => {
           setNamed(false)
           setKey('')

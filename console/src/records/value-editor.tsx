@@ -101,6 +101,7 @@ export function ValueEditor({ record, field, onClose }: ValueEditorProps) {
     >
       <ValueField
         label={name}
+        isLabelHidden={field.isShownByName}
         attribute={attribute}
         form={form}
         text={text}

@@ -14,6 +14,8 @@ type ValueFieldProps = {
   onChange: (text: string) => void
   error?: string | undefined
   autoFocus?: boolean
+  /** The label is not shown, because the surroundings show it. */
+  isLabelHidden?: boolean
 }
 
 /** The words for a text that is no value. */
@@ -23,14 +25,24 @@ export function useFaultText(): (fault: ParseFault) => string {
 }
 
 /** A field for a value of an attribute. */
-export function ValueField({ label, attribute, form, text, onChange, error, autoFocus = false }: ValueFieldProps) {
+export function ValueField({
+  label,
+  attribute,
+  form,
+  text,
+  onChange,
+  error,
+  autoFocus = false,
+  isLabelHidden,
+}: ValueFieldProps) {
   const texts = useMessages(messages)
-  const field = { label, error, autoFocus }
+  const name = isLabelHidden ? { 'aria-label': label } : { label }
+  const field = { ...name, error, autoFocus }
   if (form === 'json')
     return <TextField {...field} rows={5} value={text} onChange={onChange} help={texts.jsonHelp} spellCheck="false" />
   if (form === 'lines') return <TextField {...field} rows={4} value={text} onChange={onChange} help={texts.linesHelp} />
   if (attribute?.type === 'boolean' || attribute?.enum)
-    return <ChoiceField label={label} error={error} attribute={attribute} text={text} onChange={onChange} />
+    return <ChoiceField name={name} error={error} attribute={attribute} text={text} onChange={onChange} />
   if (attribute?.type === 'date') return <TextField {...field} type="date" value={text} onChange={onChange} />
   if (attribute?.type === 'datetime')
     return (
@@ -60,12 +72,15 @@ export function ValueField({ label, attribute, form, text, onChange, error, auto
 const none = ''
 
 function ChoiceField({
-  label,
+  name,
   error,
   attribute,
   text,
   onChange,
-}: Pick<ValueFieldProps, 'label' | 'error' | 'text' | 'onChange'> & { attribute: Attribute }) {
+}: Pick<ValueFieldProps, 'error' | 'text' | 'onChange'> & {
+  name: { label: string } | { 'aria-label': string }
+  attribute: Attribute
+}) {
   const texts = useMessages(messages)
   const { yes, no } = useMessages(entityMessages)
   const values = attribute.enum ?? [true, false]
@@ -75,7 +90,7 @@ function ChoiceField({
   const isUnlisted = text !== none && !values.some(value => String(value) === text)
   return (
     <Select
-      label={label}
+      {...name}
       error={error}
       options={[
         { value: 'none', label: texts.noValue },
