@@ -21,6 +21,7 @@ export type {
   AttributeEndpoints,
   AttributeRule,
   DefinitionEndpoints,
+  ProposedRules,
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'

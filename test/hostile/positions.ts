@@ -212,6 +212,7 @@ const definitions = [
   bodyPosition('a unique value', '/v1/stacks/orders', text => values({ code: text })),
   addressPosition('GET', text => `/v1/schema/attributes/1/violations?rule=${text}`),
   addressPosition('GET', text => `/v1/schema/attributes/1/violations?after_id=${text}`),
+  addressPosition('GET', text => `/v1/schema/attributes/1/violations?pattern=${text}`),
   bodyPosition('a consent type', '/v1/schema/consent-types', text => ({
     key: `k${Math.abs(hash(text))}`,
     name: text,
