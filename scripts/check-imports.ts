@@ -22,6 +22,8 @@ const technicalModules: Record<string, string[]> = {
   idempotency: ['organizations', 'changes', 'db'],
   readers: ['cells', 'db'],
   db: [],
+  access: ['http', 'auth', 'organizations', 'cells', 'db'],
+  operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'cells', 'instruments', 'db'],
   openapi: ['http'],
   instruments: ['http', 'db'],
 }

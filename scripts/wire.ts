@@ -6,6 +6,16 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TSchema } from 'typebox'
+import {
+  apiClient,
+  apiClientPage,
+  apiClientWithSecret,
+  apiToken,
+  newClient,
+  newToken,
+  scope,
+  signingKey,
+} from '../src/access/schema.ts'
 import { attribute, attributePatch, newAttribute } from '../src/attributes/schema.ts'
 import { change, changePage, historyPage } from '../src/changes/schema.ts'
 import { loadConfig } from '../src/config.ts'
@@ -24,6 +34,7 @@ import {
   recordedAnswer,
   textPage,
 } from '../src/consents/schema.ts'
+import { consentStatistics, statisticsBody } from '../src/consents/statistics-schema.ts'
 import { batchDryRunAnswer, dryRunReduced, dryRunShape } from '../src/entities/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
 import { aggregateAnswer, aggregateBody } from '../src/filters/aggregate-schema.ts'
@@ -33,6 +44,7 @@ import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-
 import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
 import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
 import { declareBody, declared, observedKey, observedKeys, observedTypeCounts } from '../src/observed/schema.ts'
+import { doctorReport, operationsMetrics } from '../src/operations/schema.ts'
 import { definitionDryRun } from '../src/organizations/definition-dry-run.ts'
 import { organization } from '../src/organizations/schema.ts'
 import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
@@ -193,6 +205,24 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
     about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
     schema: consentReceipt,
   },
+  ConsentStatisticsBody: { about: 'Body of POST /v1/consents/statistics.', schema: statisticsBody },
+  ConsentStatistics: {
+    about: 'How many answers were in force over time, and how many people may be written to now.',
+    schema: consentStatistics,
+  },
+  Scope: { about: 'A scope of a token.', schema: scope },
+  ApiClient: { about: 'A program that fetches its own tokens.', schema: apiClient },
+  ApiClientPage: { about: 'A page of GET /v1/clients, newest first.', schema: apiClientPage },
+  ApiClientWithSecret: {
+    about: 'A client with the secret that was just made: POST /v1/clients.',
+    schema: apiClientWithSecret,
+  },
+  NewApiClient: { about: 'Body of POST /v1/clients.', schema: newClient },
+  SigningKey: { about: 'What is public of a key that signs tokens.', schema: signingKey },
+  NewApiToken: { about: 'Body of POST /v1/tokens.', schema: newToken },
+  ApiToken: { about: 'A token that was just made: POST /v1/tokens.', schema: apiToken },
+  DoctorReport: { about: 'The findings of the checks of `kith doctor`.', schema: doctorReport },
+  OperationsMetrics: { about: 'The metrics of the service: GET /v1/operations/metrics.', schema: operationsMetrics },
 }
 
 type JsonSchema = {

@@ -12,6 +12,9 @@ export const scopes = [
   'changes:read',
   'webhooks:read',
   'webhooks:write',
+  'access:read',
+  'access:write',
+  'operations:read',
 ] as const
 
 export type Scope = (typeof scopes)[number]

@@ -1807,3 +1807,254 @@ export type ConsentReceipt = {
   /** A JWS in compact form by the same key. Its payload has the hash of each other member. */
   jws: string
 }
+
+/** Body of POST /v1/consents/statistics. */
+export type ConsentStatisticsBody = {
+  /** Only this consent type. The default is all. */
+  consent_type_id?: number
+  /** Only this channel. The default is all. */
+  channel?: 'email' | 'sms'
+  /** The first interval contains this time. By default there are 30 intervals. */
+  from?: string
+  /** The last interval contains this time, and is counted at it. The default is now. */
+  to?: string
+  /** Days, weeks from Monday, and months in UTC. */
+  interval: 'day' | 'week' | 'month'
+}
+
+/** How many answers were in force over time, and how many people may be written to now. */
+export type ConsentStatistics = {
+  /** The number of the newest change that is counted. */
+  sequence: number
+  interval: 'day' | 'week' | 'month'
+  /** The ends of the intervals, ascending. The last one is `to` if the interval has not ended then. */
+  ends: string[]
+  /** One item for each consent type and each of its channels. */
+  items: {
+    consent_type_id: number
+    channel: 'email' | 'sms'
+    /** How many answers in force granted the purpose, at each of `ends`. */
+    granted: number[]
+    /** How many refused it. */
+    refused: number[]
+    /** How many granted it and waited for their confirmation. */
+    pending: number[]
+    /** How many people may be written to now, as a contact decision would tell of each. */
+    contactable: number
+  }[]
+}
+
+/** A scope of a token. */
+export type Scope =
+  | 'people:read'
+  | 'people:write'
+  | 'people:erase'
+  | 'records:read'
+  | 'records:write'
+  | 'consents:read'
+  | 'schema:read'
+  | 'schema:write'
+  | 'changes:read'
+  | 'webhooks:read'
+  | 'webhooks:write'
+  | 'access:read'
+  | 'access:write'
+  | 'operations:read'
+
+/** A program that fetches its own tokens. */
+export type ApiClient = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+}
+
+/** A page of GET /v1/clients, newest first. */
+export type ApiClientPage = {
+  items: ApiClient[]
+  has_more: boolean
+}
+
+/** A client with the secret that was just made: POST /v1/clients. */
+export type ApiClientWithSecret = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+  /** The secret of the client. It is shown only this once. */
+  client_secret: string
+}
+
+/** Body of POST /v1/clients. */
+export type NewApiClient = {
+  /** A name for people to read. */
+  name: string
+  /** The scopes to grant. The caller must have each of them. */
+  scopes: Scope[]
+}
+
+/** What is public of a key that signs tokens. */
+export type SigningKey = {
+  /** The name of the key, as in the header of a token: its RFC 7638 thumbprint. */
+  kid: string
+  algorithm: string
+  created_at: string
+  /** `signs`: the key that signs new tokens. `verifies`: tokens that it signed are still valid. `expired`: all of them have expired. */
+  state: 'signs' | 'verifies' | 'expired'
+  /** Until when an older key verifies tokens. Null for the signing key, and if no end is stored. */
+  verifies_until: string | null
+}
+
+/** Body of POST /v1/tokens. */
+export type NewApiToken = {
+  /** The scopes to grant. The caller must have each of them. */
+  scopes: Scope[]
+  /** The subject, which the change log names as the actor. The default is the subject of the caller. */
+  name?: string
+  /** The lifetime in seconds, at most 366 days. A token cannot be revoked, so choose a short one. */
+  expires_in: number
+}
+
+/** A token that was just made: POST /v1/tokens. */
+export type ApiToken = {
+  /** The token, for the header Authorization. It is shown only this once. */
+  token: string
+  name: string
+  scopes: Scope[]
+  expires_at: string
+}
+
+/** The findings of the checks of `kith doctor`. */
+export type DoctorReport = {
+  /** When the checks ended. */
+  checked_at: string
+  /** False if a finding is `wrong`. */
+  healthy: boolean
+  findings: {
+    /** The check, as `kith doctor` names it. */
+    check: string
+    /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
+    verdict: 'ok' | 'warning' | 'wrong'
+    message: string
+    /** What to do. Null if the verdict is `ok`. */
+    advice: string | null
+  }[]
+}
+
+/** The metrics of the service: GET /v1/operations/metrics. */
+export type OperationsMetrics = {
+  /** When the metrics were read. */
+  at: string
+  /** The running version of kith. */
+  version: string | null
+  /** When the first process started. */
+  started_at: string | null
+  requests: {
+    /** Requests without a complete response. */
+    in_flight: number
+    /** Requests whose client disconnected before its response. */
+    aborted: number
+    /** Answered requests by status. */
+    by_status: {
+      status: number
+      count: number
+    }[]
+    /** Refused requests by error code. */
+    by_error: {
+      error: string
+      count: number
+    }[]
+    /** Answered requests by route, with the sum of their durations. */
+    routes: {
+      method: string
+      route: string
+      count: number
+      sum_seconds: number
+    }[]
+    /** The durations of all answered requests. */
+    durations: {
+      /** The upper bounds of the buckets in seconds, ascending. The last bucket has none. */
+      bounds: number[]
+      /** How many took at most the bound, and more than the one before. */
+      counts: number[]
+      sum_seconds: number
+      count: number
+    }
+  }
+  /** Requests that load shedding refused, by reason. */
+  overload: {
+    reason: string
+    count: number
+  }[]
+  /** Requests that wait for the next batch. */
+  queues: {
+    read: number
+    write: number
+  }
+  database: {
+    up: boolean | null
+    /** An estimate, of all organizations. */
+    change_log_rows: number | null
+    /** The connections of each pool, and the requests that wait for one. */
+    pools: {
+      pool: string
+      used: number
+      idle: number
+      waiting: number
+      waiting_for_share: number
+    }[]
+    /** The durations of all statements. */
+    statements: {
+      /** The upper bounds of the buckets in seconds, ascending. The last bucket has none. */
+      bounds: number[]
+      /** How many took at most the bound, and more than the one before. */
+      counts: number[]
+      sum_seconds: number
+      count: number
+    }
+    standby: {
+      up: boolean
+      lag_seconds: number | null
+      lag_bytes: number | null
+    } | null
+    /** The further databases, and the first. Empty if there is one. */
+    cells: {
+      cell: string
+      up: boolean
+    }[]
+  }
+  memory: {
+    resident_bytes: number
+    heap_used_bytes: number
+    heap_total_bytes: number
+    external_bytes: number
+  }
+  /** Processor time since the start. */
+  cpu_seconds: number
+  /** The lag of the event loop since the metrics were last read. */
+  event_loop: {
+    p50_seconds: number
+    p99_seconds: number
+  }
+  /** How far the followers of the change log are behind, over all organizations. */
+  followers: {
+    follower: string
+    changes: number
+    seconds: number
+  }[]
+  /** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
+  webhooks: {
+    active: number
+    failing: number
+    disabled: number
+    retries_waiting: number
+  } | null
+  /** The entries of the ledgers of all organizations. */
+  ledger_entries: number | null
+}

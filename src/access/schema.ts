@@ -1,0 +1,158 @@
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
+import { nullable } from '../organizations/definition-schema.ts'
+import { scopes } from '../scopes.ts'
+
+/** A scope of a token. */
+export const scope = Type.Enum([...scopes], { title: 'Scope' })
+const grantedScopes = Type.Array(scope)
+const requestedScopes = Type.Array(scope, {
+  minItems: 1,
+  maxItems: scopes.length,
+  description: 'The scopes to grant. The caller must have each of them.',
+})
+const moment = Type.String({ format: 'date-time' })
+const at = '2026-01-01T12:00:00.000Z'
+
+/** Body of POST /v1/clients. */
+export const newClient = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 255, description: 'A name for people to read.' }),
+    scopes: requestedScopes,
+  },
+  {
+    additionalProperties: false,
+    title: 'NewApiClient',
+    examples: [{ name: 'Example', scopes: ['people:read'] }],
+  },
+)
+export type NewApiClient = Static<typeof newClient>
+
+const shownClient = {
+  client_id: Type.String({ description: 'Identifies the client. It names the organization, and is no secret.' }),
+  name: Type.String(),
+  scopes: grantedScopes,
+  created_at: moment,
+  revoked_at: nullable(
+    Type.String({ format: 'date-time', description: 'When the client was revoked. Null while it gets tokens.' }),
+  ),
+}
+const exampleClient = {
+  client_id: 'default.Zm9vYmFyYmF6cXV4',
+  name: 'Shop',
+  scopes: ['people:read'],
+  created_at: at,
+  revoked_at: null,
+}
+
+/** A program that fetches its own tokens, as a read shows it, without its secret. */
+export const apiClient = Type.Object(shownClient, { title: 'ApiClient', examples: [exampleClient] })
+export type ApiClientShape = Static<typeof apiClient>
+
+/** A client with the secret that was just made. No read shows it again. */
+export const apiClientWithSecret = Type.Object(
+  {
+    ...shownClient,
+    client_secret: Type.String({ description: 'The secret of the client. It is shown only this once.' }),
+  },
+  {
+    title: 'ApiClientWithSecret',
+    examples: [{ ...exampleClient, client_secret: 'dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldCBvZiBraXRo' }],
+  },
+)
+
+/** Query of GET /v1/clients. */
+export const clientsQuery = Type.Object(
+  {
+    before: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Only clients after this one in the list: a client_id.',
+      }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: 'The default is 50.' })),
+  },
+  { additionalProperties: false },
+)
+export type ClientsQuery = Static<typeof clientsQuery>
+
+export const apiClientPage = Type.Object(
+  { items: Type.Array(apiClient), has_more: Type.Boolean() },
+  { title: 'ApiClientPage', examples: [{ items: [exampleClient], has_more: false }] },
+)
+
+/** A signing key of the service: what is public of it. */
+export const signingKey = Type.Object(
+  {
+    kid: Type.String({ description: 'The name of the key, as in the header of a token: its RFC 7638 thumbprint.' }),
+    algorithm: Type.String(),
+    created_at: moment,
+    state: Type.Enum(['signs', 'verifies', 'expired'], {
+      description:
+        '`signs`: the key that signs new tokens. `verifies`: tokens that it signed are still valid. `expired`: all of them have expired.',
+    }),
+    verifies_until: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'Until when an older key verifies tokens. Null for the signing key, and if no end is stored.',
+      }),
+    ),
+  },
+  {
+    title: 'SigningKey',
+    examples: [
+      {
+        kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+        algorithm: 'ES256',
+        created_at: at,
+        state: 'signs',
+        verifies_until: null,
+      },
+    ],
+  },
+)
+export type SigningKeyShape = Static<typeof signingKey>
+
+/** The maximum lifetime of a token of POST /v1/tokens: 366 days. `kith token` makes tokens for longer. */
+const maxTokenSeconds = 366 * 86_400
+
+/** Body of POST /v1/tokens. */
+export const newToken = Type.Object(
+  {
+    scopes: requestedScopes,
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'The subject, which the change log names as the actor. The default is the subject of the caller.',
+      }),
+    ),
+    expires_in: Type.Integer({
+      minimum: 1,
+      maximum: maxTokenSeconds,
+      description: 'The lifetime in seconds, at most 366 days. A token cannot be revoked, so choose a short one.',
+    }),
+  },
+  {
+    additionalProperties: false,
+    title: 'NewApiToken',
+    examples: [{ scopes: ['people:read'], expires_in: 60 }],
+  },
+)
+export type NewApiToken = Static<typeof newToken>
+
+/** A token that was just made. Nothing shows it again. */
+export const apiToken = Type.Object(
+  {
+    token: Type.String({ description: 'The token, for the header Authorization. It is shown only this once.' }),
+    name: Type.String(),
+    scopes: grantedScopes,
+    expires_at: moment,
+  },
+  {
+    title: 'ApiToken',
+    examples: [{ token: 'eyJhbGciOi…', name: 'reports', scopes: ['people:read'], expires_at: at }],
+  },
+)
+export type ApiTokenShape = Static<typeof apiToken>

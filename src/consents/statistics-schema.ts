@@ -1,0 +1,67 @@
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
+
+/** The maximum number of intervals of one request. */
+export const maxIntervals = 400
+
+const moment = (description: string) => Type.String({ format: 'date-time', description })
+const counts = (description: string) => Type.Array(Type.Integer({ minimum: 0 }), { description })
+
+/** Body of POST /v1/consents/statistics. */
+export const statisticsBody = Type.Object(
+  {
+    consent_type_id: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only this consent type. The default is all.' }),
+    ),
+    channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only this channel. The default is all.' })),
+    from: Type.Optional(moment('The first interval contains this time. By default there are 30 intervals.')),
+    to: Type.Optional(moment('The last interval contains this time, and is counted at it. The default is now.')),
+    interval: Type.Enum(['day', 'week', 'month'], {
+      description: 'Days, weeks from Monday, and months in UTC.',
+    }),
+  },
+  { additionalProperties: false, title: 'ConsentStatisticsBody', examples: [{ interval: 'day' }] },
+)
+export type ConsentStatisticsBody = Static<typeof statisticsBody>
+
+/** The response of POST /v1/consents/statistics. */
+export const consentStatistics = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 0, description: 'The number of the newest change that is counted.' }),
+    interval: Type.Enum(['day', 'week', 'month']),
+    ends: Type.Array(Type.String({ format: 'date-time' }), {
+      description: 'The ends of the intervals, ascending. The last one is `to` if the interval has not ended then.',
+    }),
+    items: Type.Array(
+      Type.Object(
+        {
+          consent_type_id: Type.Integer({ minimum: 1 }),
+          channel: Type.Enum(['email', 'sms']),
+          granted: counts('How many answers in force granted the purpose, at each of `ends`.'),
+          refused: counts('How many refused it.'),
+          pending: counts('How many granted it and waited for their confirmation.'),
+          contactable: Type.Integer({
+            minimum: 0,
+            description: 'How many people may be written to now, as a contact decision would tell of each.',
+          }),
+        },
+        { title: 'ConsentStatisticsItem' },
+      ),
+      { description: 'One item for each consent type and each of its channels.' },
+    ),
+  },
+  {
+    title: 'ConsentStatistics',
+    examples: [
+      {
+        sequence: 1_204,
+        interval: 'day',
+        ends: ['2026-01-01T00:00:00.000Z', '2026-01-01T12:00:00.000Z'],
+        items: [
+          { consent_type_id: 1, channel: 'email', granted: [3, 4], refused: [1, 1], pending: [0, 1], contactable: 4 },
+        ],
+      },
+    ],
+  },
+)
+export type ConsentStatisticsShape = Static<typeof consentStatistics>

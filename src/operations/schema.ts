@@ -1,0 +1,158 @@
+import type { Static } from 'typebox'
+import { Type } from '../json-schema.ts'
+import { nullable } from '../organizations/definition-schema.ts'
+
+const count = Type.Integer({ minimum: 0 })
+const total = (description: string) => Type.Integer({ minimum: 0, description })
+const seconds = Type.Number({ minimum: 0 })
+const bytes = Type.Integer({ minimum: 0 })
+const at = '2026-01-01T12:00:00.000Z'
+
+/** The report of GET /v1/operations/doctor. */
+export const doctorReport = Type.Object(
+  {
+    checked_at: Type.String({ format: 'date-time', description: 'When the checks ended.' }),
+    healthy: Type.Boolean({ description: 'False if a finding is `wrong`.' }),
+    findings: Type.Array(
+      Type.Object(
+        {
+          check: Type.String({ description: 'The check, as `kith doctor` names it.' }),
+          verdict: Type.Enum(['ok', 'warning', 'wrong'], {
+            description: '`ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now.',
+          }),
+          message: Type.String(),
+          advice: nullable(Type.String({ description: 'What to do. Null if the verdict is `ok`.' })),
+        },
+        { title: 'DoctorFinding' },
+      ),
+    ),
+  },
+  {
+    title: 'DoctorReport',
+    examples: [
+      {
+        checked_at: at,
+        healthy: true,
+        findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 answers', advice: null }],
+      },
+    ],
+  },
+)
+export type DoctorReportShape = Static<typeof doctorReport>
+
+const histogram = {
+  bounds: Type.Array(Type.Number({ minimum: 0 }), {
+    description: 'The upper bounds of the buckets in seconds, ascending. The last bucket has none.',
+  }),
+  counts: Type.Array(count, { description: 'How many took at most the bound, and more than the one before.' }),
+  sum_seconds: seconds,
+  count,
+}
+
+const standby = Type.Object({
+  up: Type.Boolean(),
+  lag_seconds: nullable(Type.Number({ minimum: 0 })),
+  lag_bytes: nullable(Type.Number({ minimum: 0 })),
+})
+
+/** The response of GET /v1/operations/metrics: what the console plots. */
+export const operationsMetrics = Type.Object(
+  {
+    at: Type.String({ format: 'date-time', description: 'When the metrics were read.' }),
+    version: nullable(Type.String({ description: 'The running version of kith.' })),
+    started_at: nullable(Type.String({ format: 'date-time', description: 'When the first process started.' })),
+    requests: Type.Object({
+      in_flight: total('Requests without a complete response.'),
+      aborted: total('Requests whose client disconnected before its response.'),
+      by_status: Type.Array(Type.Object({ status: Type.Integer(), count }), {
+        description: 'Answered requests by status.',
+      }),
+      by_error: Type.Array(Type.Object({ error: Type.String(), count }), {
+        description: 'Refused requests by error code.',
+      }),
+      routes: Type.Array(Type.Object({ method: Type.String(), route: Type.String(), count, sum_seconds: seconds }), {
+        description: 'Answered requests by route, with the sum of their durations.',
+      }),
+      durations: Type.Object(histogram, { description: 'The durations of all answered requests.' }),
+    }),
+    overload: Type.Array(Type.Object({ reason: Type.String(), count }), {
+      description: 'Requests that load shedding refused, by reason.',
+    }),
+    queues: Type.Object({ read: count, write: count }, { description: 'Requests that wait for the next batch.' }),
+    database: Type.Object({
+      up: nullable(Type.Boolean()),
+      change_log_rows: nullable(Type.Number({ minimum: 0, description: 'An estimate, of all organizations.' })),
+      pools: Type.Array(
+        Type.Object({ pool: Type.String(), used: count, idle: count, waiting: count, waiting_for_share: count }),
+        { description: 'The connections of each pool, and the requests that wait for one.' },
+      ),
+      statements: Type.Object(histogram, { description: 'The durations of all statements.' }),
+      standby: nullable(standby),
+      cells: Type.Array(Type.Object({ cell: Type.String(), up: Type.Boolean() }), {
+        description: 'The further databases, and the first. Empty if there is one.',
+      }),
+    }),
+    memory: Type.Object({
+      resident_bytes: bytes,
+      heap_used_bytes: bytes,
+      heap_total_bytes: bytes,
+      external_bytes: bytes,
+    }),
+    cpu_seconds: Type.Number({ minimum: 0, description: 'Processor time since the start.' }),
+    event_loop: Type.Object(
+      { p50_seconds: seconds, p99_seconds: seconds },
+      { description: 'The lag of the event loop since the metrics were last read.' },
+    ),
+    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, seconds }), {
+      description: 'How far the followers of the change log are behind, over all organizations.',
+    }),
+    webhooks: nullable(
+      Type.Object(
+        { active: count, failing: count, disabled: count, retries_waiting: count },
+        { description: 'Webhooks by state, and deliveries that wait for a retry, of all organizations.' },
+      ),
+    ),
+    ledger_entries: nullable(total('The entries of the ledgers of all organizations.')),
+  },
+  {
+    title: 'OperationsMetrics',
+    description: 'Counts and sums grow from the start of the service. The difference of two readings is a rate.',
+    examples: [
+      {
+        at,
+        version: '1.0.0',
+        started_at: at,
+        requests: {
+          in_flight: 1,
+          aborted: 0,
+          by_status: [{ status: 200, count: 3 }],
+          by_error: [],
+          routes: [{ method: 'GET', route: '/v1/people/{external_id}', count: 3, sum_seconds: 0.003 }],
+          durations: { bounds: [0.001, 0.01], counts: [2, 1, 0], sum_seconds: 0.003, count: 3 },
+        },
+        overload: [{ reason: 'requests', count: 0 }],
+        queues: { read: 0, write: 0 },
+        database: {
+          up: true,
+          change_log_rows: 1_204,
+          pools: [{ pool: 'main', used: 1, idle: 7, waiting: 0, waiting_for_share: 0 }],
+          statements: { bounds: [0.001, 0.01], counts: [8, 1, 0], sum_seconds: 0.006, count: 9 },
+          standby: null,
+          cells: [],
+        },
+        memory: {
+          resident_bytes: 120_000_000,
+          heap_used_bytes: 40_000_000,
+          heap_total_bytes: 60_000_000,
+          external_bytes: 4_000_000,
+        },
+        cpu_seconds: 1.5,
+        event_loop: { p50_seconds: 0.0001, p99_seconds: 0.001 },
+        followers: [{ follower: 'ledger', changes: 0, seconds: 0 }],
+        webhooks: { active: 1, failing: 0, disabled: 0, retries_waiting: 0 },
+        ledger_entries: 12,
+      },
+    ],
+  },
+)
+export type OperationsMetricsShape = Static<typeof operationsMetrics>
