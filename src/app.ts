@@ -8,6 +8,7 @@ import type { Route } from './http/pipeline/route.ts'
 import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
 import { createRouter } from './http/pipeline/router.ts'
 import { registerConsole } from './http/routes/console.ts'
+import { registerSessionRoutes } from './http/routes/console-session.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { registerPages } from './http/routes/pages.ts'
@@ -28,6 +29,7 @@ import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
+import { sessionRoutes } from './sessions/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -50,6 +52,7 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
+    ...sessionRoutes(),
   ]
 }
 
@@ -75,6 +78,7 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
+  { name: 'Access', description: 'Who may use the organization: sessions of the console.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 
@@ -107,6 +111,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
+  registerSessionRoutes(router, services)
   registerPages(router, services, linkPages(config))
   registerConsole(router)
   serveDocument(router, () => openApiDocument(services))

@@ -193,7 +193,8 @@ export class ConfigError extends Error {
   }
 }
 
-const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
+/** The values of HOST that only this machine can reach. */
+export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
