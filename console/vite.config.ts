@@ -35,7 +35,14 @@ export default defineConfig({
     react(),
     compressFiles(),
   ],
-  resolve: { alias: { '@kith/client': join(import.meta.dirname, '../client/index.ts') } },
+  resolve: {
+    alias: {
+      '@kith/client': join(import.meta.dirname, '../client/index.ts'),
+      // The rules of kith import and kith export run here too, with the builds of their parsers for browsers.
+      'csv-parse': 'csv-parse/browser/esm',
+      'csv-stringify/sync': 'csv-stringify/browser/esm/sync',
+    },
+  },
   css: { transformer: 'lightningcss' },
   build: {
     target: ['chrome123', 'firefox121', 'safari17.5'],
