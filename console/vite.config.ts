@@ -43,6 +43,12 @@ export default defineConfig({
       'csv-stringify/sync': 'csv-stringify/browser/esm/sync',
     },
   },
+  // `npm run dev` draws the pages from their sources, with the data of a kith that runs on its usual address.
+  server: {
+    proxy: Object.fromEntries(
+      ['/v1', '/console/session', '/console/sign-in-methods'].map(path => [path, 'http://127.0.0.1:8080']),
+    ),
+  },
   css: { transformer: 'lightningcss' },
   build: {
     target: ['chrome123', 'firefox121', 'safari17.5'],

@@ -1,8 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import type { Page, Route } from 'playwright-core'
 import { beforeEach, expect, it } from 'vitest'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
-import { accessibilityFaults, openConsole } from '../../test/support/console.ts'
+import { openConsole } from '../../test/support/console.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 
 const service = useService()
@@ -186,6 +187,6 @@ it('somebody who may only read people is not shown the import', async () => {
       await page.getByRole('link', { name: 'Export' }).waitFor()
       expect(await page.getByRole('link', { name: 'Import' }).count()).toBe(0)
     },
-    { scopes: ['people:read'] },
+    { scope: 'people:read' },
   )
 })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { codeFor, sendAsPage, signIn } from '../../test/support/console.ts'
+import { codeFor, sendAsPage, signIn } from '../../test/support/browser-session.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { version } from '../version.ts'

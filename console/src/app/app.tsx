@@ -1,10 +1,8 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
+import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { LanguageProvider } from './language.tsx'
+import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
-
-// The client repeats what may be repeated, so a query does not.
-const queryClient = new QueryClient({ defaultOptions: { queries: { retry: false, refetchOnWindowFocus: false } } })
 
 export function App() {
   return (

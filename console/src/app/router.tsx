@@ -1,19 +1,34 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
 import { validatePeopleSearch } from '../people/search.ts'
 import { validateRecordsSearch } from '../records/search.ts'
+import { Loading } from '../ui/page.tsx'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
+import { queryClient } from './query-client.ts'
+import { sessionQuery } from './session.tsx'
 import { Shell } from './shell.tsx'
+import { validateSignInSearch } from './sign-in-search.ts'
 
 const root = createRootRoute({ notFoundComponent: NotFoundPage })
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
+  validateSearch: validateSignInSearch,
   component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
 })
 
 /** Everything below the shell needs a session. */
-const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell })
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  beforeLoad: async ({ location }) => {
+    const session = await queryClient.ensureQueryData(sessionQuery)
+    if (session === null)
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } })
+  },
+  pendingComponent: Loading,
+  component: Shell,
+})
 
 const home = createRoute({
   getParentRoute: () => shell,

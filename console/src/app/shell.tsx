@@ -1,5 +1,4 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { Link, Navigate, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -9,21 +8,13 @@ import { Loading } from '../ui/page.tsx'
 import { KeysProvider, useShortcut, useShortcuts } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
-import { requestConsole, type Session, SessionProvider, sessionQuery, useSession, useSessionQuery } from './session.tsx'
+import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
 
 /** The frame of all pages behind the sign-in: the navigation, and who is signed in. */
 export function Shell() {
-  const { data: session, error, refetch } = useSessionQuery()
-  const { href } = useRouterState({ select: state => state.location })
-  if (error && session === undefined)
-    return (
-      <main className={styles.alone!}>
-        <Problem error={error} onRetry={() => refetch()} />
-      </main>
-    )
-  if (session === undefined) return <Loading />
-  if (session === null) return <Navigate to="/sign-in" search={href === '/' ? {} : { next: href }} replace />
+  const { data: session } = useSessionQuery()
+  if (!session) return <Loading />
   return (
     <SessionProvider session={session}>
       <KeysProvider>
@@ -117,13 +108,12 @@ function GoTo({ page }: { page: NavigationPage }) {
 function Account({ session }: { session: Session }) {
   const texts = useMessages(messages)
   const { language, setLanguage } = useLanguage()
-  const queryClient = useQueryClient()
   const [error, setError] = useState<unknown>()
   const signOut = async () => {
     try {
       await requestConsole('DELETE', 'session')
-      queryClient.clear()
-      queryClient.setQueryData(sessionQuery.queryKey, null)
+      // A new document holds nothing of what the session has read.
+      location.assign('/console/sign-in')
     } catch (error) {
       setError(error)
     }

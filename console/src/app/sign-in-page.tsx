@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useRouter } from '@tanstack/react-router'
+import { useRouter, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -12,17 +12,10 @@ import styles from './sign-in-page.module.css'
 
 type SignInMethods = { client_credentials: boolean; issuer: { name: string; start_url: string } | null }
 
-/** Where the person wanted to go. Only a page of the console is accepted. */
-function nextPage(search: unknown): string {
-  const next = (search as { next?: unknown }).next
-  return typeof next === 'string' && /^\/(?![/\\])/.test(next) ? next : '/people'
-}
-
 /** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
 export function SignInPage() {
   const texts = useMessages(messages)
   const router = useRouter()
-  const navigate = useNavigate()
   const queryClient = useQueryClient()
   const [code] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
   const [credentials, setCredentials] = useState({ client_id: '', client_secret: '' })
@@ -33,8 +26,7 @@ export function SignInPage() {
     queryFn: () => requestConsole<SignInMethods>('GET', 'sign-in-methods'),
   })
   const hasSentCode = useRef(false)
-  const search = router.state.location.search
-  const issuerFailed = 'error' in search
+  const { next = '/people', error: issuerError } = useSearch({ from: '/sign-in' })
 
   const signIn = async (body: object) => {
     setPending(true)
@@ -42,7 +34,7 @@ export function SignInPage() {
     try {
       const session = await requestConsole<Session>('POST', 'session', body)
       queryClient.setQueryData(sessionQuery.queryKey, session)
-      await navigate({ href: nextPage(search), replace: true } as never)
+      router.history.replace(`/console${next}`)
     } catch (error) {
       setError(error)
       setPending(false)
@@ -69,7 +61,7 @@ export function SignInPage() {
         <h1 className={styles.title!}>
           <img src="/console/icon.svg" alt="" width="32" height="32" /> kith
         </h1>
-        {issuerFailed && <Notice kind="error" title={texts.issuerFailed} />}
+        {issuerError !== undefined && <Notice kind="error" title={texts.issuerFailed} />}
         {isRefused && code !== null && (
           <Notice kind="error" title={texts.codeRefused}>
             <p>{texts.codeRefusedAdvice}</p>
