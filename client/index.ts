@@ -75,6 +75,7 @@ export type {
 } from './src/people.ts'
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
+export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,
   verifyWebhook,
