@@ -5,12 +5,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Finding } from '../src/operations/doctor/finding.ts'
 import { selfSigned } from '../test/support/certificate.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { query } from '../test/support/embedded-service.ts'
 import { endProcesses, launch, makeFolder, terminate } from '../test/support/process.ts'
-import type { Finding } from './doctor/finding.ts'
 
 type Report = { code: number | null; healthy: boolean; findings: Finding[]; output: string }
 

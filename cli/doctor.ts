@@ -1,19 +1,8 @@
 import type { Command } from 'commander'
 import { type Config, ConfigError, loadConfig } from '../src/config.ts'
-import type { Database } from '../src/db/db.ts'
+import { checkMachine, checkStorage, withoutOrganization } from '../src/operations/doctor/checks.ts'
+import { type Finding, ok, runCheck, warning, wrong } from '../src/operations/doctor/finding.ts'
 import { newCommand, printResult } from './command.ts'
-import { checkCells } from './doctor/cells.ts'
-import {
-  checkClock,
-  checkDistribution,
-  checkFollowers,
-  checkKeys,
-  checkMigrations,
-  checkServer,
-  checkWebhooks,
-} from './doctor/database.ts'
-import { type Finding, ok, runCheck, warning, wrong } from './doctor/finding.ts'
-import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { withStorage } from './doctor/storage.ts'
 
 export function doctorCommand(environment: NodeJS.ProcessEnv): Command {
@@ -38,9 +27,7 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   if (Array.isArray(config)) return config
   return [
     ok('configuration', 'the environment is valid'),
-    ...(await checkDataFolder(config)),
-    ...(await checkTls(config)),
-    ...(await checkIssuer(config)),
+    ...(await checkMachine(config)),
     ...(await checkDatabase(config)),
   ]
 }
@@ -60,21 +47,11 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
   const isEmbedded = config.databaseUrl === undefined
   const advice = isEmbedded ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'
   return runCheck('database', advice, async () => {
-    const found = await withStorage(config, db => checkAll(db, config))
-    return found ?? [warning('database', 'there is no data yet', 'Nothing to do: the first start creates it.')]
+    const found = await withStorage(config, db => checkStorage(db, config))
+    return (
+      found?.map(withoutOrganization) ?? [
+        warning('database', 'there is no data yet', 'Nothing to do: the first start creates it.'),
+      ]
+    )
   })
-}
-
-async function checkAll(db: Database, config: Config): Promise<Finding[]> {
-  const advice = 'See the server’s log.'
-  return [
-    ...(await runCheck('database', advice, () => checkServer(db, config))),
-    ...(await runCheck('migrations', advice, () => checkMigrations(db))),
-    ...(await runCheck('cluster', advice, () => checkDistribution(db))),
-    ...(await runCheck('clock', advice, () => checkClock(db))),
-    ...(await runCheck('keys', advice, () => checkKeys(db))),
-    ...(await runCheck('followers', advice, () => checkFollowers(db))),
-    ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
-    ...(await runCheck('cells', advice, () => checkCells(db, config))),
-  ]
 }

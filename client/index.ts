@@ -1,3 +1,4 @@
+export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions } from './src/access.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {
   ChangeEndpoints,
@@ -48,6 +49,7 @@ export {
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
+export type { OperationsEndpoints } from './src/operations.ts'
 export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
 export type {
   AnySchema,
@@ -75,6 +77,7 @@ export type {
 } from './src/people.ts'
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
+export type { SessionEndpoints } from './src/sessions.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,

@@ -1,3 +1,4 @@
+import { accessRoutes } from './access/routes.ts'
 import { attributeRoutes } from './attributes/routes.ts'
 import { changeRoutes } from './changes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
@@ -19,6 +20,7 @@ import { linkPages, linkRoutes } from './links/routes.ts'
 import { observedRoutes } from './observed/routes.ts'
 import { documentOf, type OpenApiDocument } from './openapi/document.ts'
 import { documentRow, serveDocument } from './openapi/serve.ts'
+import { operationRoutes } from './operations/routes.ts'
 import { organizationRoutes } from './organizations/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { person } from './people/schema.ts'
@@ -35,8 +37,12 @@ import { webhookRoutes } from './webhooks/routes.ts'
 
 const responses = { person, record }
 
+/** The configuration, and the services that only running handlers need: the OpenAPI document is made without them. */
+type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
+
 /** The route table of all modules, in the order of the documentation. */
-export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
+export function routeTable(services: TableServices): Route[] {
+  const { config, db } = services
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
@@ -53,6 +59,8 @@ export function routeTable({ config }: Pick<Services, 'config'>): Route[] {
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
     ...sessionRoutes(),
+    ...accessRoutes(db),
+    ...operationRoutes(services),
   ]
 }
 
@@ -78,7 +86,8 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
-  { name: 'Access', description: 'Who may use the organization: sessions of the console.' },
+  { name: 'Access', description: 'Clients, tokens, the keys that sign them, and the sessions of the console.' },
+  { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
 

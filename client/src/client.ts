@@ -1,12 +1,15 @@
+import { AccessEndpoints } from './access.ts'
 import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
+import { OperationsEndpoints } from './operations.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
+import { SessionEndpoints } from './sessions.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -38,6 +41,9 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
   readonly segments: SegmentEndpoints<S>
+  readonly sessions: SessionEndpoints
+  readonly access: AccessEndpoints
+  readonly operations: OperationsEndpoints
 
   constructor(options: ClientOptions) {
     this.#transport = createTransport(options)
@@ -48,6 +54,9 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
+    this.sessions = new SessionEndpoints(this.#transport.send)
+    this.access = new AccessEndpoints(this.#transport.send)
+    this.operations = new OperationsEndpoints(this.#transport.send)
   }
 
   /**

@@ -1649,6 +1649,36 @@ export type WebhookReplayed = {
   until: number
 }
 
+/** A session of the console that has not ended: GET /v1/sessions. */
+export type ConsoleSession = {
+  id: string
+  /** The person or client that signed in: the actor in the change log. */
+  name: string
+  scopes: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
+  method: 'code' | 'client' | 'issuer'
+  /** The client that the session began with. */
+  client_id: string | null
+  created_at: string
+  /** Twelve hours after the sign-in. */
+  expires_at: string
+}
+
 /** A text that people answer to. It never changes. */
 export type ConsentText = {
   /** Counts from 1 for each consent type. */
@@ -1899,7 +1929,7 @@ export type NewApiClient = {
   scopes: Scope[]
 }
 
-/** What is public of a key that signs tokens. */
+/** The public part of a key that signs tokens. */
 export type SigningKey = {
   /** The name of the key, as in the header of a token: its RFC 7638 thumbprint. */
   kid: string
@@ -1942,7 +1972,7 @@ export type DoctorReport = {
     /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
     verdict: 'ok' | 'warning' | 'wrong'
     message: string
-    /** What to do. Null if the verdict is `ok`. */
+    /** The advice. Null if the verdict is `ok`. */
     advice: string | null
   }[]
 }

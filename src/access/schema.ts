@@ -82,7 +82,7 @@ export const apiClientPage = Type.Object(
   { title: 'ApiClientPage', examples: [{ items: [exampleClient], has_more: false }] },
 )
 
-/** A signing key of the service: what is public of it. */
+/** The public part of a signing key of the service. */
 export const signingKey = Type.Object(
   {
     kid: Type.String({ description: 'The name of the key, as in the header of a token: its RFC 7638 thumbprint.' }),

@@ -6,7 +6,14 @@ import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
 import { cacheTimes } from './organizations.ts'
-import { insertClientSql, listClientsSql, readClientSql, revokeClientSql } from './sql.ts'
+import {
+  findClientSql,
+  insertClientSql,
+  listClientsSql,
+  readClientPageSql,
+  readClientSql,
+  revokeClientSql,
+} from './sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
 /** A program that fetches its own tokens. `revoked_at` is null while it may. */
@@ -16,6 +23,9 @@ export type Client = { id: string; name: string; scope: string; created_at: stri
 export type Credentials = { client_id: string; client_secret: string }
 
 type ClientRow = { name: string; scope: string; secret_sha256: Buffer }
+
+/** The name of a client: at most 255 characters, none of them a control character. */
+export const isClientName = (name: string): boolean => /^\P{Cc}{0,255}$/u.test(name)
 
 /** A client id is the organization's key, a dot, and 96 random bits. */
 const clientIdPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/
@@ -38,18 +48,49 @@ export async function createClient(
   const words = splitScopes(scope)
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
-  if (!/^\P{Cc}{0,255}$/u.test(name))
+  if (!isClientName(name))
     refuse('invalid_parameter', 'The name must have at most 255 characters and no control characters.')
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
+  const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' ') })
+  return { client_id: id, client_secret }
+}
+
+/** Inserts a client with a new secret. The name and the scopes are checked by the caller. */
+export async function insertClient(
+  db: Database,
+  organization: { id: number; key: string },
+  { name, scope }: { name: string; scope: string },
+  signal?: Signal,
+): Promise<Client & Pick<Credentials, 'client_secret'>> {
   const client_id = `${organization.key}.${randomBytes(12).toString('base64url')}`
   const client_secret = randomBytes(32).toString('base64url')
-  await db.query(insertClientSql, [organization.id, client_id, name, words.join(' '), digest(client_secret)])
-  return { client_id, client_secret }
+  const values = [organization.id, client_id, name, scope, digest(client_secret)]
+  const [client] = await db.query<Client>(insertClientSql, values, signal)
+  return { ...client!, client_secret }
 }
 
 export const listClients = (db: Database, organization_id: number): Promise<Client[]> =>
   db.query<Client>(listClientsSql, [organization_id])
+
+/** Reads clients, newest first: those after the client `before`, at most `limit`. */
+export const readClientPage = (
+  db: Database,
+  organization_id: number,
+  { before, limit }: { before: string | undefined; limit: number },
+  signal?: Signal,
+): Promise<Client[]> => db.query<Client>(readClientPageSql, [organization_id, before ?? null, limit], signal)
+
+/** Reads a client, revoked or not. Undefined if the organization has none with this id. */
+export async function findClient(
+  db: Database,
+  organization_id: number,
+  client_id: string,
+  signal?: Signal,
+): Promise<Client | undefined> {
+  const [client] = await db.query<Client>(findClientSql, [organization_id, client_id], signal)
+  return client
+}
 
 /** Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`. */
 export async function revokeClient(db: Database, client_id: string): Promise<void> {

@@ -59,12 +59,29 @@ export const deleteVerifyingKeySql = statement(
 /** $1: organization, $2: id, $3: name, $4: scope, $5: SHA-256 of the secret. */
 export const insertClientSql = statement(
   'insert_client',
-  'insert into clients (organization_id, id, name, scope, secret_sha256) values ($1, $2, $3, $4, $5)',
+  `insert into clients (organization_id, id, name, scope, secret_sha256) values ($1, $2, $3, $4, $5)
+   returning id, name, scope, created_at, revoked_at`,
 )
 
 export const listClientsSql = statement(
   'list_clients',
   'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 order by created_at, id',
+)
+
+/** $2: id. Reads a client, revoked or not. */
+export const findClientSql = statement(
+  'find_client',
+  'select id, name, scope, created_at, revoked_at from clients where organization_id = $1 and id = $2',
+)
+
+/** $2: the client after which the page begins, or null, $3: limit. Newest first. An unknown client leads to an empty page. */
+export const readClientPageSql = statement(
+  'read_client_page',
+  `select c.id, c.name, c.scope, c.created_at, c.revoked_at from clients c
+   where c.organization_id = $1 and ($2::text is null or (c.created_at, c.id) < (
+     select b.created_at, b.id from clients b where b.organization_id = $1 and b.id = $2
+   ))
+   order by c.created_at desc, c.id desc limit $3`,
 )
 
 /** Reads a client that is not revoked. */

@@ -32,6 +32,9 @@ export type CellPool = DatabasePool & { directory?: Directory }
 /** The global database of the service, with its directory if there are several cells. */
 export type GlobalDatabase = Database & Pick<CellPool, 'directory'>
 
+/** The pool of the first cell, which holds what is global. */
+export const firstCellOf = (pool: CellPool): DatabasePool => (pool.directory ? pool.directory.cells[0]!.db : pool)
+
 /** `learnedAtMs` is on the monotonic clock. */
 type Known = { placement: Placement; learnedAtMs: number }
 

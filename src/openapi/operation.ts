@@ -67,6 +67,10 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
     description: 'The internal identifier: 24 hexadecimal digits.',
   },
   key: { schema: { type: 'string', minLength: 1 }, description: 'The key of the definition.' },
+  client_id: {
+    schema: { type: 'string', pattern: '^[a-z][a-z0-9_-]{0,62}\\.[\\w-]{1,64}$' },
+    description: 'The `client_id` of the client.',
+  },
   number: {
     schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
     description: 'The id of the definition.',

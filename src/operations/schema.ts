@@ -21,7 +21,7 @@ export const doctorReport = Type.Object(
             description: '`ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now.',
           }),
           message: Type.String(),
-          advice: nullable(Type.String({ description: 'What to do. Null if the verdict is `ok`.' })),
+          advice: nullable(Type.String({ description: 'The advice. Null if the verdict is `ok`.' })),
         },
         { title: 'DoctorFinding' },
       ),

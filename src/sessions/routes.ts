@@ -26,15 +26,15 @@ export function sessionRoutes(): Route[] {
     route({
       method: 'DELETE',
       tag,
-      path: `${path}/{id}`,
-      params: { id: 'uuid' },
+      path: `${path}/{session_id}`,
+      params: { session_id: 'uuid' },
       scope: 'access:write',
       operationId: 'revokeSession',
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
       handle: async ({ global, caller, params, signal }) => {
-        await revokeSession(global, caller.organization.id, params.id!, signal)
+        await revokeSession(global, caller.organization.id, params.session_id!, signal)
         return { status: 200, data: true }
       },
     }),

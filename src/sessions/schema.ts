@@ -3,7 +3,7 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { scopes } from '../scopes.ts'
 
 const id = Type.String({ format: 'uuid' })
-const name = Type.String({ description: 'Who signed in: the actor in the change log.' })
+const name = Type.String({ description: 'The person or client that signed in: the actor in the change log.' })
 const granted = Type.Array(Type.Enum(scopes))
 const expires_at = Type.String({ format: 'date-time', description: 'Twelve hours after the sign-in.' })
 
@@ -17,14 +17,14 @@ const example = {
   expires_at: '2026-03-02T20:00:00.000Z',
 }
 
-const listedSession = Type.Object(
+export const listedSession = Type.Object(
   {
     id,
     name,
     scopes: granted,
     method: Type.Enum(['code', 'client', 'issuer'], {
       description:
-        'How the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
+        'The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
     }),
     client_id: Type.Union([Type.String(), Type.Null()], { description: 'The client that the session began with.' }),
     created_at: Type.String({ format: 'date-time' }),

@@ -38,6 +38,12 @@ describe('a sign-in with the code of a link', () => {
     expect(Date.parse(expires_at) - Date.now()).toBeLessThan(43_210_000)
   })
 
+  it('sets a cookie that travels only by HTTPS, if the proxy says that the browser uses it', async () => {
+    const code = await codeFor(service, organization)
+    const { headers } = await post({ code }, { 'X-Forwarded-Proto': 'https' })
+    expect(headers.get('set-cookie')).toMatch(/; SameSite=Strict; Secure$/)
+  })
+
   it('lets the page write, under the name of the session in the change log', async () => {
     const { send, reply } = await signIn(service, organization, 'people:write people:read changes:read', 'Operator')
     expect((await send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)

@@ -112,6 +112,18 @@ export const startSession = (
   signal?: Signal,
 ): Promise<StartedSession> => insertSession(db, organization, identity, signal)
 
+/**
+ * Starts a session of somebody whom the outside issuer has identified. Returns undefined if the organization does not exist.
+ */
+export async function startSessionAtIssuer(
+  db: Database,
+  { organizationKey, name, scope }: { organizationKey: string; name: string; scope: string },
+  signal?: Signal,
+): Promise<StartedSession | undefined> {
+  const organization = await findOrganization(db, organizationKey, signal)
+  return organization && insertSession(db, organization, { name, scope, method: 'issuer' }, signal)
+}
+
 async function insertSession(
   db: Pick<Database | Transaction, 'query'>,
   { id: organization_id, key }: Organization,

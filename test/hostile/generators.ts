@@ -148,6 +148,9 @@ export function fieldGenerators(template: string, stack_key: string, document: O
     for (const rule of ['enum', 'pattern', 'minimum', 'maximum']) generators[rule] = fc.constantFrom(undefined, null)
     for (const rule of ['unique', 'searchable']) generators[rule] = fc.constantFrom(undefined, false)
   }
+  // The name of a client or of a token has no control characters.
+  if (/^\/v1\/(clients|tokens)$/.test(template))
+    generators.name = padded(fc.constantFrom('Shop', 'é'.repeat(200), '<b>'))
   if (template.endsWith('/consent-links')) generators.consent_type_id = fc.constant(1)
   if (/\/(list|filter|related)$/.test(template)) {
     generators.fields = fieldsOf(template, isPeople, Object.keys(model))

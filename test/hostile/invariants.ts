@@ -157,8 +157,10 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (template.endsWith('/lookup')) return findLookupMismatch(plan, data)
   if (template.endsWith('/batch')) return readBatch(tenant, plan, data)
   if (template.startsWith('/v1/webhooks') && method !== 'DELETE') return readWebhook(tenant, plan, data)
+  if (/^\/v1\/(clients|tokens|keys)/.test(template)) return readAccess(tenant, plan, data)
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
   if (method === 'PUT' || method === 'PATCH') return readUpdated(tenant, plan)
+  if (id === 'revokeSession') return readSessions(tenant, requestOf(plan, tenant).path)
   if (method === 'DELETE') {
     const deleted = await get(tenant, requestOf(plan, tenant).path)
     return deleted.status === 404 ? undefined : 'the deleted entity still exists'
@@ -167,6 +169,12 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
 }
 
 const get = (tenant: TestTenant, path: string) => tenant.sender.send(tenant.token, { method: 'GET', path })
+
+async function readSessions(tenant: TestTenant, path: string): Promise<string | undefined> {
+  const { body } = await get(tenant, '/v1/sessions')
+  const isListed = (body.data.items as { id: string }[]).some(session => path.endsWith(session.id))
+  return isListed ? 'the session has not ended' : undefined
+}
 
 const collectionOf = ({ operation, params }: Plan) =>
   operation.template.startsWith('/v1/people') ? '/v1/people' : `/v1/stacks/${String(params.stack_key)}`
@@ -201,6 +209,18 @@ async function readWebhook(tenant: TestTenant, { operation, body }: Plan, data: 
   const sent = trimStrings(body ?? {}) as Values
   const different = Object.keys(sent).find(key => !isDeepStrictEqual(shown[key], sent[key]))
   return different && `${different} reads ${JSON.stringify(shown[different])}`
+}
+
+async function readAccess(tenant: TestTenant, { operation, params }: Plan, data: Values): Promise<string | undefined> {
+  if (operation.id === 'createToken') return String(data.token).split('.').length === 3 ? undefined : 'no token'
+  if (operation.id === 'revokeClient') {
+    const { body } = await get(tenant, `/v1/clients/${tenant.client_id}`)
+    return body.data.revoked_at === null ? `the client ${params.client_id} is not revoked` : undefined
+  }
+  if (operation.id !== 'createClient') return undefined
+  const { client_secret: _, ...shown } = data
+  const read = await get(tenant, `/v1/clients/${shown.client_id}`)
+  return isDeepStrictEqual(read.body.data, shown) ? undefined : `the client reads ${read.text}`
 }
 
 const sameChannels = (actual: Values[], sent: Values[]) =>

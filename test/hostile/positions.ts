@@ -96,6 +96,7 @@ const addresses = [
   addressPosition('GET', text => `/v1/schema/stacks/${text}`),
   addressPosition('GET', text => `/v1/schema/attributes/${text}`),
   addressPosition('PATCH', text => `/v1/schema/consent-types/${text}`),
+  addressPosition('DELETE', text => `/v1/sessions/${text}`),
   addressPosition('POST', text => `/v1/people?${text}=1`),
   addressPosition('POST', text => `/v1/people/list?cursor_configuration[after_id]=${text}`),
   ...['POST /v1/people', 'PATCH /v1/people/ada', 'POST /v1/people/batch', 'DELETE /v1/people/nobody'].map(row => {
@@ -231,6 +232,14 @@ const webhooks = [
   addressPosition('GET', text => `/v1/webhooks/1/deliveries?status=${text}`),
 ]
 
+const access = [
+  bodyPosition('the name of a client', '/v1/clients', text => ({ name: text, scopes: ['people:read'] })),
+  bodyPosition('a scope of a client', '/v1/clients', text => ({ name: 'x', scopes: [text] })),
+  bodyPosition('the name of a token', '/v1/tokens', text => ({ name: text, scopes: ['people:read'], expires_in: 60 })),
+  addressPosition('GET', text => `/v1/clients/${text}`),
+  addressPosition('GET', text => `/v1/clients?before=${text}`),
+]
+
 const segments = [
   bodyPosition('the key of a segment', '/v1/segments', text => ({ key: text, filter: {} })),
   bodyPosition('the name of a segment', '/v1/segments', text => ({
@@ -279,6 +288,7 @@ export const positions: Position[] = [
   ...pages,
   ...definitions,
   ...webhooks,
+  ...access,
   ...segments,
   ...headers,
   ...Object.entries(filters).map(([name, filterOf]) =>

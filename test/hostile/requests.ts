@@ -84,6 +84,9 @@ function withOneOrder(body: Record<string, unknown>): Record<string, unknown> {
 /** The first ids of definitions that the fuzzer creates. It never changes the ones below, on which the generators rely. */
 const firstGeneratedIds = { attribute: 17, consent: 3, webhook: 2 }
 
+/** Stands for the client that the tenant has. */
+const ownClient = 'own'
+
 /** The person whose answers are sealed. A receipt of another person would be waited for. */
 export const sealedPerson = 'sealed'
 
@@ -99,6 +102,8 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
       ? fc.constant(sealedPerson)
       : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
+    session_id: fc.oneof({ weight: 2, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
+    client_id: fc.constantFrom(ownClient, ownClient, 'nobody.Zm9vYmFyYmF6cXV4'),
     version: fc.constantFrom('1', '1', '2', '999999999'),
     consent_type_id: fc.constantFrom('1', '2', '999999999'),
     channel: fc.constantFrom('email', 'sms'),
@@ -152,9 +157,15 @@ const unknownId = '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'
 export function paramOf({ params }: Plan, name: string, tenant: TestTenant): string {
   const value = params[name]!
   if (name === 'uuid' && value === sealedPerson) return tenant.sealed ?? unknownId
+  if (name === 'client_id' && value === ownClient) return tenant.client_id
   if (typeof value === 'string') return value
-  const createdIds = name === 'uuid' ? tenant.people : tenant.records[String(params.stack_key)]!
-  return createdIds[value.createdIndex % createdIds.length] ?? (name === 'uuid' ? unknownId : 'f'.repeat(24))
+  const createdIds = createdIdsOf(name, String(params.stack_key), tenant)
+  return createdIds[value.createdIndex % createdIds.length] ?? (name === 'record_id' ? 'f'.repeat(24) : unknownId)
+}
+
+function createdIdsOf(name: string, stack_key: string, { sessions, people, records }: TestTenant): readonly string[] {
+  if (name === 'session_id') return sessions
+  return name === 'uuid' ? people : records[stack_key]!
 }
 
 /** Encodes a body as a query string in bracket notation. Returns undefined if that is not possible, or the result is empty or too long. */

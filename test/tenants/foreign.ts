@@ -17,6 +17,8 @@ export type Pairs = {
   text_version: Pair
   webhook_id: Pair
   segment_key: Pair
+  session_id: Pair
+  client_id: Pair
 }
 
 /** Identifiers of the requesting organization by parameter name, for the other parts of a path. */

@@ -53,6 +53,7 @@ addresses.record_id = 'f'.repeat(24)
 addresses.consent_type_id = '1'
 addresses.channel = 'email'
 addresses.segment_key = 'in_rome'
+addresses.client_id = 'nobody.Zm9vYmFyYmF6cXV4'
 
 const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, name) => addresses[name]!)
 
@@ -66,6 +67,8 @@ const minimalBodies: Record<string, Values> = {
   createSegment: { key: 'fresh', filter: {} },
   createWebhook: { url: 'https://receiver.invalid/', events: ['person.*'] },
   replayWebhook: { after: 0 },
+  createClient: { name: 'x', scopes: ['people:read'] },
+  createToken: { scopes: ['people:read'], expires_in: 60 },
   lookUpPeople: { external_id: 'ada' },
   searchPeople: { text: 'ada' },
   searchRecords: { text: 'ada' },

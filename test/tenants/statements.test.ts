@@ -27,6 +27,7 @@ import { retentionFollower } from '../../src/rights/retention.ts'
 import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
 import { segmentFollower } from '../../src/segments/segment-follower.ts'
+import { createSignInCode, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -201,6 +202,8 @@ const globalStatements = [
   'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
+  'delete_expired_codes',
+  'delete_expired_sessions',
   'delete_verifying_key',
   'extend_signing_key',
   'list_unfilled',
@@ -224,6 +227,13 @@ const globalStatements = [
   'read_signing_keys',
   'read_versions',
   'read_webhook_states',
+  // The checks of kith doctor: src/operations/operations.test.ts.
+  'count_strangers',
+  'find_table',
+  'read_archiver',
+  'read_clock',
+  'read_migrations',
+  'read_server',
   // Cells: src/cells/cells.test.ts and src/cells/move/move.test.ts.
   'begin_move',
   'cancel_move',
@@ -260,12 +270,29 @@ async function repeatWithKeys({ send }: Shop) {
   await forgetKeys(service.db)
 }
 
-async function useClients({ id, key }: Shop) {
+async function useClients({ id, key, send }: Shop) {
   const { db } = service
   const credentials = await createClient(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   expect(await verifyClient(db, credentials)).toBeDefined()
   expect(await listClients(db, id)).toHaveLength(1)
   await revokeClient(db, credentials.client_id)
+  const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
+  const { client_id } = (await ok('POST', '/v1/clients', { name: 'Shop', scopes: ['people:read'] })).body.data
+  for (const path of ['', '?limit=1', `?before=${client_id}`, `/${client_id}`]) await ok('GET', `/v1/clients${path}`)
+  await ok('DELETE', `/v1/clients/${client_id}`)
+  await ok('POST', '/v1/tokens', { scopes: ['people:read'], expires_in: 60 })
+  await ok('GET', '/v1/keys')
+}
+
+/** Starts a session of the console, reads it by its cookie, and ends it by the API. */
+async function useSessions({ id, key, send }: Shop) {
+  const { db } = service
+  const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
+  const { token, session } = (await startSessionWithCode(db, code))!
+  expect(await readSession(db, id, token)).toMatchObject({ isLive: true })
+  const { body } = await expectSuccess(send('GET', '/v1/sessions'))
+  expect(body.data.items).toMatchObject([{ id: session.id }])
+  await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
 }
 
 /** Uses every endpoint and runs the background tasks. */
@@ -273,6 +300,7 @@ async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
   await repeatWithKeys(shop)
   await useClients(shop)
+  await useSessions(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data

@@ -8,6 +8,10 @@ const kinds: Record<ParameterKind, { holds: (text: string) => boolean; message: 
   uuid: { holds: isUuid, message: 'must be a UUID' },
   object_id: { holds: isObjectId, message: 'must be a record id of 24 hexadecimal digits' },
   key: { holds: text => text.length > 0, message: 'must be a key' },
+  client_id: {
+    holds: text => /^[a-z][a-z0-9_-]{0,62}\.[\w-]{1,64}$/.test(text),
+    message: 'must be the id of a client',
+  },
   number: { holds: text => /^[1-9]\d{0,8}$/.test(text), message: 'must be a whole number from 1' },
   count: { holds: text => /^(0|[1-9]\d{0,14})$/.test(text), message: 'must be a whole number from 0' },
   path: { holds: text => text.length > 0, message: 'must be a path' },

@@ -17,6 +17,7 @@ const holds: Record<ParameterKind, (text: string) => boolean> = {
   uuid: isUuid,
   object_id: isObjectId,
   key: text => /^[a-z][a-z0-9_]{0,62}$/.test(text) && text !== 'people',
+  client_id: text => /^[a-z][a-z0-9_-]{0,62}\.[\w-]{1,64}$/.test(text),
   number: text => /^\d+$/.test(text),
   count: text => /^\d+$/.test(text),
   path: text => text !== '',

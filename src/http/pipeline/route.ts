@@ -131,7 +131,7 @@ export type PlainResult = {
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult | PlainResult
 
 /** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
-export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'number' | 'count' | 'path'
+export type ParameterKind = 'external_id' | 'uuid' | 'object_id' | 'key' | 'client_id' | 'number' | 'count' | 'path'
 
 /** A row of a module's route table. */
 export type Route = PlainRoute | BatchRoute | StreamingRoute | FollowingRoute
@@ -210,6 +210,8 @@ type RouteDescription = {
    * If-Match are added.
    */
   refusals?: Partial<Record<number, ErrorCode>>
+  /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
+  showsSecret?: true
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
   /** Whether the read runs on a standby where there is one, as reads do that are long or that need not be of this moment. */
@@ -278,9 +280,16 @@ export type PageRoute = {
   refuse(call: PageCall, refusal: Refusal): Page
 }
 
-/** Whether a row honors Idempotency-Key: every write but DELETE and streams. A POST that only reads ignores it. */
-export function honorsIdempotencyKey({ method, scope, streams }: Pick<Route, 'method' | 'scope' | 'streams'>): boolean {
-  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams
+/**
+ * Whether a row honors Idempotency-Key: every write but DELETE, streams and those that show a secret. A POST that only reads ignores it.
+ */
+export function honorsIdempotencyKey({
+  method,
+  scope,
+  streams,
+  showsSecret,
+}: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams && !showsSecret
 }
 
 /** How a write takes `dry_run` from the query: it has an answer for it, it has the member in its body or query, or it refuses it. */

@@ -1,5 +1,6 @@
 import { verifyClient } from '../../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
+import { createSignInIssuer } from '../../auth/oidc.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
 import { refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
@@ -23,6 +24,7 @@ import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'
 import type { Router } from '../pipeline/router.ts'
 import { clientAddress } from '../server/server.ts'
+import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
 const path = '/console/session'
 const bodyBytes = 16_384
@@ -98,11 +100,14 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       exchange.send(200, success({ data: true }))
     },
   })
+  const issuer = createSignInIssuer(config)
+  const methods = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
   router.add({
     method: 'GET',
     path: '/console/sign-in-methods',
-    handle: exchange => exchange.send(200, success({ data: { client_credentials: true, issuer: null } })),
+    handle: exchange => exchange.send(200, success({ data: methods })),
   })
+  if (issuer) registerIssuerRoutes(router, services, issuer)
 }
 
 type ShownSession = { id: string; name: string; scopes: ReadonlySet<string>; expires_at: string; key: string }

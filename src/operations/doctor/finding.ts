@@ -4,28 +4,29 @@ export type Verdict = 'ok' | 'warning' | 'wrong'
 /** The finding of a check. `advice` says what to do; a finding that is `ok` has none. */
 export type Finding = { check: string; verdict: Verdict; message: string; advice?: string }
 
+/** A finding about one organization has its key. */
+export type OrganizationFinding = Finding & { organization?: string }
+
 export const ok = (check: string, message: string): Finding => ({ check, verdict: 'ok', message })
 
-export const warning = (check: string, message: string, advice: string): Finding => ({
-  check,
-  verdict: 'warning',
-  message,
-  advice,
-})
+export const warning = (
+  check: string,
+  message: string,
+  advice: string,
+  organization?: string,
+): OrganizationFinding => ({ check, verdict: 'warning', message, advice, ...(organization && { organization }) })
 
-export const wrong = (check: string, message: string, advice: string): Finding => ({
-  check,
+export const wrong = (check: string, message: string, advice: string, organization?: string): OrganizationFinding => ({
+  ...warning(check, message, advice, organization),
   verdict: 'wrong',
-  message,
-  advice,
 })
 
 /** Runs a check. A check that throws is itself `wrong`, with the error's message. */
 export async function runCheck(
   check: string,
   advice: string,
-  work: () => Finding[] | Promise<Finding[]>,
-): Promise<Finding[]> {
+  work: () => OrganizationFinding[] | Promise<OrganizationFinding[]>,
+): Promise<OrganizationFinding[]> {
   try {
     return await work()
   } catch (error) {

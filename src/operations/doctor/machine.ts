@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { lstat, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { fetchOutsideKeys } from '../../src/auth/outside-keys.ts'
-import type { Config } from '../../src/config.ts'
-import { readTls } from '../../src/http/server/tls.ts'
+import { fetchOutsideKeys } from '../../auth/outside-keys.ts'
+import type { Config } from '../../config.ts'
+import { readTls } from '../../http/server/tls.ts'
 import { type Finding, ok, runCheck, warning, wrong } from './finding.ts'
 
 const dayMs = 86_400_000

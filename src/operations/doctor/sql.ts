@@ -1,4 +1,4 @@
-import { statement } from '../../src/db/db.ts'
+import { statement } from '../../db/db.ts'
 
 export const readServerSql = statement(
   'read_server',

@@ -1,11 +1,11 @@
-import { listKeys } from '../../src/auth/keys.ts'
-import type { Config } from '../../src/config.ts'
-import type { Database } from '../../src/db/db.ts'
-import { readDistribution } from '../../src/db/distribution.ts'
-import { listMigrations, unknownMigrations } from '../../src/db/migrate.ts'
-import { listFailingFollowers } from '../../src/followers/followers.ts'
-import { listFailingWebhooks } from '../../src/webhooks/webhooks.ts'
-import { type Finding, ok, warning, wrong } from './finding.ts'
+import { listKeys } from '../../auth/keys.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../db/db.ts'
+import { readDistribution } from '../../db/distribution.ts'
+import { listMigrations, unknownMigrations } from '../../db/migrate.ts'
+import { listFailingFollowers } from '../../followers/followers.ts'
+import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
+import { type Finding, type OrganizationFinding, ok, warning, wrong } from './finding.ts'
 import {
   countForeignConnectionsSql,
   findTableSql,
@@ -196,7 +196,7 @@ export async function checkKeys(db: Database): Promise<Finding[]> {
 }
 
 /** Names the followers of the change log whose work fails. */
-export async function checkFollowers(db: Database): Promise<Finding[]> {
+export async function checkFollowers(db: Database): Promise<OrganizationFinding[]> {
   const failing = (await hasTable(db, 'followers')) ? await listFailingFollowers(db) : []
   if (failing.length === 0) return [ok('followers', 'no follower of the change log fails')]
   return failing.map(({ organization, name, id, sequence, failures, failure, not_before }) =>
@@ -204,6 +204,7 @@ export async function checkFollowers(db: Database): Promise<Finding[]> {
       'followers',
       `${id === 0 ? name : `${name} ${id}`} of ${organization} fails after change ${sequence}: ${failure} (failures: ${failures})`,
       `kith retries at ${not_before}. The log of the service has the error, with "task":"follow".`,
+      organization,
     ),
   )
 }
@@ -223,7 +224,7 @@ export async function checkDistribution(db: Database): Promise<Finding[]> {
 }
 
 /** Names the webhooks that fail, or that kith has disabled. */
-export async function checkWebhooks(db: Database): Promise<Finding[]> {
+export async function checkWebhooks(db: Database): Promise<OrganizationFinding[]> {
   const failing = (await hasTable(db, 'webhooks')) ? await listFailingWebhooks(db) : []
   if (failing.length === 0) return [ok('webhooks', 'no webhook fails')]
   return failing.map(({ organization, id, url, disabled_reason, disabled_at, failing_since }) => {
@@ -233,12 +234,14 @@ export async function checkWebhooks(db: Database): Promise<Finding[]> {
         'webhooks',
         `${name} has delivered nothing since ${failing_since}`,
         `GET /v1/webhooks/${id}/deliveries shows the responses.`,
+        organization,
       )
     const reason = disabled_reason === 'gone' ? 'its receiver answered 410' : 'it delivered nothing for five days'
     return warning(
       'webhooks',
       `${name} was disabled at ${disabled_at}: ${reason}`,
       'When the receiver works again, PATCH the webhook with {"active": true}, or delete it.',
+      organization,
     )
   })
 }

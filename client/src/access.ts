@@ -1,0 +1,145 @@
+import { isKithError } from './errors.ts'
+import { segment } from './json.ts'
+import type { CallOptions } from './options.ts'
+import { queryOf } from './query.ts'
+import type { Request, Send } from './transport.ts'
+import type {
+  ApiClient,
+  ApiClientPage,
+  ApiClientWithSecret,
+  ApiToken,
+  NewApiClient,
+  NewApiToken,
+  SigningKey,
+} from './wire.ts'
+
+/** Selects clients after one in the list: its `client_id`. A page has 50 by default, at most 500. */
+export type ApiClientListOptions = { before?: string; limit?: number } & CallOptions
+
+/**
+ * The callers of the service: clients, tokens and the keys that sign them. The scopes are `access:read` and `access:write`. A caller
+ * can grant only scopes that it has.
+ */
+export class AccessEndpoints {
+  readonly clients: ApiClientEndpoints
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+    this.clients = new ApiClientEndpoints(send)
+  }
+
+  /**
+   * Makes a token, which is shown only in this result. `expires_in` are seconds. It cannot be revoked, so choose a short time.
+   *
+   * ```ts
+   * const { token, name } = await client.access.createToken({ scopes: ['people:read'], name: 'report', expires_in: 60 })
+   * console.log(token.split('.').length, name) // 3 report
+   * ```
+   */
+  async createToken(body: NewApiToken, options?: CallOptions): Promise<ApiToken> {
+    return (await this.#send(requestOf('POST', '/v1/tokens', body, options))) as ApiToken
+  }
+
+  /**
+   * Lists the public part of the keys that sign the service's tokens, newest first.
+   *
+   * ```ts
+   * const [key] = await client.access.keys()
+   * console.log(key?.state, key?.algorithm) // signs ES256
+   * ```
+   */
+  async keys(options?: CallOptions): Promise<SigningKey[]> {
+    const page = (await this.#send(requestOf('GET', '/v1/keys', undefined, options))) as { items: SigningKey[] }
+    return page.items
+  }
+}
+
+/** The clients of an organization: programs that fetch their own tokens. */
+export class ApiClientEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Creates a client. Its secret is shown only in this result.
+   *
+   * ```ts
+   * const { client_id, client_secret } = await client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+   * console.log(client_id.includes('.'), client_secret.length) // true 43
+   * ```
+   */
+  create(body: NewApiClient, options?: CallOptions): Promise<ApiClientWithSecret> {
+    return this.#request('POST', '', body, options)
+  }
+
+  /**
+   * Lists a page of clients, newest first, revoked ones included. If `has_more` is true, older ones follow: pass the `client_id` of the
+   * last item as `before`.
+   *
+   * ```ts
+   * await client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+   * const { items, has_more } = await client.access.clients.list()
+   * console.log(items.map(({ name }) => name).join(), has_more) // Shop false
+   * ```
+   */
+  list({ before, limit, ...options }: ApiClientListOptions = {}): Promise<ApiClientPage> {
+    return this.#request('GET', queryOf({ before, limit }), undefined, options)
+  }
+
+  /**
+   * Reads a client.
+   *
+   * ```ts
+   * const created = await client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+   * const { scopes, revoked_at } = await client.access.clients.get(created.client_id)
+   * console.log(scopes.join(), revoked_at) // people:read null
+   * ```
+   */
+  get(client_id: string, options?: CallOptions): Promise<ApiClient> {
+    return this.#request('GET', `/${segment(client_id)}`, undefined, options)
+  }
+
+  /**
+   * Revokes a client. It gets no more tokens, and its tokens are refused within ten seconds.
+   *
+   * ```ts
+   * const { client_id } = await client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+   * console.log(await client.access.clients.revoke(client_id)) // true
+   * ```
+   */
+  async revoke(client_id: string, options?: CallOptions): Promise<true> {
+    try {
+      return await this.#request<true>('DELETE', `/${segment(client_id)}`, undefined, options)
+    } catch (error) {
+      if (isKithError(error, 'not_found') && error.answerLost) return true
+      throw error
+    }
+  }
+
+  async #request<T>(
+    method: Request['method'],
+    rest: string,
+    body: unknown,
+    options: CallOptions | undefined,
+  ): Promise<T> {
+    return (await this.#send(requestOf(method, `/v1/clients${rest}`, body, options))) as T
+  }
+}
+
+/** A POST shows a secret, which the service does not store: it ignores an Idempotency-Key, so the request is not repeated. */
+const requestOf = (
+  method: Request['method'],
+  path: string,
+  body: unknown,
+  options: CallOptions | undefined,
+): Request => ({
+  method,
+  path,
+  body,
+  options,
+  repeatable: method !== 'POST',
+  writes: method === 'DELETE',
+})

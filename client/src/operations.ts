@@ -1,0 +1,42 @@
+import type { CallOptions } from './options.ts'
+import type { Send } from './transport.ts'
+import type { DoctorReport, OperationsMetrics } from './wire.ts'
+
+/** The state of the service, for its operator. The scope is `operations:read`. */
+export class OperationsEndpoints {
+  readonly #send: Send
+
+  constructor(send: Send) {
+    this.#send = send
+  }
+
+  /**
+   * Runs the checks of `kith doctor`, or returns findings of the last five seconds.
+   *
+   * ```ts
+   * const { healthy, findings } = await client.operations.doctor()
+   * const database = findings.find(({ check }) => check === 'database')
+   * console.log(healthy, database?.verdict, database?.advice) // true ok null
+   * ```
+   */
+  async doctor(options?: CallOptions): Promise<DoctorReport> {
+    return (await this.#get('doctor', options)) as DoctorReport
+  }
+
+  /**
+   * Reads the metrics of the service. Counts grow from its start, so the difference of two readings is a rate.
+   *
+   * ```ts
+   * const { requests, queues } = await client.operations.metrics()
+   * console.log(requests.durations.count > 0, queues.read) // true 0
+   * ```
+   */
+  async metrics(options?: CallOptions): Promise<OperationsMetrics> {
+    return (await this.#get('metrics', options)) as OperationsMetrics
+  }
+
+  #get(name: string, options: CallOptions | undefined): Promise<unknown> {
+    const path = `/v1/operations/${name}`
+    return this.#send({ method: 'GET', path, options, repeatable: true, writes: false })
+  }
+}

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import { createClient } from '../../client/index.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
+import { rotateKeys } from '../auth/keys.ts'
+
+const service = useService()
+
+const path = '/v1/clients'
+
+/** The names of the clients that the list of an organization shows, newest first. */
+const namesOf = async ({ client }: Organization) => (await client.access.clients.list()).items.map(({ name }) => name)
+
+describe('a client that was created over the API', () => {
+  it('fetches tokens with its scopes, until it is revoked', async () => {
+    const { client } = await service.organization()
+    const created = await client.access.clients.create({ name: 'Shop', scopes: ['people:read', 'people:write'] })
+    const { client_id, client_secret, ...shown } = created
+    expect(shown).toEqual({
+      name: 'Shop',
+      scopes: ['people:read', 'people:write'],
+      created_at: expect.any(String),
+      revoked_at: null,
+    })
+    const shop = createClient({
+      url: service.address,
+      clientCredentials: { clientId: client_id, clientSecret: client_secret },
+      retries: 0,
+    })
+    expect(await shop.people.create({ external_id: 'ada' })).toMatchObject({ external_id: 'ada' })
+    await expect(shop.organization()).rejects.toMatchObject({ status: 403 })
+    expect(await client.access.clients.revoke(client_id)).toBe(true)
+    expect(await client.access.clients.get(client_id)).toMatchObject({ client_id, revoked_at: expect.any(String) })
+    const late = createClient({
+      url: service.address,
+      clientCredentials: { clientId: client_id, clientSecret: client_secret },
+      retries: 0,
+    })
+    await expect(late.people.get('ada')).rejects.toMatchObject({ status: 401 })
+    await expect(client.access.clients.revoke(client_id)).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  it('has a secret that no other response, no log line and no stored response shows', async () => {
+    const { id, client, send } = await service.organization()
+    const headers = { 'Idempotency-Key': 'once' }
+    const {
+      status,
+      body,
+      headers: replied,
+    } = await send('POST', path, { name: 'Shop', scopes: ['people:read'] }, headers)
+    expect([status, replied.get('location')]).toEqual([201, `${path}/${body.data.client_id}`])
+    const second = await send('POST', path, { name: 'Shop', scopes: ['people:read'] }, headers)
+    expect(second.body.data.client_id).not.toBe(body.data.client_id)
+    const secret: string = body.data.client_secret
+    const stored = await service.sql('select from idempotency_keys where organization_id = $1', [id])
+    expect(stored).toEqual([])
+    const { items } = await client.access.clients.list()
+    expect(items).toHaveLength(2)
+    expect(JSON.stringify([items, await client.access.clients.get(body.data.client_id)])).not.toContain(secret)
+    expect(service.logs.join('')).not.toContain(secret)
+    const [row] = await service.sql<{ text: string }>(
+      'select c::text as text from clients c where organization_id = $1 limit 1',
+      [id],
+    )
+    expect(row!.text).not.toContain(secret)
+  })
+
+  it('is listed newest first, page by page', async () => {
+    const organization = await service.organization()
+    const { client } = organization
+    for (const name of ['one', 'two', 'three']) await client.access.clients.create({ name, scopes: ['people:read'] })
+    expect(await namesOf(organization)).toEqual(['three', 'two', 'one'])
+    const first = await client.access.clients.list({ limit: 2 })
+    expect([first.items.map(({ name }) => name), first.has_more]).toEqual([['three', 'two'], true])
+    const rest = await client.access.clients.list({ limit: 2, before: first.items[1]!.client_id })
+    expect([rest.items.map(({ name }) => name), rest.has_more]).toEqual([['one'], false])
+    expect((await client.access.clients.list({ before: 'nobody' })).items).toEqual([])
+  })
+
+  it('belongs to its organization alone: another one neither sees nor revokes it', async () => {
+    const [one, other] = [await service.organization(), await service.organization()]
+    const { client_id } = await one.client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+    expect(await namesOf(other)).toEqual([])
+    expect((await other.client.access.clients.list({ before: client_id })).items).toEqual([])
+    await expect(other.client.access.clients.get(client_id)).rejects.toMatchObject({ status: 404 })
+    await expect(other.client.access.clients.revoke(client_id)).rejects.toMatchObject({ status: 404 })
+    expect(await one.client.access.clients.get(client_id)).toMatchObject({ revoked_at: null })
+  })
+})
+
+describe('a client or a token is refused', () => {
+  const bodies = { [path]: { name: 'x' }, '/v1/tokens': { expires_in: 60 } }
+
+  it.each(Object.entries(bodies))('with a scope that the caller does not have: POST %s', async (address, body) => {
+    const organization = await service.organization()
+    const send = service.sender(await service.tokenFor(organization.key, 'access:write people:read'))
+    const scopes = ['people:read', 'people:write', 'access:write', 'schema:write']
+    const refused = await send('POST', address, { ...body, scopes })
+    expect([refused.status, refused.body.error]).toEqual([400, 'invalid_parameter'])
+    expect(refused.body.details!.map(detail => detail.path)).toEqual(['/scopes/1', '/scopes/3'])
+    expect(refused.body.details![0]!.message).toContain('people:write')
+    expect(await namesOf(organization)).toEqual([])
+    expect((await send('POST', address, { ...body, scopes: ['people:read', 'access:write'] })).status).toBeLessThan(300)
+  })
+
+  it.each([
+    ['no scope', { scopes: [] }, '/scopes'],
+    ['an unknown scope', { scopes: ['people:all'] }, '/scopes/0'],
+    ['a line feed in its name', { name: 'a\nb' }, '/name'],
+    ['an empty name', { name: '' }, '/name'],
+    ['a name of 256 characters', { name: 'a'.repeat(256) }, '/name'],
+  ])('with %s', async (_, change, at) => {
+    const organization = await service.organization()
+    for (const [address, body] of Object.entries(bodies)) {
+      const request = { ...body, name: 'x', scopes: ['people:read'], ...change }
+      const { status, body: refusal } = await organization.send('POST', address, request)
+      expect([status, refusal.details?.map(detail => detail.path)]).toEqual([400, [at]])
+    }
+    expect(await namesOf(organization)).toEqual([])
+  })
+
+  it('without the scope access:write, and the lists without access:read', async () => {
+    const { key } = await service.organization()
+    const readOnly = service.sender(await service.tokenFor(key, 'access:read people:read'))
+    for (const [address, body] of Object.entries(bodies))
+      expect((await readOnly('POST', address, { ...body, scopes: ['people:read'] })).status).toBe(403)
+    const writeOnly = service.sender(await service.tokenFor(key, 'access:write'))
+    for (const address of [path, '/v1/keys']) expect((await writeOnly('GET', address)).status).toBe(403)
+  })
+})
+
+describe('POST /v1/tokens', () => {
+  it('makes a token with its own name and scopes, until it expires', async () => {
+    const { client, send } = await service.organization()
+    const made = await client.access.createToken({ scopes: ['people:write'], name: 'Maria', expires_in: 3_600 })
+    expect(made).toMatchObject({ name: 'Maria', scopes: ['people:write'] })
+    const { exp, iat } = JSON.parse(String(Buffer.from(made.token.split('.')[1]!, 'base64url')))
+    expect([exp - iat, made.expires_at]).toEqual([3_600, new Date(exp * 1_000).toISOString()])
+    const maria = service.sender(made.token)
+    expect((await maria('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+    expect((await maria('GET', '/v1/people/ada')).status).toBe(403)
+    expect((await send('GET', '/v1/changes')).body.data.items.at(-1).actor).toBe('Maria')
+    expect(service.logs.join('')).not.toContain(made.token)
+  })
+
+  it('names the caller as the subject by default', async () => {
+    const { key } = await service.organization()
+    const send = service.sender(await service.tokenFor(key, 'access:write', 'Maria'))
+    const { status, body } = await send('POST', '/v1/tokens', { scopes: ['access:write'], expires_in: 60 })
+    expect([status, body.data.name]).toEqual([200, 'Maria'])
+  })
+
+  it.each([0, 366 * 86_400 + 1, 1.5, '60', null])('refuses a lifetime of %j', async expires_in => {
+    const { send } = await service.organization()
+    const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], expires_in })
+    expect([status, body.details?.map(detail => detail.path)]).toEqual([400, ['/expires_in']])
+  })
+})
+
+it('GET /v1/keys shows only what is public of the signing keys', async () => {
+  const { send, client } = await service.organization()
+  const [key] = await client.access.keys()
+  const jwks = (await (await fetch(`${service.address}/.well-known/jwks.json`)).json()) as { keys: { kid: string }[] }
+  expect(key).toEqual({
+    kid: jwks.keys[0]!.kid,
+    algorithm: 'ES256',
+    created_at: expect.any(String),
+    state: 'signs',
+    verifies_until: null,
+  })
+  const middle = await rotateKeys(service.db)
+  await client.access.createToken({ scopes: ['people:read'], expires_in: 60 })
+  const newest = await rotateKeys(service.db)
+  await service.sql(`update signing_keys set vouches_until = now() - interval '1 second' where kid = $1`, [middle])
+  const { items } = (await send('GET', '/v1/keys')).body.data
+  expect(items.map(({ kid, state }: { kid: string; state: string }) => [kid, state])).toEqual([
+    [newest, 'signs'],
+    [middle, 'expired'],
+    [key!.kid, 'verifies'],
+  ])
+  expect(items[2].verifies_until > new Date().toISOString()).toBe(true)
+  expect(JSON.stringify(items)).not.toMatch(/"(d|private_jwk)"/)
+})

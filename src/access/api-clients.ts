@@ -1,0 +1,60 @@
+import {
+  type Client,
+  findClient,
+  insertClient,
+  isClientName,
+  organizationOf,
+  readClientPage,
+  revokeClient,
+} from '../auth/clients.ts'
+import type { Database } from '../db/db.ts'
+import { createValueRefusal, Fault, refuse } from '../errors.ts'
+import type { Call } from '../http/pipeline/route.ts'
+import { splitScopes } from '../scopes.ts'
+import { requireGrantable } from './grantable-scopes.ts'
+import type { ApiClientShape, ClientsQuery, NewApiClient } from './schema.ts'
+
+const defaultLimit = 50
+
+const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): ApiClientShape => ({
+  client_id: id,
+  name,
+  scopes: splitScopes(scope) as ApiClientShape['scopes'],
+  created_at,
+  revoked_at,
+})
+
+/** Reads a page of the clients of the caller's organization, newest first. */
+export async function listApiClients(db: Database, { caller, body, signal }: Call<ClientsQuery>) {
+  const { before, limit = defaultLimit } = body
+  const clients = await readClientPage(db, caller.organization.id, { before, limit: limit + 1 }, signal)
+  return { items: clients.slice(0, limit).map(clientToJson), has_more: clients.length > limit }
+}
+
+/** Reads a client of the caller's organization. Throws a Fault of 404. */
+export async function findApiClient(db: Database, { caller, params, signal }: Call): Promise<ApiClientShape> {
+  const client = await findClient(db, caller.organization.id, params.client_id!, signal)
+  return client ? clientToJson(client) : refuse('not_found', 'There is no client with this id.')
+}
+
+/**
+ * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
+ * a control character.
+ */
+export async function createApiClient(db: Database, { caller, body, signal }: Call<NewApiClient>) {
+  const { name, scopes } = body
+  requireGrantable(caller, scopes)
+  if (!isClientName(name)) throw new Fault(createValueRefusal('/name', 'The name must have no control characters.'))
+  const scope = [...new Set(scopes)].join(' ')
+  const { client_secret, ...created } = await insertClient(db, caller.organization, { name, scope }, signal)
+  return { ...clientToJson(created), client_secret }
+}
+
+/** Revokes a client of the caller's organization. Throws a Fault of 404, which is the same for a client of another organization. */
+export async function revokeApiClient(db: Database, { caller, params }: Call): Promise<true> {
+  const client_id = params.client_id!
+  if (organizationOf(client_id) !== caller.organization.key)
+    refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)
+  await revokeClient(db, client_id)
+  return true
+}

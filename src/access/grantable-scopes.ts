@@ -1,0 +1,13 @@
+import type { Caller } from '../auth/caller.ts'
+import { type Detail, pointer, refuse } from '../errors.ts'
+import type { Scope } from '../scopes.ts'
+
+/** Throws a Fault of 400 that names each scope of the body that the caller does not have. */
+export function requireGrantable(caller: Caller, requested: readonly Scope[]): void {
+  const details = requested.flatMap((scope, index): Detail[] =>
+    caller.scopes.has(scope)
+      ? []
+      : [{ path: pointer('scopes', index), message: `${scope} is not a scope of the caller, who cannot grant it` }],
+  )
+  if (details.length > 0) refuse('invalid_parameter', 'A caller can grant only scopes that it has itself.', { details })
+}

@@ -1,0 +1,124 @@
+import { type CellPool, firstCellOf } from '../cells/cell-pool.ts'
+import type { Database } from '../db/db.ts'
+import type { Lane } from '../db/shares.ts'
+import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { Type } from '../json-schema.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
+import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
+import {
+  apiClient,
+  apiClientPage,
+  apiClientWithSecret,
+  apiToken,
+  type ClientsQuery,
+  clientsQuery,
+  type NewApiClient,
+  type NewApiToken,
+  newClient,
+  newToken,
+  signingKey,
+} from './schema.ts'
+import { listSigningKeys } from './signing-keys.ts'
+import { createApiToken } from './tokens.ts'
+
+const tag = 'Access'
+const clientsPath = '/v1/clients'
+const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
+
+/** Returns the global database within the share of the caller's organization. */
+type GlobalOf = (lane: Lane, call: Pick<Call, 'caller'>) => Database
+
+/**
+ * The route table of clients, tokens and signing keys. They are in the first cell, whichever cell has the organization. `pool` is absent
+ * where the table only describes the endpoints.
+ */
+export function accessRoutes(pool: CellPool | undefined): Route[] {
+  const globalOf: GlobalOf = (lane, { caller }) => firstCellOf(pool!).shareOf(caller.organization.id, lane)
+  return [...clientRoutes(globalOf), ...tokenRoutes(globalOf)]
+}
+
+function clientRoutes(globalOf: GlobalOf): Route[] {
+  return [
+    route<ClientsQuery>({
+      method: 'GET',
+      tag,
+      path: clientsPath,
+      scope: 'access:read',
+      operationId: 'listClients',
+      summary: 'List the clients',
+      description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
+      query: clientsQuery,
+      answer: apiClientPage,
+      handle: async call => ({ status: 200, data: await listApiClients(globalOf('reads', call), call) }),
+    }),
+    route<NewApiClient>({
+      method: 'POST',
+      tag,
+      path: clientsPath,
+      scope: 'access:write',
+      operationId: 'createClient',
+      summary: 'Create a client',
+      description:
+        'The response shows the secret, once. A caller can grant only scopes that it has. kith stores no response with a secret, so an ' +
+        'Idempotency-Key is ignored.',
+      body: newClient,
+      answer: apiClientWithSecret,
+      successes: { 201: 'Created.' },
+      showsSecret: true,
+      handle: async call => {
+        const data = await createApiClient(globalOf('writes', call), call)
+        return { status: 201, data, headers: { Location: `${clientsPath}/${data.client_id}` } }
+      },
+    }),
+    route({
+      method: 'GET',
+      ...byId,
+      scope: 'access:read',
+      operationId: 'getClient',
+      summary: 'Read a client',
+      answer: apiClient,
+      handle: async call => ({ status: 200, data: await findApiClient(globalOf('reads', call), call) }),
+    }),
+    route({
+      method: 'DELETE',
+      ...byId,
+      scope: 'access:write',
+      operationId: 'revokeClient',
+      summary: 'Revoke a client',
+      description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
+      answer: Type.Literal(true),
+      handle: async call => ({ status: 200, data: await revokeApiClient(globalOf('writes', call), call) }),
+    }),
+  ]
+}
+
+function tokenRoutes(globalOf: GlobalOf): Route[] {
+  return [
+    route<NewApiToken>({
+      method: 'POST',
+      tag,
+      path: '/v1/tokens',
+      scope: 'access:write',
+      operationId: 'createToken',
+      summary: 'Create a token',
+      description:
+        'The response shows the token, once. A caller can grant only scopes that it has. A token cannot be revoked by itself: it is ' +
+        'valid until it expires, or until its signing key is revoked. kith stores no response with a token, so an Idempotency-Key is ignored.',
+      body: newToken,
+      answer: apiToken,
+      showsSecret: true,
+      handle: async call => ({ status: 200, data: await createApiToken(globalOf('writes', call), call) }),
+    }),
+    route({
+      method: 'GET',
+      tag,
+      path: '/v1/keys',
+      scope: 'access:read',
+      operationId: 'listKeys',
+      summary: 'List the signing keys',
+      description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
+      answer: listSchema(signingKey),
+      handle: async call => ({ status: 200, data: await listSigningKeys(globalOf('reads', call)) }),
+    }),
+  ]
+}

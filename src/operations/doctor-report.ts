@@ -1,0 +1,81 @@
+import type { Config } from '../config.ts'
+import type { Database } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
+import { checkMachine, checkStorage, withoutOrganization } from './doctor/checks.ts'
+import { type Finding, type OrganizationFinding, ok, warning, wrong } from './doctor/finding.ts'
+import type { DoctorReportShape } from './schema.ts'
+
+/** Requests within this time after a run share its findings. A run asks PostgreSQL, the disk and the external issuer. */
+const cacheMs = 5_000
+
+type Run = { checked_at: string; findings: OrganizationFinding[] }
+
+/** Returns the report for an organization, see {@link createDoctor}. Rejects with the reason of the signal if it aborts first. */
+export type Doctor = (organizationKey: string, signal: Signal) => Promise<DoctorReportShape>
+
+/**
+ * Returns a function that runs the checks of `kith doctor` in the service. One run is under way at a time, for all requests. The report
+ * names no other organization than the caller's: findings about others are counted.
+ */
+export function createDoctor(db: Database, config: Config): Doctor {
+  let running: Promise<Run> | undefined
+  let last: { run: Run; endedAtMs: number } | undefined
+
+  async function examine(): Promise<Run> {
+    const findings: OrganizationFinding[] = [
+      ok('configuration', 'the environment is valid'),
+      ...(await checkMachine(config)),
+      ...(await checkStorage(db, config)),
+    ]
+    const run = { checked_at: new Date().toISOString(), findings }
+    last = { run, endedAtMs: performance.now() }
+    return run
+  }
+
+  function latest(): Run | Promise<Run> {
+    if (last && performance.now() - last.endedAtMs < cacheMs) return last.run
+    running ??= examine().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  return async (organizationKey, signal) => {
+    const { checked_at, findings } = await untilAborted(Promise.resolve(latest()), signal)
+    const shown = [
+      ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
+      ...countOthers(findings.filter(({ organization = organizationKey }) => organization !== organizationKey)),
+    ]
+    return {
+      checked_at,
+      healthy: findings.every(({ verdict }) => verdict !== 'wrong'),
+      findings: shown.map(withoutOrganization).map(({ advice = null, ...finding }) => ({ ...finding, advice })),
+    }
+  }
+}
+
+/** One finding for each check that has findings about other organizations, with the worst of their verdicts. */
+function countOthers(findings: OrganizationFinding[]): Finding[] {
+  const byCheck = Map.groupBy(findings, ({ check }) => check)
+  return [...byCheck].map(([check, found]) => {
+    const build = found.some(({ verdict }) => verdict === 'wrong') ? wrong : warning
+    const subject =
+      found.length === 1
+        ? '1 finding concerns another organization'
+        : `${found.length} findings concern other organizations`
+    return build(check, subject, 'Run kith doctor on the machine of the service. It names them.')
+  })
+}
+
+/** A check may wait for a database that does not answer. It goes on for later requests. */
+async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

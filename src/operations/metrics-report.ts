@@ -1,0 +1,126 @@
+import type { Instruments } from '../observer.ts'
+import { parseSamples, type Samples } from './samples.ts'
+import type { OperationsMetricsShape } from './schema.ts'
+
+/** Requests within this time share a reading, which takes some milliseconds of the event loop. */
+const cacheMs = 1_000
+
+export type MetricsReader = () => Promise<OperationsMetricsShape>
+
+/** Returns a function that reads the metrics of the service: of all workers, from the registry that /metrics shows. */
+export function createMetricsReader({ scrape }: Pick<Instruments, 'scrape'>): MetricsReader {
+  let last: { readAtMs: number; metrics: Promise<OperationsMetricsShape> } | undefined
+  const read = async () => reportOf(parseSamples((await scrape()).text), new Date())
+  return () => {
+    if (last && performance.now() - last.readAtMs < cacheMs) return last.metrics
+    const current = { readAtMs: performance.now(), metrics: read() }
+    last = current
+    current.metrics.catch(() => {
+      if (last === current) last = undefined
+    })
+    return current.metrics
+  }
+}
+
+/** The selection of the metrics that {@link OperationsMetricsShape} describes. */
+export function reportOf(samples: Samples, now: Date): OperationsMetricsShape {
+  const { find, sum, sumBy, of } = samples
+  const startedAt = find('process_start_time_seconds')
+  const webhookStates = of('kith_webhooks').length > 0
+  return {
+    at: now.toISOString(),
+    version: of('kith_build_info')[0]?.labels.version ?? null,
+    started_at: startedAt === undefined ? null : new Date(startedAt * 1_000).toISOString(),
+    requests: requestsOf(samples),
+    overload: sumBy('kith_overload_refusals_total', 'reason').map(([reason, count]) => ({ reason, count })),
+    queues: {
+      read: sum('kith_queue_waiting', { work: 'read' }),
+      write: sum('kith_queue_waiting', { work: 'write' }),
+    },
+    database: databaseOf(samples),
+    memory: {
+      resident_bytes: sum('process_resident_memory_bytes'),
+      heap_used_bytes: sum('nodejs_heap_size_used_bytes'),
+      heap_total_bytes: sum('nodejs_heap_size_total_bytes'),
+      external_bytes: sum('nodejs_external_memory_bytes'),
+    },
+    cpu_seconds: sum('process_cpu_seconds_total'),
+    event_loop: {
+      p50_seconds: sum('kith_event_loop_lag_seconds', { quantile: '0.5' }),
+      p99_seconds: sum('kith_event_loop_lag_seconds', { quantile: '0.99' }),
+    },
+    followers: sumBy('kith_follower_lag_changes', 'follower').map(([follower, changes]) => ({
+      follower,
+      changes,
+      seconds: sum('kith_follower_lag_seconds', { follower }),
+    })),
+    webhooks: webhookStates
+      ? {
+          active: sum('kith_webhooks', { state: 'active' }),
+          failing: sum('kith_webhooks', { state: 'failing' }),
+          disabled: sum('kith_webhooks', { state: 'disabled' }),
+          retries_waiting: sum('kith_webhook_retries_waiting'),
+        }
+      : null,
+    ledger_entries: find('kith_ledger_entries') ?? null,
+  }
+}
+
+function requestsOf({ of, sum, sumBy }: Samples): OperationsMetricsShape['requests'] {
+  const duration = 'kith_http_request_duration_seconds'
+  return {
+    in_flight: sum('kith_http_requests_in_flight'),
+    aborted: sum('kith_http_aborted_total'),
+    by_status: sumBy('kith_http_requests_total', 'status').map(([status, count]) => ({
+      status: Number(status),
+      count,
+    })),
+    by_error: sumBy('kith_http_refusals_total', 'error').map(([error, count]) => ({ error, count })),
+    routes: of(`${duration}_count`).map(({ labels: { method = '', route = '' }, value: count }) => ({
+      method,
+      route,
+      count,
+      sum_seconds: sum(`${duration}_sum`, { method, route }),
+    })),
+    durations: histogramOf({ sum, sumBy }, duration),
+  }
+}
+
+function databaseOf({ of, find, sum, sumBy }: Samples): OperationsMetricsShape['database'] {
+  const isUp = find('kith_db_up')
+  const isStandbyUp = find('kith_reader_up')
+  return {
+    up: isUp === undefined ? null : isUp === 1,
+    change_log_rows: find('kith_change_log_rows') ?? null,
+    pools: sumBy('kith_db_pool_waiting', 'pool').map(([pool, waiting]) => ({
+      pool,
+      used: sum('kith_db_pool_connections', { pool, state: 'used' }),
+      idle: sum('kith_db_pool_connections', { pool, state: 'idle' }),
+      waiting,
+      waiting_for_share: sum('kith_db_share_waiting', { pool }),
+    })),
+    statements: histogramOf({ sum, sumBy }, 'kith_db_statement_duration_seconds'),
+    standby:
+      isStandbyUp === undefined
+        ? null
+        : {
+            up: isStandbyUp === 1,
+            lag_seconds: find('kith_reader_lag_seconds') ?? null,
+            lag_bytes: find('kith_reader_lag_bytes') ?? null,
+          },
+    cells: of('kith_cell_up').map(({ labels, value }) => ({ cell: labels.cell ?? '', up: value === 1 })),
+  }
+}
+
+/** The sum of a histogram over all of its labels. A bucket of the text counts the lower ones, too. */
+function histogramOf({ sum, sumBy }: Pick<Samples, 'sum' | 'sumBy'>, name: string) {
+  const buckets = sumBy(`${name}_bucket`, 'le')
+    .map(([le, count]) => ({ bound: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count }))
+    .sort((one, other) => one.bound - other.bound)
+  return {
+    bounds: buckets.map(({ bound }) => bound).filter(Number.isFinite),
+    counts: buckets.map(({ count }, index) => count - (buckets[index - 1]?.count ?? 0)),
+    sum_seconds: sum(`${name}_sum`),
+    count: sum(`${name}_count`),
+  }
+}
