@@ -80,6 +80,7 @@ const tags = [
   { name: 'Stacks', description: 'The kinds of records.' },
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },
+  { name: 'Consents', description: 'Numbers of the answers of all people.' },
   { name: 'Schema', description: 'Everything that the organization has declared.' },
   { name: 'Segments', description: 'Named filters on people.' },
   { name: 'Organization', description: 'The tenant that the token belongs to.' },

@@ -7,6 +7,8 @@ import type {
   ConsentLinks,
   ConsentLinksBody,
   ConsentReceipt,
+  ConsentStatistics,
+  ConsentStatisticsBody,
   ContactableBody,
   ContactDecision,
   ContactDecisions,
@@ -109,6 +111,27 @@ export class ConsentEndpoints {
     options?: CallOptions,
   ): Promise<ContactDecisions> {
     return this.#read('POST', '/contactable', { external_ids, consent_type_id, channel }, options)
+  }
+
+  /**
+   * Counts the answers in force at the end of each interval, and the people who may be written to now, by consent type and channel. There
+   * are at most 400 intervals, and 30 by default.
+   *
+   * ```ts
+   * await client.people.patch('ada', { email: 'ada@example.com', email_consent: true })
+   * const { ends, items } = await client.consents.statistics({ interval: 'day', consent_type_id: 1, channel: 'email' })
+   * console.log(ends.length, items[0]?.granted.at(-1), items[0]?.contactable) // 30 1 1
+   * ```
+   */
+  statistics(body: ConsentStatisticsBody, options?: CallOptions): Promise<ConsentStatistics> {
+    return this.#send({
+      method: 'POST',
+      path: '/v1/consents/statistics',
+      body,
+      options,
+      repeatable: true,
+      writes: false,
+    }) as Promise<ConsentStatistics>
   }
 
   /**

@@ -1846,7 +1846,7 @@ export type ConsentStatisticsBody = {
   channel?: 'email' | 'sms'
   /** The first interval contains this time. By default there are 30 intervals. */
   from?: string
-  /** The last interval contains this time, and is counted at it. The default is now. */
+  /** The end of the last interval. The default is now, and so is a time in the future. */
   to?: string
   /** Days, weeks from Monday, and months in UTC. */
   interval: 'day' | 'week' | 'month'
@@ -1857,13 +1857,13 @@ export type ConsentStatistics = {
   /** The number of the newest change that is counted. */
   sequence: number
   interval: 'day' | 'week' | 'month'
-  /** The ends of the intervals, ascending. The last one is `to` if the interval has not ended then. */
+  /** The ends of the intervals, ascending. An answer counts if it was recorded before. The last one is `to`, or now. */
   ends: string[]
   /** One item for each consent type and each of its channels. */
   items: {
     consent_type_id: number
     channel: 'email' | 'sms'
-    /** How many answers in force granted the purpose, at each of `ends`. */
+    /** How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then. */
     granted: number[]
     /** How many refused it. */
     refused: number[]

@@ -17,6 +17,8 @@ import {
   textPage,
   textsQuery,
 } from './schema.ts'
+import { readConsentStatistics } from './statistics.ts'
+import { type ConsentStatisticsBody, consentStatistics, statisticsBody } from './statistics-schema.ts'
 import { addConsentText, findConsentText, listConsentTexts } from './texts.ts'
 
 const path = '/v1/schema/consent-types'
@@ -25,8 +27,8 @@ const byId = { tag, path: '/v1/schema/consent-types/{id}', params: { id: 'number
 
 const texts = { tag, path: '/v1/schema/consent-types/{id}/texts', params: { id: 'number' } } as const
 
-/** The route table of consent types. */
-export const consentRoutes = (): Route[] => [...typeRoutes(), ...textRoutes()]
+/** The route table of consent types, and of the numbers of their answers. */
+export const consentRoutes = (): Route[] => [...typeRoutes(), ...textRoutes(), statisticsRoute()]
 
 function typeRoutes(): Route[] {
   return [
@@ -133,3 +135,23 @@ function textRoutes(): Route[] {
     }),
   ]
 }
+
+const statisticsRoute = (): Route =>
+  route<ConsentStatisticsBody>({
+    method: 'POST',
+    tag: 'Consents',
+    path: '/v1/consents/statistics',
+    scope: 'consents:read',
+    operationId: 'countConsents',
+    summary: 'Count the answers in force over time',
+    description:
+      'For each consent type and channel: how many answers granted, refused or waited at the end of each interval, of the people who were ' +
+      'there then, and how many people may be written to now. The answers of erased people are gone from all intervals.',
+    body: statisticsBody,
+    answer: consentStatistics,
+    prefersReader: true,
+    handle: async ({ db, caller, body, signal }) => ({
+      status: 200,
+      data: await readConsentStatistics(db, caller.organization.id, body, signal),
+    }),
+  })

@@ -15,7 +15,7 @@ export const statisticsBody = Type.Object(
     ),
     channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only this channel. The default is all.' })),
     from: Type.Optional(moment('The first interval contains this time. By default there are 30 intervals.')),
-    to: Type.Optional(moment('The last interval contains this time, and is counted at it. The default is now.')),
+    to: Type.Optional(moment('The end of the last interval. The default is now, and so is a time in the future.')),
     interval: Type.Enum(['day', 'week', 'month'], {
       description: 'Days, weeks from Monday, and months in UTC.',
     }),
@@ -30,14 +30,17 @@ export const consentStatistics = Type.Object(
     sequence: Type.Integer({ minimum: 0, description: 'The number of the newest change that is counted.' }),
     interval: Type.Enum(['day', 'week', 'month']),
     ends: Type.Array(Type.String({ format: 'date-time' }), {
-      description: 'The ends of the intervals, ascending. The last one is `to` if the interval has not ended then.',
+      description:
+        'The ends of the intervals, ascending. An answer counts if it was recorded before. The last one is `to`, or now.',
     }),
     items: Type.Array(
       Type.Object(
         {
           consent_type_id: Type.Integer({ minimum: 1 }),
           channel: Type.Enum(['email', 'sms']),
-          granted: counts('How many answers in force granted the purpose, at each of `ends`.'),
+          granted: counts(
+            'How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then.',
+          ),
           refused: counts('How many refused it.'),
           pending: counts('How many granted it and waited for their confirmation.'),
           contactable: Type.Integer({

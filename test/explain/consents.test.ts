@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readContactFacts, readManyContactFactsSql } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
+import { readConsentStatisticsSql } from '../../src/consents/statistics-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { type Service, startService } from '../support/service.ts'
 import { names } from '../support/writes.ts'
@@ -31,6 +32,21 @@ beforeAll(async () => {
   }
   await insert(`${id}`, people)
   await insert('100000 + i', smallOrganizations)
+  // Some people were deleted, and some merged.
+  const personOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
+  await service.sql(
+    `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor,
+       request_id)
+     select $1, $2::integer + i, now(), 'entity', 0, ${personOf('10000 + i')}, 'delete', 2, '{}', '{}', 'a', 'r'
+     from generate_series(1, 2000) i`,
+    [id, people],
+  )
+  await service.sql(
+    `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+     select $1, i, ${personOf('2000 + i')}, ${personOf('4000 + i')}, ${personOf('4000 + i')}, i, now(), '{"answers": []}'
+     from generate_series(1, 1000) i`,
+    [id],
+  )
   // kith itself keeps the statistics of this table.
   await service.sql('analyze entities')
 }, 120_000)
@@ -70,5 +86,15 @@ it.each(['without statistics of the log', 'with statistics'])(
     expect(await maxRowsRead(readConsentHistory.id, [id, person, ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'p7', ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'nobody', ...page])).toBeLessThanOrEqual(2)
+  },
+)
+
+it.each(['without statistics of the log', 'with statistics'])(
+  'the numbers of answers read each answer and each person at most twice, %s',
+  async statistics => {
+    if (statistics === 'with statistics') await service.sql('analyze')
+    const ends = ['2026-01-01T00:00:00Z', 'infinity']
+    const values = [id, ends, null, null]
+    expect(await maxRowsRead(readConsentStatisticsSql, values)).toBeLessThanOrEqual(2 * people)
   },
 )

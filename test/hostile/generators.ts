@@ -108,6 +108,9 @@ const shared: FieldGenerators = {
   retention_days: fc.constant(null),
   by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
   cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
+  from: fc.constantFrom('2026-01-02T03:04:05Z', '2026-02-28T23:59:59.999+23:59'),
+  to: fc.constantFrom('2026-03-01T00:00:00Z', '2126-03-01T00:00:00-01:00'),
+  interval: fc.constantFrom('week', 'month'),
   privacy_url: fc.constantFrom(null, 'https://notice.invalid/privacy'),
   type: fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'person'),
   // A required attribute would refuse the other creates.

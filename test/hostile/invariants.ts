@@ -37,7 +37,7 @@ export async function sendAllowed(tenant: TestTenant, plan: Plan): Promise<RawRe
   }
   const reads =
     plan.operation.method === 'GET' ||
-    /(list|filter|related|contactable|lookup|aggregate|search)$/.test(plan.operation.template) ||
+    /(list|filter|related|contactable|lookup|aggregate|search|statistics)$/.test(plan.operation.template) ||
     (plan.operation.template.endsWith('/declare') && plan.body?.dry_run === true) ||
     (/\/(un)?merge$/.test(plan.operation.template) && plan.body?.dry_run === true)
   if (reads && head !== tenant.head) fail('a read changed stored data')

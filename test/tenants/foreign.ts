@@ -257,6 +257,7 @@ export function bodyCases(route: Route, pairs: Pairs): Case[] {
         const isPeople = path.startsWith('/v1/people') || path.startsWith('/v1/segments')
         const probeBody = buildBody(identifier, isPeople) as Record<string, unknown>
         if (method === 'POST' && path === '/v1/segments') probeBody.key = 'fresh'
+        if (properties.includes('interval')) probeBody.interval = 'day'
         for (const name of ['target', 'external_ids']) if (!properties.includes(name)) delete probeBody[name]
         return {
           method,

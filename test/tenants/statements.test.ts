@@ -295,12 +295,18 @@ async function useSessions({ id, key, send }: Shop) {
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
 }
 
+async function countConsents({ send }: Shop) {
+  for (const question of [{}, { consent_type_id: 1, channel: 'email' }])
+    await expectSuccess(send('POST', '/v1/consents/statistics', { interval: 'day', ...question }))
+}
+
 /** Uses every endpoint and runs the background tasks. */
 async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
   await repeatWithKeys(shop)
   await useClients(shop)
   await useSessions(shop)
+  await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data
   const acme = (await ok('GET', '/v1/stacks/companies/acme')).body.data

@@ -1,0 +1,145 @@
+import { instantOf } from '../attributes/instant.ts'
+import type { Database } from '../db/db.ts'
+import { createValueRefusal, Fault } from '../errors.ts'
+import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
+import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
+import { readConsentStatisticsSql } from './statistics-sql.ts'
+
+type Interval = ConsentStatisticsBody['interval']
+type Kind = 'granted' | 'refused' | 'pending'
+type Question = { consent_type_id: number; channel: Channel }
+type Type = Pick<ConsentType, 'id' | 'state' | 'mandatory' | 'default_state' | 'channels'>
+
+/** The change of the counts in the interval with this position, counted from 0. */
+type Step = Question & { position: number } & Record<Kind, number>
+
+/** How many people with an address on the channel have answered a question, and how many of them have granted it. */
+type Answered = { key: string; answered: number; granted: number }
+
+/** `people` is the number of people with an address, by channel. */
+type Facts = { sequence: number; types: Type[]; steps: Step[]; people: Record<Channel, number>; answered: Answered[] }
+
+const defaultIntervals = 30
+
+/**
+ * Counts the answers in force at the end of each interval, and the people who may be written to now. Throws a Fault of 400 for times
+ * that are out of order, too many intervals, and a question that the organization does not have.
+ */
+export async function readConsentStatistics(
+  db: Database,
+  organization_id: number,
+  body: ConsentStatisticsBody,
+  signal: Signal,
+): Promise<ConsentStatisticsShape> {
+  const { consent_type_id, channel, interval } = body
+  const { ends, isUntilNow } = endsOf(body, Date.now())
+  const labels = ends.map(endMs => new Date(endMs).toISOString())
+  // An answer of another process, whose clock is ahead, counts too.
+  const bounds = isUntilNow ? [...labels.slice(0, -1), 'infinity'] : labels
+  const values = [organization_id, bounds, consent_type_id ?? null, channel ?? null]
+  const [facts] = await db.query<Facts>(readConsentStatisticsSql, values, signal)
+  if (consent_type_id !== undefined) requireQuestion(facts!, body)
+  const items = questionsOf(facts!, channel).map(question => itemOf(question, facts!, ends.length))
+  return { sequence: facts!.sequence, interval, ends: labels, items }
+}
+
+/** The ends of the intervals, ascending, in Unix time in milliseconds. The last one is the time `to`, or now. */
+export function endsOf(
+  { from, to, interval }: Pick<ConsentStatisticsBody, 'from' | 'to' | 'interval'>,
+  nowMs: number,
+): { ends: number[]; isUntilNow: boolean } {
+  const toMs = Math.min(timeOf('/to', to) ?? nowMs, nowMs)
+  const fromMs = timeOf('/from', from)
+  if (fromMs !== undefined && fromMs >= toMs) throwWrong('/from', 'must be before `to`, and in the past')
+  // The interval that ends with `to`, if `to` is the end of one.
+  const last = startOf(interval, toMs - 1)
+  let startMs = fromMs === undefined ? shift(interval, last, 1 - defaultIntervals) : startOf(interval, fromMs)
+  const ends: number[] = []
+  while (startMs < toMs) {
+    if (ends.length === maxIntervals)
+      throwWrong('/from', `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`)
+    startMs = shift(interval, startMs, 1)
+    ends.push(Math.min(startMs, toMs))
+  }
+  return { ends, isUntilNow: toMs === nowMs }
+}
+
+/** Unix time in milliseconds. Throws a Fault of 400 for a time before 1970, when nobody had answered. */
+function timeOf(path: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const { seconds, fraction } = instantOf(text)
+  if (seconds < 0) throwWrong(path, 'must not be before 1970')
+  return seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
+}
+
+const dayMs = 86_400_000
+
+/** The start of the day, of the Monday or of the month in UTC. */
+function startOf(interval: Interval, timeMs: number): number {
+  const time = new Date(timeMs)
+  if (interval === 'month') return Date.UTC(time.getUTCFullYear(), time.getUTCMonth())
+  const dayStartMs = timeMs - (((timeMs % dayMs) + dayMs) % dayMs)
+  return interval === 'day' ? dayStartMs : dayStartMs - ((time.getUTCDay() + 6) % 7) * dayMs
+}
+
+/** The start of another interval, `count` intervals later. */
+function shift(interval: Interval, startMs: number, count: number): number {
+  if (interval !== 'month') return startMs + count * (interval === 'week' ? 7 * dayMs : dayMs)
+  const start = new Date(startMs)
+  return Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + count)
+}
+
+function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): void {
+  if (types.length === 0) throwWrong('/consent_type_id', 'is not a consent type of the organization')
+  if (channel !== undefined && !types[0]!.channels.some(configured => configured.channel === channel))
+    throwWrong('/channel', 'is a channel that the consent type is not configured for')
+}
+
+/** The questions of the consent types: their channels, and those that were answered before a channel was taken away. */
+function questionsOf({ types, steps }: Facts, channel: Channel | undefined): (Question & { type: Type })[] {
+  const answered = new Set(steps.map(({ consent_type_id, channel }) => `${consent_type_id}:${channel}`))
+  return types.flatMap(type =>
+    channels
+      .filter(each => channel === undefined || each === channel)
+      .filter(
+        each => type.channels.some(configured => configured.channel === each) || answered.has(`${type.id}:${each}`),
+      )
+      .map(each => ({ consent_type_id: type.id, channel: each, type })),
+  )
+}
+
+function itemOf(
+  { type, ...question }: Question & { type: Type },
+  facts: Facts,
+  count: number,
+): ConsentStatisticsShape['items'][number] {
+  const { consent_type_id, channel } = question
+  const steps = facts.steps.filter(step => step.consent_type_id === consent_type_id && step.channel === channel)
+  const countsOf = (kind: Kind) => {
+    const counts = new Array<number>(count).fill(0)
+    // A step after the last end has the position `count`.
+    for (const step of steps) if (step.position < count) counts[step.position]! += step[kind]
+    for (let index = 1; index < count; index++) counts[index]! += counts[index - 1]!
+    return counts
+  }
+  return {
+    ...question,
+    granted: countsOf('granted'),
+    refused: countsOf('refused'),
+    pending: countsOf('pending'),
+    contactable: countContactable(type, channel, facts),
+  }
+}
+
+/** How many people a decision (contact-decision.ts) allows to write to. */
+function countContactable({ id, ...type }: Type, channel: Channel, { people, answered }: Facts): number {
+  if (type.state === 'archived' || !type.channels.some(configured => configured.channel === channel)) return 0
+  if (type.mandatory) return people[channel]
+  const given = answered.find(({ key }) => key === `${id}:${channel}`) ?? { answered: 0, granted: 0 }
+  return type.default_state ? people[channel] - given.answered + given.granted : given.granted
+}
+
+function throwWrong(path: string, message: string): never {
+  throw new Fault(createValueRefusal(path, message))
+}
