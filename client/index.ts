@@ -48,6 +48,7 @@ export {
   type ImportRefusedLines,
   KithImportError,
 } from './src/import.ts'
+export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'
 export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'

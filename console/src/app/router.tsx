@@ -1,4 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { validateChangesSearch } from '../changes/search.ts'
+import { validateConsentsSearch } from '../consents/search.ts'
 import { validatePeopleSearch } from '../people/search.ts'
 import { validateRecordsSearch } from '../records/search.ts'
 import { Loading } from '../ui/page.tsx'
@@ -91,6 +93,7 @@ const exporting = createRoute({
 const consents = createRoute({
   getParentRoute: () => shell,
   path: '/consents',
+  validateSearch: validateConsentsSearch,
   component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
 })
 
@@ -103,6 +106,7 @@ const ledger = createRoute({
 const changes = createRoute({
   getParentRoute: () => shell,
   path: '/changes',
+  validateSearch: validateChangesSearch,
   component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
 })
 

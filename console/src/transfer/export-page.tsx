@@ -8,11 +8,11 @@ import { Actions } from '../ui/dialog.tsx'
 import { Checkbox, Select } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Page } from '../ui/page.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
 import type { ExportRun } from './export-run.ts'
 import { createExport, type ExportSetup } from './export-setup.ts'
 import type { FileFormat } from './file-source.ts'
 import { messages } from './messages.ts'
-import { saveBlob } from './save-blob.ts'
 import styles from './transfer.module.css'
 
 /** The page that saves people, a segment of them, or the records of a stack as a file. */

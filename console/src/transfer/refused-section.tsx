@@ -2,12 +2,12 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, Section } from '../ui/page.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import type { ImportRun, RunState } from './import-run.ts'
 import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
 import type { RefusedLine } from './refused-lines.ts'
-import { saveBlob } from './save-blob.ts'
 import styles from './transfer.module.css'
 
 /** The refused lines with their reasons. They can be mended and sent again, or downloaded. */
