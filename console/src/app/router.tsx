@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
 import { validatePeopleSearch } from '../people/search.ts'
@@ -131,6 +132,7 @@ const operations = createRoute({
 const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
+  validateSearch: validateAccessSearch,
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
