@@ -10,6 +10,7 @@ import { TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { ScopeChoice, ScopeList } from './scope-choice.tsx'
@@ -81,44 +82,42 @@ function ClientTable({ rows, onRevoke }: { rows: ApiClient[]; onRevoke: ((client
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <div className={styles.scroll!}>
-      <table className={styles.table!}>
-        <thead>
-          <tr>
-            {[texts.name, texts.clientId, texts.scopes, texts.created, texts.state].map(header => (
-              <th key={header} scope="col">
-                {header}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(row => (
-            <tr key={row.client_id}>
-              <th scope="row">{row.name}</th>
-              <td>
-                <code>{row.client_id}</code>
-              </td>
-              <td>
-                <ScopeList scopes={row.scopes} />
-              </td>
-              <td>{formats.date(row.created_at)}</td>
-              <td>
-                {row.revoked_at ? (
-                  <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
-                ) : onRevoke ? (
-                  <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
-                    {texts.revoke}
-                  </Button>
-                ) : (
-                  <Badge kind="positive">{texts.works}</Badge>
-                )}
-              </td>
-            </tr>
+    <Table label={texts.clients}>
+      <thead>
+        <tr>
+          {[texts.name, texts.clientId, texts.scopes, texts.created, texts.state].map(header => (
+            <th key={header} scope="col">
+              {header}
+            </th>
           ))}
-        </tbody>
-      </table>
-    </div>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(row => (
+          <tr key={row.client_id}>
+            <th scope="row">{row.name}</th>
+            <td>
+              <code>{row.client_id}</code>
+            </td>
+            <td>
+              <ScopeList scopes={row.scopes} />
+            </td>
+            <td>{formats.date(row.created_at)}</td>
+            <td>
+              {row.revoked_at ? (
+                <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
+              ) : onRevoke ? (
+                <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
+                  {texts.revoke}
+                </Button>
+              ) : (
+                <Badge kind="positive">{texts.works}</Badge>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -3,6 +3,7 @@ import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 
@@ -18,34 +19,32 @@ export function KeyList() {
   return (
     <Section title={texts.keys}>
       <p className={styles.muted!}>{texts.keysAdvice}</p>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
-          <thead>
-            <tr>
-              {[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil].map(header => (
-                <th key={header} scope="col">
-                  {header}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {keys.data.map(({ kid, algorithm, created_at, state, verifies_until }) => (
-              <tr key={kid}>
-                <td>
-                  <code>{kid}</code>
-                </td>
-                <td>{algorithm}</td>
-                <td>{formats.dateTime(created_at)}</td>
-                <td>
-                  <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>
-                </td>
-                <td>{verifies_until ? formats.dateTime(verifies_until) : '—'}</td>
-              </tr>
+      <Table label={texts.keys}>
+        <thead>
+          <tr>
+            {[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil].map(header => (
+              <th key={header} scope="col">
+                {header}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.data.map(({ kid, algorithm, created_at, state, verifies_until }) => (
+            <tr key={kid}>
+              <td>
+                <code>{kid}</code>
+              </td>
+              <td>{algorithm}</td>
+              <td>{formats.dateTime(created_at)}</td>
+              <td>
+                <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>
+              </td>
+              <td>{verifies_until ? formats.dateTime(verifies_until) : '—'}</td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
     </Section>
   )
 }

@@ -7,6 +7,7 @@ import { useScope, useSession } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { ScopeList } from './scope-choice.tsx'
@@ -39,43 +40,41 @@ export function SessionList() {
     <Section title={texts.sessions}>
       <p className={styles.muted!}>{texts.sessionsAdvice}</p>
       {error !== undefined && <Problem error={error} />}
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
-          <thead>
-            <tr>
-              {[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state].map(header => (
-                <th key={header} scope="col">
-                  {header}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {sessions.data.map(session => (
-              <tr key={session.id}>
-                <th scope="row">{session.name}</th>
-                <td>{texts.methods[session.method]}</td>
-                <td>
-                  <ScopeList scopes={session.scopes} />
-                </td>
-                <td>{formats.dateTime(session.created_at)}</td>
-                <td>{formats.dateTime(session.expires_at)}</td>
-                <td>
-                  {session.id === own.id ? (
-                    <Badge kind="accent">{texts.thisSession}</Badge>
-                  ) : mayWrite ? (
-                    <Button look="danger" aria-label={texts.endSession(session.name)} onPress={() => end(session)}>
-                      {texts.end}
-                    </Button>
-                  ) : (
-                    <Badge kind="positive">{texts.works}</Badge>
-                  )}
-                </td>
-              </tr>
+      <Table label={texts.sessions}>
+        <thead>
+          <tr>
+            {[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state].map(header => (
+              <th key={header} scope="col">
+                {header}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        </thead>
+        <tbody>
+          {sessions.data.map(session => (
+            <tr key={session.id}>
+              <th scope="row">{session.name}</th>
+              <td>{texts.methods[session.method]}</td>
+              <td>
+                <ScopeList scopes={session.scopes} />
+              </td>
+              <td>{formats.dateTime(session.created_at)}</td>
+              <td>{formats.dateTime(session.expires_at)}</td>
+              <td>
+                {session.id === own.id ? (
+                  <Badge kind="accent">{texts.thisSession}</Badge>
+                ) : mayWrite ? (
+                  <Button look="danger" aria-label={texts.endSession(session.name)} onPress={() => end(session)}>
+                    {texts.end}
+                  </Button>
+                ) : (
+                  <Badge kind="positive">{texts.works}</Badge>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
     </Section>
   )
 }

@@ -3,7 +3,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Facts } from '../ui/page.tsx'
-import styles from './changes.module.css'
+import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 
 /** What a change did: who, when, and each field before and after. */
@@ -38,26 +38,24 @@ export function ChangedFields({ change: { before, after } }: { change: Pick<Chan
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   if (fields.length === 0) return null
   return (
-    <div className={styles.scroll!}>
-      <table className={styles.table!}>
-        <thead>
-          <tr>
-            <th scope="col">{texts.field}</th>
-            <th scope="col">{texts.before}</th>
-            <th scope="col">{texts.after}</th>
+    <Table label={texts.fields}>
+      <thead>
+        <tr>
+          <th scope="col">{texts.field}</th>
+          <th scope="col">{texts.before}</th>
+          <th scope="col">{texts.after}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map(field => (
+          <tr key={field}>
+            <th scope="row">{field}</th>
+            <td>{shown(before?.[field])}</td>
+            <td>{shown(after?.[field])}</td>
           </tr>
-        </thead>
-        <tbody>
-          {fields.map(field => (
-            <tr key={field}>
-              <th scope="row">{field}</th>
-              <td>{shown(before?.[field])}</td>
-              <td>{shown(after?.[field])}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
 

@@ -33,7 +33,9 @@ export function ChangesPage() {
       isFullHeight
       actions={
         <>
-          <Status status={feed.status} />
+          <span className={styles.status!}>
+            <Status status={feed.status} />
+          </span>
           <Button onPress={() => setPaused(!isPaused)}>{isPaused ? texts.goOn : texts.pause}</Button>
         </>
       }
@@ -113,33 +115,33 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
     {
       key: 'number',
       header: texts.number,
-      minWidth: 90,
+      minWidth: 80,
       grow: 0.3,
       align: 'end',
       render: ({ sequence }) => formats.number(sequence),
     },
-    { key: 'at', header: texts.at, minWidth: 190, grow: 0.5, render: ({ at }) => formats.exactTime(at) },
+    { key: 'at', header: texts.at, minWidth: 180, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
     {
       key: 'subject',
       header: texts.subject,
-      minWidth: 120,
+      minWidth: 105,
       grow: 0.4,
       render: ({ subject, stack_key }) => stack_key ?? texts.subjects[subject],
     },
-    { key: 'entity', header: texts.entity, minWidth: 150, render: ({ external_id, id }) => external_id ?? String(id) },
+    { key: 'entity', header: texts.entity, minWidth: 130, render: ({ external_id, id }) => external_id ?? String(id) },
     {
       key: 'operation',
       header: texts.operation,
-      minWidth: 130,
+      minWidth: 115,
       grow: 0.4,
       render: ({ operation }) => <Badge kind={kinds[operation] ?? 'neutral'}>{texts.operations[operation]}</Badge>,
     },
-    { key: 'fields', header: texts.fields, minWidth: 180, render: change => fieldsOf(change).join(', ') },
-    { key: 'who', header: texts.who, minWidth: 110, grow: 0.5, render: ({ actor }) => actor },
+    { key: 'fields', header: texts.fields, minWidth: 140, render: change => fieldsOf(change).join(', ') },
+    { key: 'who', header: texts.who, minWidth: 95, grow: 0.5, render: ({ actor }) => actor },
     {
       key: 'show',
       header: texts.show,
-      minWidth: 90,
+      minWidth: 95,
       grow: 0.2,
       render: change => (
         <button

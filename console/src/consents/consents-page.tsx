@@ -8,6 +8,7 @@ import { Select } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
 import { Plot } from '../ui/plot.tsx'
+import { numberCell, Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
 import type { ConsentsSearch } from './search.ts'
@@ -75,35 +76,33 @@ function ContactTable({ statistics, nameOf }: PartProps) {
   return (
     <Section title={texts.now}>
       <p className={styles.muted!}>{texts.nowHelp}</p>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
-          <thead>
-            <tr>
-              <th scope="col">{texts.purpose}</th>
-              <th scope="col">{texts.channel}</th>
-              {[texts.mayContact, texts.granted, texts.refused, texts.pending].map(header => (
-                <th key={header} scope="col" className={styles.number!}>
-                  {header}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
-              <tr key={`${consent_type_id} ${channel}`}>
-                <th scope="row">{nameOf(consent_type_id)}</th>
-                <td>{texts[channel]}</td>
-                <td className={styles.number!}>
-                  <strong>{formats.number(contactable)}</strong>
-                </td>
-                <td className={styles.number!}>{last(granted)}</td>
-                <td className={styles.number!}>{last(refused)}</td>
-                <td className={styles.number!}>{last(pending)}</td>
-              </tr>
+      <Table label={texts.now}>
+        <thead>
+          <tr>
+            <th scope="col">{texts.purpose}</th>
+            <th scope="col">{texts.channel}</th>
+            {[texts.mayContact, texts.granted, texts.refused, texts.pending].map(header => (
+              <th key={header} scope="col" className={numberCell}>
+                {header}
+              </th>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        </thead>
+        <tbody>
+          {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
+            <tr key={`${consent_type_id} ${channel}`}>
+              <th scope="row">{nameOf(consent_type_id)}</th>
+              <td>{texts[channel]}</td>
+              <td className={numberCell}>
+                <strong>{formats.number(contactable)}</strong>
+              </td>
+              <td className={numberCell}>{last(granted)}</td>
+              <td className={numberCell}>{last(refused)}</td>
+              <td className={numberCell}>{last(pending)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
     </Section>
   )
 }

@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Facts, Loading, Page, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
+import { Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
 import { VerifyReceipt } from './verify-receipt.tsx'
@@ -57,7 +58,7 @@ function LedgerKeys() {
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (
     <Section title={texts.keys}>
-      <table className={styles.table!}>
+      <Table label={texts.keys}>
         <thead>
           <tr>
             <th scope="col">{texts.key}</th>
@@ -76,7 +77,7 @@ function LedgerKeys() {
             </tr>
           ))}
         </tbody>
-      </table>
+      </Table>
     </Section>
   )
 }

@@ -29,7 +29,7 @@ export const messages = defineMessages({
     root: 'Root hash',
     origin: 'Log',
     note: 'Signed checkpoint',
-    noteAdvice: 'Keep it somewhere else. It proves later that the ledger was not rewritten since.',
+    noteAdvice: 'Save it and keep it somewhere else. It proves later that the ledger was not rewritten since.',
     save: 'Save the checkpoint',
     keys: 'Keys of the ledger',
     key: 'Key',

@@ -36,7 +36,13 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
 /** A field for text, with its label, help and error. */
 export function TextField({ label, help, error, placeholder, rows, inputRef, ...props }: TextFieldProps) {
   return (
-    <AriaTextField {...props} isInvalid={Boolean(error) || props.isInvalid === true} className={styles.field!}>
+    <AriaTextField
+      {...props}
+      isInvalid={Boolean(error) || props.isInvalid === true}
+      // Otherwise an error of the service would keep the form from being sent again.
+      validationBehavior={error ? 'aria' : 'native'}
+      className={styles.field!}
+    >
       {label && <Label className={styles.label!}>{label}</Label>}
       {rows ? (
         <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />

@@ -9,6 +9,7 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import { numberCell, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import styles from './webhooks.module.css'
 
@@ -48,17 +49,19 @@ export function Deliveries({ webhook: { id } }: { webhook: Webhook }) {
     <Section
       title={texts.deliveries}
       actions={
-        <Select<Status | ''>
-          aria-label={texts.state}
-          options={[
-            { value: '', label: texts.all },
-            { value: 'waiting', label: texts.waiting },
-            { value: 'delivered', label: texts.delivered },
-            { value: 'failed', label: texts.failed },
-          ]}
-          value={status}
-          onChange={setStatus}
-        />
+        <div className={styles.status!}>
+          <Select<Status | ''>
+            aria-label={texts.state}
+            options={[
+              { value: '', label: texts.all },
+              { value: 'waiting', label: texts.waiting },
+              { value: 'delivered', label: texts.delivered },
+              { value: 'failed', label: texts.failed },
+            ]}
+            value={status}
+            onChange={setStatus}
+          />
+        </div>
       }
     >
       {sent !== null && <Notice kind="success" title={texts.sentAgain(formats.number(sent))} />}
@@ -91,62 +94,60 @@ function DeliveryTable({
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <div className={styles.scroll!}>
-      <table className={styles.table!}>
-        <thead>
-          <tr>
-            <th scope="col" className={styles.number!}>
-              {texts.change}
+    <Table label={texts.deliveries}>
+      <thead>
+        <tr>
+          <th scope="col" className={numberCell}>
+            {texts.change}
+          </th>
+          {[texts.type, texts.state].map(header => (
+            <th key={header} scope="col">
+              {header}
             </th>
-            {[texts.type, texts.state].map(header => (
-              <th key={header} scope="col">
-                {header}
-              </th>
-            ))}
-            <th scope="col" className={styles.number!}>
-              {texts.attempts}
+          ))}
+          <th scope="col" className={numberCell}>
+            {texts.attempts}
+          </th>
+          {[texts.response, texts.when, texts.details].map(header => (
+            <th key={header} scope="col">
+              {header}
             </th>
-            {[texts.response, texts.when, texts.details].map(header => (
-              <th key={header} scope="col">
-                {header}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(delivery => {
-            const { sequence, type, status, attempts, response_status, error, last_attempt_at } = delivery
-            return (
-              <tr key={delivery.message_id}>
-                <td className={styles.number!}>{formats.number(sequence)}</td>
-                <td>{type}</td>
-                <td>
-                  <Badge kind={kinds[status]}>{texts[status]}</Badge>
-                </td>
-                <td className={styles.number!}>{formats.number(attempts)}</td>
-                <td>{response_status ?? error ?? '—'}</td>
-                <td>{last_attempt_at ? formats.exactTime(last_attempt_at) : '—'}</td>
-                <td>
-                  <div className={styles.buttons!}>
-                    <Button aria-label={texts.show(formats.number(sequence))} onPress={() => onShow(delivery)}>
-                      {texts.details}
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(delivery => {
+          const { sequence, type, status, attempts, response_status, error, last_attempt_at } = delivery
+          return (
+            <tr key={delivery.message_id}>
+              <td className={numberCell}>{formats.number(sequence)}</td>
+              <td>{type}</td>
+              <td>
+                <Badge kind={kinds[status]}>{texts[status]}</Badge>
+              </td>
+              <td className={numberCell}>{formats.number(attempts)}</td>
+              <td>{response_status ?? error ?? '—'}</td>
+              <td>{last_attempt_at ? formats.exactTime(last_attempt_at) : '—'}</td>
+              <td>
+                <div className={styles.buttons!}>
+                  <Button aria-label={texts.show(formats.number(sequence))} onPress={() => onShow(delivery)}>
+                    {texts.details}
+                  </Button>
+                  {onSendAgain && (
+                    <Button
+                      aria-label={`${texts.sendAgain}: ${formats.number(sequence)}`}
+                      onPress={() => onSendAgain(delivery)}
+                    >
+                      {texts.sendAgain}
                     </Button>
-                    {onSendAgain && (
-                      <Button
-                        aria-label={`${texts.sendAgain}: ${formats.number(sequence)}`}
-                        onPress={() => onSendAgain(delivery)}
-                      >
-                        {texts.sendAgain}
-                      </Button>
-                    )}
-                  </div>
-                </td>
-              </tr>
-            )
-          })}
-        </tbody>
-      </table>
-    </div>
+                  )}
+                </div>
+              </td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </Table>
   )
 }
 

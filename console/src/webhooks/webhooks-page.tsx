@@ -9,6 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
+import { numberCell, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { useHead } from './use-head.ts'
 import { WebhookForm } from './webhook-form.tsx'
@@ -69,42 +70,40 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const formats = useFormats()
   const head = useHead()
   return (
-    <div className={styles.scroll!}>
-      <table className={styles.table!}>
-        <thead>
-          <tr>
-            <th scope="col">{texts.url}</th>
-            <th scope="col">{texts.events}</th>
-            <th scope="col">{texts.state}</th>
+    <Table label={texts.title}>
+      <thead>
+        <tr>
+          <th scope="col">{texts.url}</th>
+          <th scope="col">{texts.events}</th>
+          <th scope="col">{texts.state}</th>
+          {head !== undefined && (
+            <th scope="col" className={numberCell}>
+              {texts.lag}
+            </th>
+          )}
+          <th scope="col">{texts.lastSuccess}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {webhooks.map(webhook => (
+          <tr key={webhook.id}>
+            <th scope="row">
+              <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
+                {webhook.url}
+              </Link>
+              {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
+            </th>
+            <td>{webhook.events.join(', ')}</td>
+            <td>
+              <WebhookState webhook={webhook} />
+            </td>
             {head !== undefined && (
-              <th scope="col" className={styles.number!}>
-                {texts.lag}
-              </th>
+              <td className={numberCell}>{formats.number(Math.max(0, head - webhook.position))}</td>
             )}
-            <th scope="col">{texts.lastSuccess}</th>
+            <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
           </tr>
-        </thead>
-        <tbody>
-          {webhooks.map(webhook => (
-            <tr key={webhook.id}>
-              <th scope="row">
-                <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
-                  {webhook.url}
-                </Link>
-                {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
-              </th>
-              <td>{webhook.events.join(', ')}</td>
-              <td>
-                <WebhookState webhook={webhook} />
-              </td>
-              {head !== undefined && (
-                <td className={styles.number!}>{formats.number(Math.max(0, head - webhook.position))}</td>
-              )}
-              <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+        ))}
+      </tbody>
+    </Table>
   )
 }
