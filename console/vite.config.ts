@@ -35,7 +35,14 @@ export default defineConfig({
     react(),
     compressFiles(),
   ],
-  resolve: { alias: { '@kith/client': join(import.meta.dirname, '../client/index.ts') } },
+  resolve: {
+    alias: {
+      '@kith/client': join(import.meta.dirname, '../client/index.ts'),
+      // The rules of kith import and kith export run here too, with the builds of their parsers for browsers.
+      'csv-parse': 'csv-parse/browser/esm',
+      'csv-stringify/sync': 'csv-stringify/browser/esm/sync',
+    },
+  },
   // `npm run dev` draws the pages from their sources, with the data of a kith that runs on its usual address.
   server: {
     proxy: Object.fromEntries(
