@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../test/support/browser-session.ts'
 import { setConnectable } from '../../test/support/cells.ts'
 import { runInProcess } from '../../test/support/command.ts'
-import { signIn } from '../../test/support/browser-session.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
