@@ -8,8 +8,17 @@ FROM node:${NODE}-bookworm-slim AS modules
 WORKDIR /opt/kith
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
+COPY console/package.json console/prepare.js console/
 ARG EMBEDDED=yes
 RUN npm ci --omit=dev $(test "$EMBEDDED" = yes || echo --omit=optional)
+
+# The console is built with development packages, of which none goes into the image.
+FROM node:${NODE}-bookworm-slim AS console
+WORKDIR /opt/kith
+COPY package.json package-lock.json .npmrc tsconfig.json ./
+COPY client client
+COPY console console
+RUN npm ci --ignore-scripts && npm run build --workspace console
 
 FROM node:${NODE}-bookworm-slim
 # What the command line can do, an attacker can do too: npm and yarn are of no use at run time.
@@ -19,6 +28,7 @@ RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local
   && install -d -o node -g node -m 700 /var/lib/kith
 WORKDIR /opt/kith
 COPY --from=modules /opt/kith/node_modules node_modules
+COPY --from=console /opt/kith/console/dist console/dist
 COPY package.json LICENSE ./
 COPY migrations migrations
 COPY client client

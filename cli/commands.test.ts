@@ -81,6 +81,12 @@ const commands: Row[] = [
     result: { token: expect.any(String), expires_in: 3_600 },
   },
   {
+    args: ['console'],
+    wrongArgs: ['--org'],
+    correctArgs: () => ['--name', 'Operator'],
+    result: { url: expect.stringMatching(/\/console\/sign-in#code=default\.[\w-]{43}$/), expires_in: 60 },
+  },
+  {
     args: ['log', 'renew'],
     wrongArgs: ['--org'],
     correctArgs: () => ['--all'],

@@ -113,7 +113,8 @@ async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Pro
   )
 }
 
-function localAddress(environment: NodeJS.ProcessEnv): string {
+/** The address of the service of this machine. */
+export function localAddress(environment: NodeJS.ProcessEnv): string {
   const { host, port, tls } = loadConfig(environment)
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

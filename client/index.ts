@@ -46,6 +46,7 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
@@ -77,6 +78,7 @@ export type {
 } from './src/people.ts'
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
+export type { SessionEndpoints } from './src/sessions.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -473,6 +473,36 @@ create table segments (
 CREATE UNIQUE INDEX segments_key ON public.segments USING btree (organization_id, key) WHERE (deleted_at IS NULL);
 alter table segments alter column organization_id set (n_distinct=1);
 
+create table sessions (
+  organization_id integer not null,
+  id uuid not null,
+  token_sha256 bytea not null,
+  name text not null,
+  scope text not null,
+  method text collate "C" not null,
+  client_id text collate "C",
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint sessions_pkey PRIMARY KEY (organization_id, id),
+  constraint sessions_check CHECK (((method = 'client'::text) = (client_id IS NOT NULL))),
+  constraint sessions_method_check CHECK ((method = ANY (ARRAY['code'::text, 'client'::text, 'issuer'::text]))),
+  constraint sessions_token_sha256_check CHECK ((length(token_sha256) = 32))
+);
+CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
+CREATE UNIQUE INDEX sessions_token ON public.sessions USING btree (organization_id, token_sha256);
+
+create table sign_in_codes (
+  organization_id integer not null,
+  code_sha256 bytea not null,
+  name text not null,
+  scope text not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_codes_pkey PRIMARY KEY (organization_id, code_sha256),
+  constraint sign_in_codes_code_sha256_check CHECK ((length(code_sha256) = 32))
+);
+CREATE INDEX sign_in_codes_expiry ON public.sign_in_codes USING btree (expires_at);
+
 create table signing_keys (
   kid text not null,
   algorithm text not null,

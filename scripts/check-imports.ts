@@ -8,7 +8,7 @@ const columns = [
   ['filters', 'search', 'transfer'],
   ['entities'],
   ['relationships', 'consents', 'observed'],
-  ['attributes', 'stacks', 'webhooks', 'ledger'],
+  ['attributes', 'stacks', 'webhooks', 'ledger', 'sessions'],
   ['organizations'],
   ['followers'],
   ['changes'],
@@ -16,8 +16,8 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'idempotency', 'readers', 'cells', 'db'],
-  auth: ['organizations', 'cells', 'changes', 'db'],
+  http: ['auth', 'sessions', 'idempotency', 'readers', 'cells', 'db'],
+  auth: ['sessions', 'organizations', 'cells', 'changes', 'db'],
   cells: ['organizations', 'ledger', 'followers', 'webhooks', 'db'],
   idempotency: ['organizations', 'changes', 'db'],
   readers: ['cells', 'db'],
@@ -33,6 +33,7 @@ const areas: Record<string, string[]> = {
   src: ['src'],
   cli: ['cli', 'src', 'client'],
   client: ['client'],
+  console: ['console', 'client'],
   examples: ['examples', 'client'],
 }
 

@@ -56,6 +56,7 @@ import { schema } from '../src/schema/schema.ts'
 import { violation, violationPage } from '../src/schema/violations-schema.ts'
 import { searchBody, searchPageSchema } from '../src/search/schema.ts'
 import { newSegment, segment, segmentPatch } from '../src/segments/schema.ts'
+import { listedSession } from '../src/sessions/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
   delivery,
@@ -185,6 +186,7 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },
   WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
   WebhookReplayed: { about: 'The range that POST /v1/webhooks/{id}/replay sends again.', schema: replayResult },
+  ConsoleSession: { about: 'A session of the console that has not ended: GET /v1/sessions.', schema: listedSession },
   ConsentText: { about: 'A text that people answer to. It never changes.', schema: consentText },
   NewConsentText: { about: 'Body of POST /v1/schema/consent-types/{id}/texts.', schema: newConsentText },
   ConsentTextPage: { about: 'A page of GET /v1/schema/consent-types/{id}/texts.', schema: textPage },

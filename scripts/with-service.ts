@@ -9,13 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { scopes } from '../src/scopes.ts'
 
 const [command, ...parameters] = process.argv.slice(2)
 if (!command) throw new Error('usage: node scripts/with-service.ts <command> [parameters]')
 
 const cli = fileURLToPath(new URL('../cli/main.ts', import.meta.url))
-const scopes =
-  'people:read people:write records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write'
 const dataDir = mkdtempSync(join(tmpdir(), 'kith-service-'))
 // As root, PostgreSQL runs as another user, who must be able to enter. Else its data would go to another folder and stay there.
 chmodSync(dataDir, 0o711)
@@ -24,7 +23,7 @@ const service = spawn(process.execPath, [cli, 'serve'], { env: environment, stdi
 
 try {
   const address = await addressOf(service)
-  const token = execFileSync(process.execPath, [cli, 'token', '--org', 'default', '--scope', scopes], {
+  const token = execFileSync(process.execPath, [cli, 'token', '--org', 'default', '--scope', scopes.join(' ')], {
     env: environment,
   })
   const child = spawn(command, parameters, {

@@ -8,6 +8,8 @@ import { createPipeline, type Services } from './http/pipeline/pipeline.ts'
 import type { Route } from './http/pipeline/route.ts'
 import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
 import { createRouter } from './http/pipeline/router.ts'
+import { registerConsole } from './http/routes/console.ts'
+import { registerSessionRoutes } from './http/routes/console-session.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { registerPages } from './http/routes/pages.ts'
@@ -29,6 +31,7 @@ import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
+import { sessionRoutes } from './sessions/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -55,6 +58,7 @@ export function routeTable(services: TableServices): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
+    ...sessionRoutes(),
     ...accessRoutes(db),
     ...operationRoutes(services),
   ]
@@ -83,7 +87,7 @@ const tags = [
   { name: 'Changes', description: 'Every change of the organization, in order: the change log.' },
   { name: 'Webhooks', description: 'Where kith sends changes: signed, in order, until they arrive.' },
   { name: 'Ledger', description: 'The transparency log of all consent answers: sealed, signed and provable.' },
-  { name: 'Access', description: 'Clients, tokens and the keys that sign them.' },
+  { name: 'Access', description: 'Clients, tokens, the keys that sign them, and the sessions of the console.' },
   { name: 'Operations', description: 'What the operator of the service sees: its checks and its metrics.' },
   { name: 'System', description: 'The service itself. These endpoints need no token.' },
 ]
@@ -107,6 +111,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const gate = createGate({
     config,
     recall: authenticator.cachedOrganizationId,
+    recallSession: authenticator.sessions.cachedOrganizationId,
     shouldClose: () => !drain.isAccepting(),
     observer,
     report,
@@ -117,7 +122,9 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
+  registerSessionRoutes(router, services)
   registerPages(router, services, linkPages(config))
+  registerConsole(router)
   serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }

@@ -265,6 +265,26 @@ describe('the external issuer', () => {
     }
   })
 
+  it('has a client for people only with its id, the scope openid and a URL as its name', () => {
+    const client = { ...issuer, AUTH_CLIENT_ID: 'kith', AUTH_CLIENT_SECRET: 'hunter2' }
+    expect(loadConfig(client).issuerClient).toEqual({
+      id: 'kith',
+      secret: 'hunter2',
+      scope: 'openid profile email',
+      name: 'issuer.example',
+    })
+    expect(loadConfig(issuer).issuerClient).toBeUndefined()
+    const first = (environment: Record<string, string>) => problemsOf(environment)[0]
+    expect(first({ ...client, AUTH_CLIENT_ID: '' })).toMatch(/^AUTH_CLIENT_SECRET needs AUTH_CLIENT_ID/)
+    expect(first({ ...client, AUTH_SIGN_IN_SCOPE: 'profile' })).toMatch(/^AUTH_SIGN_IN_SCOPE must /)
+    expect(first({ AUTH_CLIENT_ID: 'kith' })).toMatch(/^AUTH_CLIENT_ID needs AUTH_ISSUER/)
+    for (const url of ['issuer.example', 'http://issuer.example'])
+      expect(problemsOf({ ...client, AUTH_ISSUER: url })).toEqual([
+        expect.stringMatching(/^AUTH_ISSUER must be an https/),
+      ])
+    expect(problemsOf({ ...client, PORT: 'x' }).join()).not.toContain('hunter2')
+  })
+
   it('must not have the name of the service’s own issuer', () => {
     expect(problemsOf({ ...issuer, AUTH_ISSUER: 'kith' })).toEqual([expect.stringMatching(/^AUTH_ISSUER must not /)])
   })

@@ -71,6 +71,10 @@ const variables = Type.Object({
   AUTH_ISSUER: optionalText,
   AUTH_JWKS_URL: optionalText,
   AUTH_AUDIENCE: optionalText,
+  AUTH_CLIENT_ID: optionalText,
+  AUTH_CLIENT_SECRET: optionalText,
+  AUTH_SIGN_IN_SCOPE: text('openid profile email'),
+  AUTH_SIGN_IN_NAME: optionalText,
   TLS_CERT_FILE: optionalText,
   TLS_KEY_FILE: optionalText,
   KITH_LOG_FORMAT: Type.Enum(['auto', 'pretty', 'json'], { default: 'auto' }),
@@ -161,6 +165,8 @@ export type Config = Readonly<{
   authSecret: string | undefined
   /** The issuer whose tokens are accepted in addition to the service's own. */
   outsideIssuer: Readonly<{ issuer: string; jwksUrl: string; audience: string }> | undefined
+  /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
+  issuerClient: Readonly<{ id: string; secret: string | undefined; scope: string; name: string }> | undefined
   tls: { certFile: string; keyFile: string } | undefined
   /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
   behindProxy: number
@@ -193,7 +199,8 @@ export class ConfigError extends Error {
   }
 }
 
-const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
+/** The values of HOST that only this machine can reach. */
+export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
@@ -207,7 +214,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     )
   problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
   problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
-  problems.push(...problemsOfCells(values), ...problemsOfSecret(values), ...problemsOfIssuer(values))
+  problems.push(
+    ...problemsOfCells(values),
+    ...problemsOfSecret(values),
+    ...problemsOfIssuer(values),
+    ...problemsOfIssuerClient(values),
+  )
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
   problems.push(...problemsOfPublicUrl(values))
@@ -297,6 +309,17 @@ function problemsOfIssuer({ AUTH_ISSUER: issuer, AUTH_JWKS_URL: jwksUrl, AUTH_AU
   if (issuer === 'kith') problems.push("AUTH_ISSUER must not be kith, the issuer of the service's own tokens")
   if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
     problems.push('AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only')
+  return problems
+}
+
+/** The endpoints of the issuer are found by its name, which must therefore be a URL. */
+function problemsOfIssuerClient(values: Variables): string[] {
+  const { AUTH_CLIENT_ID: id, AUTH_CLIENT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_SIGN_IN_SCOPE: scope } = values
+  if (id === undefined) return secret === undefined ? [] : ['AUTH_CLIENT_SECRET needs AUTH_CLIENT_ID, which is not set']
+  const problems = scope.split(' ').includes('openid') ? [] : ['AUTH_SIGN_IN_SCOPE must contain the scope openid']
+  if (issuer === undefined) problems.push('AUTH_CLIENT_ID needs AUTH_ISSUER, which is not set')
+  else if (!isSafeUrl(issuer))
+    problems.push('AUTH_ISSUER must be an https URL if AUTH_CLIENT_ID is set; http is allowed on loopback only')
   return problems
 }
 
@@ -419,6 +442,14 @@ function freeze(values: Variables): Config {
           issuer: values.AUTH_ISSUER,
           jwksUrl: values.AUTH_JWKS_URL!,
           audience: values.AUTH_AUDIENCE!,
+        })
+      : undefined,
+    issuerClient: values.AUTH_CLIENT_ID
+      ? Object.freeze({
+          id: values.AUTH_CLIENT_ID,
+          secret: values.AUTH_CLIENT_SECRET,
+          scope: values.AUTH_SIGN_IN_SCOPE,
+          name: values.AUTH_SIGN_IN_NAME ?? new URL(values.AUTH_ISSUER!).host,
         })
       : undefined,
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,

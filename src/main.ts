@@ -13,6 +13,7 @@ import { createCells, migrateCells } from './cells/open-cells.ts'
 import { checkFirstCell } from './cells/prepare.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
+import { findPending } from './db/distribution.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
@@ -42,6 +43,8 @@ import { startReads } from './readers/start-reads.ts'
 import { completeErasures } from './rights/erasure.ts'
 import { retentionFollower } from './rights/retention.ts'
 import { segmentFollower } from './segments/segment-follower.ts'
+import { deleteExpired } from './sessions/sessions.ts'
+import { createStartLink } from './sessions/sign-in-link.ts'
 import { installShutdown } from './shutdown.ts'
 import { version } from './version.ts'
 import { createResolve, parseRanges } from './webhooks/addresses.ts'
@@ -75,7 +78,7 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   const logger = await createLogger(config, json ? process.stderr : process.stdout)
   if (cluster.isPrimary) logger.info({ version, node: process.version }, 'kith is starting')
   const closing: StopFunctions = []
-  let starting: Promise<string> | undefined
+  let starting: Promise<Started> | undefined
   let stopped: Promise<void> | undefined
   const stopping = new AbortController()
   const stop = (hurried: AbortSignal) => {
@@ -90,8 +93,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     const parts = { config, logger, closing, stopping: stopping.signal }
     const hasWorkers = cluster.isPrimary && workers > 1
     starting = hasWorkers ? startWithWorkers(workers, environment, parts) : start(parts)
-    const address = await starting
-    if (cluster.isPrimary) logWelcome(address, config, logger)
+    const { address, signInLink } = await starting
+    if (cluster.isPrimary) logWelcome(address, signInLink, config, logger)
     if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
     await stop(never)
@@ -104,10 +107,13 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
   }
 }
 
-/** Logs the address of the service and the first steps, whatever the log level. */
-function logWelcome(address: string, config: Config, logger: Logger) {
+/** A service that listens. `signInLink` signs in to the console, see {@link createStartLink}. */
+type Started = { address: string; signInLink?: string | undefined }
+
+/** Logs the address of the service, the link to the console and the first steps, whatever the log level. */
+function logWelcome(address: string, signInLink: string | undefined, config: Config, logger: Logger) {
   const always = logger.child({}, { level: 'info' })
-  always.info({ address, ...firstSteps(address, config) }, `kith is ready at ${address}`)
+  always.info({ address, console: signInLink, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
 /** The functions that stop the parts of the service, in order of their start. Each stops waiting when its signal aborts. */
@@ -142,7 +148,7 @@ async function startWithWorkers(
   count: number,
   environment: NodeJS.ProcessEnv,
   starting: StartContext,
-): Promise<string> {
+): Promise<Started> {
   const { config, logger, closing } = starting
   let workers: Workers | undefined
   // Each worker reloads the TLS files itself.
@@ -158,10 +164,12 @@ async function startWithWorkers(
     logger.warn(
       'KITH_RATE_STORE is memory: each worker counts its own requests, so the effective rates are multiplied by the number of workers',
     )
-  return urlOf(workers.address, config)
+  const address = urlOf(workers.address, config)
+  const db = openDatabase(storage.url, { connections: 1, statementTimeoutMs: config.limits.requestMs })
+  return { address, signInLink: await makeSignInLink(db, address, starting).finally(() => db.close()) }
 }
 
-async function start(starting: StartContext): Promise<string> {
+async function start(starting: StartContext): Promise<Started> {
   const { config, logger, closing } = starting
   const tlsReload = config.tls && reloadTlsOnHangup(config.tls, logger)
   const storage = await openStorage(starting)
@@ -228,7 +236,19 @@ async function start(starting: StartContext): Promise<string> {
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
-  return address
+  return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
+}
+
+/** The link that the start logs. A database that stores nothing at the moment, such as a standby, does not keep the service from starting. */
+async function makeSignInLink(db: Database, address: string, { config, logger }: StartContext) {
+  try {
+    return await createStartLink(db, address, config)
+  } catch (error) {
+    const persistentMessage = persistentErrorMessage(error)
+    if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+    else logger.warn(describeFault(error), 'the link to the console could not be made: run kith console')
+    return undefined
+  }
 }
 
 async function startInstruments(
@@ -272,7 +292,15 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
   }
   const ran = await migrate(storage.url)
   if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
+  if (config.databaseUrl) await warnOfPendingTables(storage.url, logger)
   return storage
+}
+
+/** Warns if Citus does not distribute all tables. The start goes on: requests that need none of the others are served. */
+async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
+  // A database that does not answer fails the next step of the start, with its own error.
+  const pending = await findPending(url).catch(() => undefined)
+  if (pending) logger.warn(`${pending}: stop the service, and run kith distribute`)
 }
 
 async function listen(app: App, { host, port }: Config): Promise<string> {
@@ -306,7 +334,7 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks of a cell. They backfill the indexes of attributes that were declared after their values were stored,
- * compute the keys of people of an earlier release, and delete expired Idempotency-Keys and old deliveries of webhooks.
+ * compute the keys of people of an earlier release, and delete expired Idempotency-Keys, sessions and codes, and old deliveries of webhooks.
  */
 function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
@@ -315,6 +343,7 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
     repeat(signal => fillKeys(db, { signal }), backfillIntervalMs, report('fill keys')),
     repeat(signal => completeErasures(db, ledgerOrigin, { signal }), erasureIntervalMs, report('complete erasures')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
+    repeat(() => deleteExpired(db), keyExpiryIntervalMs, report('delete expired sessions')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),
   ]
 }

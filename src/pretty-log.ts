@@ -15,8 +15,9 @@ function withReadableMessage(entry: Entry): Entry {
     return { ...rest, msg: `${method} ${route} ${aborted ? 'aborted' : status} in ${durationMs} ms` }
   }
   if (Array.isArray(entry.first_steps)) {
-    const { address, first_steps: firstSteps, hint, msg, ...rest } = entry
-    return { ...rest, msg: [msg, '', hint, '', ...firstSteps.map(step => `  ${step}`), ''].join('\n') }
+    const { address, console: link, first_steps: firstSteps, hint, msg, ...rest } = entry
+    const opening = link ? ['', 'Open the console within a minute:', '', `  ${link}`] : []
+    return { ...rest, msg: [msg, ...opening, '', hint, '', ...firstSteps.map(step => `  ${step}`), ''].join('\n') }
   }
   if (typeof entry.stack === 'string') {
     const { stack, msg, ...rest } = entry

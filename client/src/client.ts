@@ -9,6 +9,7 @@ import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
+import { SessionEndpoints } from './sessions.ts'
 import { createTransport, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
@@ -40,6 +41,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly webhooks: WebhookEndpoints
   readonly erasures: ErasureEndpoints
   readonly segments: SegmentEndpoints<S>
+  readonly sessions: SessionEndpoints
   readonly access: AccessEndpoints
   readonly operations: OperationsEndpoints
 
@@ -52,6 +54,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
     this.segments = new SegmentEndpoints<S>(this.#transport.send)
+    this.sessions = new SessionEndpoints(this.#transport.send)
     this.access = new AccessEndpoints(this.#transport.send)
     this.operations = new OperationsEndpoints(this.#transport.send)
   }

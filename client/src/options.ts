@@ -3,13 +3,15 @@ import type { DryRun } from './wire.ts'
 
 /** The options of a client: the service, the credentials, timeouts and retries. */
 export type ClientOptions = (
-  | { token: string; getToken?: never; clientCredentials?: never }
+  | { token: string; getToken?: never; clientCredentials?: never; session?: never }
   /** Called before every attempt. It should cache the token while it is valid. */
-  | { token?: never; getToken: () => string | Promise<string>; clientCredentials?: never }
+  | { token?: never; getToken: () => string | Promise<string>; clientCredentials?: never; session?: never }
   /**
    * Tokens are fetched from POST /oauth/token. They are renewed before they expire and when the service refuses one.
    */
-  | { token?: never; getToken?: never; clientCredentials: ClientCredentials }
+  | { token?: never; getToken?: never; clientCredentials: ClientCredentials; session?: never }
+  /** In a browser, on a page of the service itself: the cookie of a console session authenticates the requests. */
+  | { token?: never; getToken?: never; clientCredentials?: never; session: true }
 ) & {
   /** The URL of the service: `https://kith.example.org`. It includes the path if the service is below one. */
   url: string

@@ -104,7 +104,7 @@ export function createTransport(options: ClientOptions): Transport {
     signal?.throwIfAborted()
     const headers = streamHeadersOf(request, remembered())
     const token = await untilAborted(authorization.get(), signal)
-    headers.set('Authorization', `Bearer ${token}`)
+    if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
     const url = `${base}${path}`
     try {
       yield* valuesFrom({ fetchFunction, method, url, headers, format, timeoutMs, signal, lines, onResponse })
@@ -132,7 +132,8 @@ function baseOf(url: string): string {
 }
 
 type Authorization = {
-  get(): Promise<string>
+  /** Undefined if the requests carry no token, because the browser adds the cookie of a session. */
+  get(): Promise<string | undefined>
   /** Whether the error is a refusal of this token, and the next `get` will return another. */
   renew(token: string | undefined, error: unknown): boolean
 }
@@ -146,7 +147,8 @@ function authorizationOf(
   base: string,
   timeoutMs: number,
 ): Authorization {
-  const { token, getToken, clientCredentials } = options
+  const { token, getToken, clientCredentials, session } = options
+  if (session) return { get: async () => undefined, renew: () => false }
   if (!clientCredentials)
     return { get: async () => validToken(getToken ? await getToken() : token), renew: () => false }
   const source = createTokenSource(fetchFunction, `${base}/oauth/token`, clientCredentials, timeoutMs)

@@ -1649,6 +1649,36 @@ export type WebhookReplayed = {
   until: number
 }
 
+/** A session of the console that has not ended: GET /v1/sessions. */
+export type ConsoleSession = {
+  id: string
+  /** The person or client that signed in: the actor in the change log. */
+  name: string
+  scopes: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
+  method: 'code' | 'client' | 'issuer'
+  /** The client that the session began with. */
+  client_id: string | null
+  created_at: string
+  /** Twelve hours after the sign-in. */
+  expires_at: string
+}
+
 /** A text that people answer to. It never changes. */
 export type ConsentText = {
   /** Counts from 1 for each consent type. */

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { signIn } from '../../test/support/browser-session.ts'
 import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
@@ -30,7 +31,7 @@ afterAll(async () => {
 
 /** An organization with two stacks, two people, an order and a webhook, in which every example runs. */
 async function openShop() {
-  const { token } = await service.organization()
+  const { key, token } = await service.organization()
   const client = createClient({ url: service.address, token })
   const { stacks, attributes } = client.schema
   await stacks.create({ key: 'orders', kind: 'item' })
@@ -49,6 +50,7 @@ async function openShop() {
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper' })
   await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
   await client.webhooks.create({ url: receiver.url, events: ['person.*'] })
+  await signIn(service, { key }, 'people:read', 'operator')
   return { client, environment: { KITH_URL: service.address, KITH_TOKEN: token } }
 }
 
@@ -100,16 +102,20 @@ describe('every public method', () => {
     const { client } = await openShop()
     const all = examples.map(({ code }) => code).join('\n')
     const { people, consents, schema, changes, webhooks, erasures } = client
-    const groups = [consents, schema, schema.stacks, schema.attributes, changes, webhooks, erasures, client.segments]
-    const methods = [
-      client,
-      people,
-      people.list(),
-      ...groups,
-      client.access,
-      client.access.clients,
+    const { stacks, attributes } = schema
+    const callers = [client.sessions, client.access, client.access.clients]
+    const groups = [
+      consents,
+      schema,
+      stacks,
+      attributes,
+      changes,
+      webhooks,
+      erasures,
+      client.segments,
       client.operations,
-    ].flatMap(methodsOf)
+    ]
+    const methods = [client, people, people.list(), ...groups, ...callers].flatMap(methodsOf)
     expect(methods.filter(name => !all.includes(`.${name}(`))).toEqual([])
   })
 })

@@ -12,6 +12,7 @@ import type { Keys } from './keys.ts'
 import { createOrganizations } from './organizations.ts'
 import { createOutsideKeys } from './outside-keys.ts'
 import { createOwnKeys } from './own-keys.ts'
+import { createSessions, type Sessions } from './sessions.ts'
 import { issueToken, type TokenRequest } from './token.ts'
 import { type VerifiedToken, verifyToken } from './verify.ts'
 
@@ -22,6 +23,8 @@ export type Authenticator = Readonly<{
    * token.
    */
   authenticate(authorizations: readonly string[], signal?: Signal): Caller | Promise<Caller>
+  /** The sessions of the console, which authenticate requests by a cookie. */
+  sessions: Sessions
   /** The organization id of a cached Authorization header. The token may have expired since. Runs no query. */
   cachedOrganizationId(authorization: string): number | undefined
   /** The public halves of the service's valid keys (RFC 7517). */
@@ -101,6 +104,7 @@ export function createAuthenticator({
       if (token.length > config.limits.tokenBytes) return throwInvalidToken()
       return verify(token, authorization, signal)
     },
+    sessions: createSessions(db, organizations, nowMs),
     cachedOrganizationId: authorization => verified.get(authorization)?.caller.organization.id,
     jwks: ownKeys.jwks,
     issueToken: (request, signal) => issueToken(db, request, nowMs, signal),

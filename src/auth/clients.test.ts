@@ -78,7 +78,8 @@ describe('a token of a client', () => {
 
 describe('a client', () => {
   it('is verified only with its own secret, until it is revoked', async () => {
-    expect(await verifyClient(gate.db, client)).toEqual({ organizationKey, scope: 'people:read' })
+    const organization = { key: organizationKey }
+    expect(await verifyClient(gate.db, client)).toMatchObject({ organization, name: 'shop', scope: 'people:read' })
     for (const client_secret of ['', client.client_secret.slice(1), `${client.client_secret}A`])
       expect(await verifyClient(gate.db, { ...client, client_secret })).toBeUndefined()
     await revokeClient(gate.db, client.client_id)

@@ -22,7 +22,7 @@ export type Client = { id: string; name: string; scope: string; created_at: stri
 /** The credentials of a client. The secret is returned only once, when the client is created. */
 export type Credentials = { client_id: string; client_secret: string }
 
-type ClientRow = { scope: string; secret_sha256: Buffer }
+type ClientRow = { name: string; scope: string; secret_sha256: Buffer }
 
 /** The name of a client: at most 255 characters, none of them a control character. */
 export const isClientName = (name: string): boolean => /^\P{Cc}{0,255}$/u.test(name)
@@ -104,20 +104,23 @@ export async function revokeClient(db: Database, client_id: string): Promise<voi
 /** The organization key that a client id begins with. Undefined for a malformed id. */
 export const organizationOf = (client_id: string): string | undefined => clientIdPattern.exec(client_id)?.[1]
 
+/** A client whose secret was right. */
+export type VerifiedClient = { organization: Caller['organization']; name: string; scope: string }
+
 /**
- * The scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
+ * The organization, name and scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
  */
 export async function verifyClient(
   db: Database,
   { client_id, client_secret }: Credentials,
   signal?: Signal,
-): Promise<{ organizationKey: string; scope: string } | undefined> {
+): Promise<VerifiedClient | undefined> {
   const organizationKey = organizationOf(client_id)
   if (organizationKey === undefined) return undefined
   const organization = await findOrganization(db, organizationKey, signal)
   const [client] = await db.query<ClientRow>(readClientSql, [organization?.id ?? 0, client_id], signal)
   const isRight = timingSafeEqual(digest(client_secret), client?.secret_sha256 ?? digest(''))
-  return client && isRight ? { organizationKey, scope: client.scope } : undefined
+  return client && organization && isRight ? { organization, name: client.name, scope: client.scope } : undefined
 }
 
 type Organization = Caller['organization']

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { refuse } from '../errors.ts'
 import { ageOf } from './age-of.ts'
 import { setWithBound } from './bounded-map.ts'
 
@@ -62,6 +63,13 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
       }
     },
   }
+}
+
+/** Throws the Fault of 429 for an attempt that must wait. */
+export function throwThrottled(waitSeconds: number): never {
+  return refuse('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
+    headers: { 'Retry-After': String(waitSeconds) },
+  })
 }
 
 /**

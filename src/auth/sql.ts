@@ -87,7 +87,7 @@ export const readClientPageSql = statement(
 /** Reads a client that is not revoked. */
 export const readClientSql = statement(
   'read_client',
-  'select scope, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
+  'select name, scope, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
 )
 
 export const revokeClientSql = statement(

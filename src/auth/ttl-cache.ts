@@ -8,6 +8,8 @@ export type TtlCache<V> = {
   peek(key: string): V | undefined
   /** The cached value, or else the loaded one; undefined if the key does not exist. Throws what `load` throws. */
   find(key: string, signal?: Signal): Promise<V | undefined>
+  /** Removes the values that `isGone` selects. A reload that is under way may store one again. */
+  removeWhere(isGone: (value: V) => boolean): void
 }
 
 type TtlCacheOptions<V> = {
@@ -70,6 +72,9 @@ export function createTtlCache<V>(
       if (value !== undefined || ageOf(notFoundAtMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs()) < notFoundMs)
         return value
       return loadEntry(key, signal)
+    },
+    removeWhere: isGone => {
+      for (const [key, { value }] of entries) if (isGone(value)) entries.delete(key)
     },
   }
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
 import { setConnectable } from '../../test/support/cells.ts'
 import { runInProcess } from '../../test/support/command.ts'
+import { signIn } from '../../test/support/browser-session.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
@@ -101,6 +102,19 @@ describe('an organization of a further cell', () => {
     const sequence = written.headers.get('X-Kith-Sequence')!
     const read = await inB.send('GET', '/v1/people/ada', undefined, { 'If-Sequence': sequence })
     expect([read.status, read.body.data?.language]).toEqual([200, 'en'])
+  })
+
+  it('has its sessions of the console in the first cell, as its clients', async () => {
+    const session = await signIn(service, inB)
+    expect((await session.send('POST', '/v1/people', { external_id: 'by-session' })).status).toBe(201)
+    expect(await sql('b', `select from entities where external_id = 'by-session'`)).toHaveLength(1)
+    const { items } = (await inB.send('GET', '/v1/sessions')).body.data
+    expect(items).toMatchObject([{ id: session.reply.body.data.id }])
+    const stored = `select id from sessions where organization_id = ${inB.id}`
+    expect([(await sql('main', stored)).length, (await sql('b', stored)).length]).toEqual([1, 0])
+    expect((await inMain.send('DELETE', `/v1/sessions/${items[0].id}`)).status).toBe(404)
+    expect((await inB.send('DELETE', `/v1/sessions/${items[0].id}`)).status).toBe(200)
+    expect((await inB.send('GET', '/v1/sessions')).body.data.items).toEqual([])
   })
 
   it('does not see an entity of the same name in another cell', async () => {

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { checkAccessibility } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { linksOf, storedAnswers } from '../../test/support/pages.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
@@ -75,8 +74,6 @@ async function visitAll(page: Page, check: (name: string) => Promise<void>) {
   return person
 }
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
 type Focused = { name: string; hasOutline: boolean }
 
 /** A script for the page: the name of the element that has the focus, and whether its outline shows it. */
@@ -85,18 +82,6 @@ const readFocused = `{
   const label = document.activeElement.labels?.[0] ?? document.activeElement
   ;({ name: label.textContent.trim(), hasOutline: outlineStyle === 'solid' && Number.parseFloat(outlineWidth) >= 2 })
 }`
-
-type AxeResults = { violations: { id: string; nodes: { html: string }[] }[]; passes: { id: string }[] }
-
-/** The violations that axe-core finds on a page, and how many of its rules the page passes. */
-async function checkAccessibility(page: Page): Promise<{ violations: string[]; passes: number }> {
-  // The browser's debugger runs the script, so the policy of the page does not apply to it.
-  const results: AxeResults = await page.evaluate(
-    `${axeSource}; axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })`,
-  )
-  const violations = results.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
-  return { violations, passes: results.passes.length }
-}
 
 describe('the pages in a browser', { timeout: 120_000 }, () => {
   it.each([

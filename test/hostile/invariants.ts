@@ -160,6 +160,7 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   if (/^\/v1\/(clients|tokens|keys)/.test(template)) return readAccess(tenant, plan, data)
   if (id.startsWith('create') || id.startsWith('upsert')) return readCreated(tenant, plan, data, response.status)
   if (method === 'PUT' || method === 'PATCH') return readUpdated(tenant, plan)
+  if (id === 'revokeSession') return readSessions(tenant, requestOf(plan, tenant).path)
   if (method === 'DELETE') {
     const deleted = await get(tenant, requestOf(plan, tenant).path)
     return deleted.status === 404 ? undefined : 'the deleted entity still exists'
@@ -168,6 +169,12 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
 }
 
 const get = (tenant: TestTenant, path: string) => tenant.sender.send(tenant.token, { method: 'GET', path })
+
+async function readSessions(tenant: TestTenant, path: string): Promise<string | undefined> {
+  const { body } = await get(tenant, '/v1/sessions')
+  const isListed = (body.data.items as { id: string }[]).some(session => path.endsWith(session.id))
+  return isListed ? 'the session has not ended' : undefined
+}
 
 const collectionOf = ({ operation, params }: Plan) =>
   operation.template.startsWith('/v1/people') ? '/v1/people' : `/v1/stacks/${String(params.stack_key)}`

@@ -96,6 +96,7 @@ const addresses = [
   addressPosition('GET', text => `/v1/schema/stacks/${text}`),
   addressPosition('GET', text => `/v1/schema/attributes/${text}`),
   addressPosition('PATCH', text => `/v1/schema/consent-types/${text}`),
+  addressPosition('DELETE', text => `/v1/sessions/${text}`),
   addressPosition('POST', text => `/v1/people?${text}=1`),
   addressPosition('POST', text => `/v1/people/list?cursor_configuration[after_id]=${text}`),
   ...['POST /v1/people', 'PATCH /v1/people/ada', 'POST /v1/people/batch', 'DELETE /v1/people/nobody'].map(row => {

@@ -83,6 +83,7 @@ const wrongParams: Record<string, string[]> = {
     "'%20or%20'1'='1",
     '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00',
   ],
+  session_id: ['x', '%00', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4', '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f%00'],
   record_id: ['x', '%00', 'g'.repeat(24), 'f'.repeat(25), '..%2F..%2Fx'],
   consent_type_id: ['0', '-1', '1.0', '01', '1000000000', 'x', '%31%00'],
   channel: ['post', 'Email', 'email%20sms', '%00', '%FF'],

@@ -102,6 +102,7 @@ function paramsOf({ params, template, method }: Operation, stack_key: string): f
       ? fc.constant(sealedPerson)
       : fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     record_id: fc.oneof({ weight: 6, arbitrary: created }, { weight: 1, arbitrary: fc.constant('f'.repeat(24)) }),
+    session_id: fc.oneof({ weight: 2, arbitrary: created }, { weight: 1, arbitrary: fc.uuid() }),
     client_id: fc.constantFrom(ownClient, ownClient, 'nobody.Zm9vYmFyYmF6cXV4'),
     version: fc.constantFrom('1', '1', '2', '999999999'),
     consent_type_id: fc.constantFrom('1', '2', '999999999'),
@@ -158,8 +159,13 @@ export function paramOf({ params }: Plan, name: string, tenant: TestTenant): str
   if (name === 'uuid' && value === sealedPerson) return tenant.sealed ?? unknownId
   if (name === 'client_id' && value === ownClient) return tenant.client_id
   if (typeof value === 'string') return value
-  const createdIds = name === 'uuid' ? tenant.people : tenant.records[String(params.stack_key)]!
-  return createdIds[value.createdIndex % createdIds.length] ?? (name === 'uuid' ? unknownId : 'f'.repeat(24))
+  const createdIds = createdIdsOf(name, String(params.stack_key), tenant)
+  return createdIds[value.createdIndex % createdIds.length] ?? (name === 'record_id' ? 'f'.repeat(24) : unknownId)
+}
+
+function createdIdsOf(name: string, stack_key: string, { sessions, people, records }: TestTenant): readonly string[] {
+  if (name === 'session_id') return sessions
+  return name === 'uuid' ? people : records[stack_key]!
 }
 
 /** Encodes a body as a query string in bracket notation. Returns undefined if that is not possible, or the result is empty or too long. */

@@ -1,5 +1,6 @@
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { scopes } from '../../src/scopes.ts'
+import { startSession } from '../../src/sessions/sessions.ts'
 import { follow } from '../support/followers.ts'
 import type { Service } from '../support/service.ts'
 import type { Sender } from './sender.ts'
@@ -15,6 +16,8 @@ export type TestTenant = {
   /** Internal identifiers that create responses returned. */
   people: string[]
   records: Record<string, string[]>
+  /** The sessions of the console, also those that have been ended. */
+  sessions: string[]
   /** The id of a client of the organization. */
   client_id: string
   /** The internal identifier of the person whose answers are sealed, if there is one. */
@@ -66,7 +69,12 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
     return [missing, await service.tokenFor(key, others)] as const
   })
   const tokenWithout = new Map(await Promise.all(tokens))
-  const created = { people: [], records: { orders: [], visits: [] } }
+  const sessions: string[] = []
+  for (let number = 0; number < 3; number++) {
+    const started = await startSession(service.db, { id, key }, { name: 'tests', scope: 'people:read', method: 'code' })
+    sessions.push(started.session.id)
+  }
+  const created = { people: [], records: { orders: [], visits: [] }, sessions }
   const tenant = { id, token, tokenWithout, sender, service, client_id, ...created, head: 0 }
   return { ...tenant, head: await readHead(tenant) }
 }
@@ -108,6 +116,7 @@ const tables = [
   'erasures',
   'tombstones',
   'tombstone_keys',
+  'sessions',
   'search_indexes',
   'search_documents',
   'search_words',

@@ -78,7 +78,7 @@ describe('the container image', () => {
   it('has the Node.js version that the tests run on', () => {
     expect(/^ARG NODE=(\S+)$/m.exec(dockerfile)?.[1]).toBe(devDependencies.node)
     const bases = dockerfile.match(/^FROM \S+/gm)!
-    expect(bases.map(base => base.replace(/\$\{NODE\}/, 'N'))).toEqual(Array(2).fill('FROM node:N-bookworm-slim'))
+    expect(bases.map(base => base.replace(/\$\{NODE\}/, 'N'))).toEqual(Array(3).fill('FROM node:N-bookworm-slim'))
   })
 
   it('runs as another user than root, with a health check and SIGTERM as the stop signal', () => {

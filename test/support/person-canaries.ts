@@ -50,6 +50,8 @@ export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   segment_checks: { holds: false, why: 'internal identifiers to look at again' },
   segment_members: { holds: true, why: 'the segments that the person is in' },
   segments: { holds: false, why: 'definitions' },
+  sessions: { holds: false, why: 'who operates the console, for twelve hours' },
+  sign_in_codes: { holds: false, why: 'who is invited to the console, for a minute' },
   signing_keys: { holds: false, why: 'keys' },
   sort_indexes: { holds: false, why: 'the fields that pages are sorted by' },
   stacks: { holds: false, why: 'definitions' },

@@ -4,6 +4,7 @@ import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import type { Route } from '../../src/http/pipeline/route.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { readDigest } from '../hostile/test-tenant.ts'
+import { signIn } from '../support/browser-session.ts'
 import { follow } from '../support/followers.ts'
 import { type Organization, useService } from '../support/service.ts'
 import { bodyCases, type Case, isIdentifier, type OwnIds, type Pairs, pathCases, webhook } from './foreign.ts'
@@ -73,6 +74,7 @@ beforeAll(async () => {
   const ownWebhook = await create('/v1/webhooks', webhook())
   const apiClient = await create('/v1/clients', { name: 'secret', scopes: ['people:read'] })
   for (const key of ['shared', 'secret9']) await create('/v1/segments', { key, filter: {} })
+  const session = await signIn(service, owner)
   pairs = {
     external_id: pair('secret-9'),
     email: { foreign: 'secret-9@example.com', unknown: 'secret-8@example.com' },
@@ -84,6 +86,7 @@ beforeAll(async () => {
     consent_type_id: { foreign: String(consent_type.id), unknown: '9' },
     text_version: { foreign: '1', unknown: '2' },
     segment_key: pair('secret9'),
+    session_id: pair(session.reply.body.data.id),
     client_id: pair(apiClient.client_id),
     webhook_id: { foreign: String(ownWebhook.id), unknown: '9' },
   }

@@ -17,6 +17,7 @@ export type Pairs = {
   text_version: Pair
   webhook_id: Pair
   segment_key: Pair
+  session_id: Pair
   client_id: Pair
 }
 

@@ -27,6 +27,7 @@ import { retentionFollower } from '../../src/rights/retention.ts'
 import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
 import { segmentFollower } from '../../src/segments/segment-follower.ts'
+import { createSignInCode, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -201,6 +202,8 @@ const globalStatements = [
   'insert_tombstone_key',
   'estimate_changes',
   'delete_dead_keys',
+  'delete_expired_codes',
+  'delete_expired_sessions',
   'delete_verifying_key',
   'extend_signing_key',
   'list_unfilled',
@@ -281,6 +284,17 @@ async function useClients({ id, key, send }: Shop) {
   await ok('GET', '/v1/keys')
 }
 
+/** Starts a session of the console, reads it by its cookie, and ends it by the API. */
+async function useSessions({ id, key, send }: Shop) {
+  const { db } = service
+  const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
+  const { token, session } = (await startSessionWithCode(db, code))!
+  expect(await readSession(db, id, token)).toMatchObject({ isLive: true })
+  const { body } = await expectSuccess(send('GET', '/v1/sessions'))
+  expect(body.data.items).toMatchObject([{ id: session.id }])
+  await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
+}
+
 async function countConsents({ send }: Shop) {
   for (const question of [{}, { consent_type_id: 1, channel: 'email' }])
     await expectSuccess(send('POST', '/v1/consents/statistics', { interval: 'day', ...question }))
@@ -291,6 +305,7 @@ async function useEveryEndpoint(shop: Shop) {
   const { send } = shop
   await repeatWithKeys(shop)
   await useClients(shop)
+  await useSessions(shop)
   await countConsents(shop)
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const ada = (await ok('GET', '/v1/people/ada')).body.data

@@ -6,8 +6,8 @@ export type Table = { name: string; columns: string[]; key: string[] }
 /** The tables that are copied when nothing changes any more. Their rows let the followers of a cell work for an organization. */
 export const lastTables = ['change_heads', 'followers']
 
-// Clients are global: they are in the first cell only. The last two belong to the move itself.
-const otherTables = ['clients', 'organization_moves', 'move_captures']
+// Clients and sessions are global: they are in the first cell only. The last two belong to the move itself.
+const otherTables = ['clients', 'sessions', 'sign_in_codes', 'organization_moves', 'move_captures']
 
 const readTablesSql = `
   select c.relname as name,

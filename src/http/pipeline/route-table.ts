@@ -14,6 +14,7 @@ import { trimAndCheck } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
 import { isVersioned } from './admission.ts'
+import { authenticate } from './authenticate.ts'
 import type { Endpoint, Exchange, Handle } from './exchange.ts'
 import { followingOf } from './following.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
@@ -210,35 +211,11 @@ function compileLater(schema: TSchema): ReturnType<typeof compile> {
   }
 }
 
-/** The result is synchronous for a cached token and a promise for a new one. */
-function authenticate({ authenticator }: Services, exchange: Exchange): Caller | Promise<Caller> {
-  return authenticator.authenticate(authorizationsOf(exchange), exchange.deadline.signal)
-}
-
 /** Authenticates a request for an unknown path or method. It counts as a read. */
 async function authenticateUnrouted(services: Services, exchange: Exchange): Promise<void> {
   const caller = await authenticate(services, exchange)
   exchange.organization = caller.organization.key
   if (services.rateLimiter) exchange.headers(await services.rateLimiter.spend(caller, 'read'))
-}
-
-const authorization = 'authorization'
-
-/**
- * Returns every Authorization header. Node's `headers` has only the first. If a header equals that of the connection's
- * previous request, this returns the earlier string object: V8 has its hash already, which saves 1 µs.
- */
-export function authorizationsOf({ connection, request }: Exchange): string[] {
-  const { rawHeaders: headers } = request
-  const previous = connection.authorization
-  const found: string[] = []
-  for (let index = 0; index < headers.length; index += 2) {
-    const name = headers[index]!
-    if (name.length !== authorization.length || name.toLowerCase() !== authorization) continue
-    const text = headers[index + 1]!
-    found.push(text === previous ? previous : text)
-  }
-  return found
 }
 
 function throwIfOverLimits({ request: { headers, url = '' } }: Exchange, { limits }: Config, { line }: Route) {
@@ -288,6 +265,7 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     if (validate) validate(bound.value, bound.boundFrom)
     return {
       db: services.db.shareOf(caller.organization.id, lane),
+      global: services.db,
       limits,
       caller,
       params,

@@ -1,13 +1,13 @@
 import { verifyClient } from '../../auth/clients.ts'
 import { buildGrantRefusal, type GrantRefusal, readGrant, unknownClientRefusal } from '../../auth/grant.ts'
-import { createLoginThrottle } from '../../auth/login-throttle.ts'
-import { refuse } from '../../errors.ts'
+import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
 import { Type } from '../../json-schema.ts'
 import { scopes } from '../../scopes.ts'
+import { authorizationsOf } from '../pipeline/authenticate.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Services } from '../pipeline/pipeline.ts'
 import type { OpenRoute } from '../pipeline/route.ts'
-import { authorizationsOf } from '../pipeline/route-table.ts'
+
 import type { Router } from '../pipeline/router.ts'
 import { clientAddress } from '../server/server.ts'
 
@@ -112,7 +112,7 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
     if (!requested.scope.every(word => allowed.includes(word)))
       return buildGrantRefusal('invalid_scope', `The client is limited to these scopes: ${allowed.join(', ')}.`)
     const scope = (requested.scope.length > 0 ? requested.scope : allowed).join(' ')
-    const { organizationKey } = client
+    const { key: organizationKey } = client.organization
     const claims = { organizationKey, subject: client_id, client_id, scope, ttlSeconds }
     const access_token = await authenticator.issueToken(claims, deadline.signal)
     return { access_token, token_type: 'Bearer', expires_in: ttlSeconds, scope }
@@ -135,10 +135,4 @@ function sendGrant(exchange: Exchange, result: Granted | GrantRefusal) {
   const isUnknown = 'error' in result && result.error === 'invalid_client'
   if (isUnknown) exchange.header('WWW-Authenticate', 'Basic realm="kith"')
   exchange.send('error' in result ? (isUnknown ? 401 : 400) : 200, JSON.stringify(result))
-}
-
-function throwThrottled(waitSeconds: number): never {
-  refuse('rate_limit_exceeded', `There were too many failed attempts. Retry after ${waitSeconds} s.`, {
-    headers: { 'Retry-After': String(waitSeconds) },
-  })
 }

@@ -1,0 +1,67 @@
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from 'react'
+
+/** A keyboard shortcut: one key, or two that are pressed one after the other, such as "g p". */
+export type Shortcut = { keys: string; description: string; action: () => void }
+
+type Registry = { add(shortcut: Shortcut): () => void; list: Shortcut[] }
+
+const KeysContext = createContext<Registry | undefined>(undefined)
+/** The second key of a shortcut counts if it comes within this time. */
+const sequenceMs = 1_000
+
+/** Whether the key goes into a field, or opens or closes something, so that it is not a shortcut. */
+function isTaken({ target, ctrlKey, metaKey, altKey, defaultPrevented }: KeyboardEvent): boolean {
+  if (ctrlKey || metaKey || altKey || defaultPrevented) return true
+  const element = target instanceof Element ? target : null
+  return (
+    element?.closest('input, textarea, select, [contenteditable], [role=listbox], [role=menu], [role=dialog]') != null
+  )
+}
+
+/** Listens for the shortcuts of the pages below it. */
+export function KeysProvider({ children }: { children: ReactNode }) {
+  const [list, setList] = useState<Shortcut[]>([])
+  const current = useRef(list)
+  current.current = list
+  useEffect(() => {
+    let [first, firstAt] = ['', 0]
+    const listen = (event: KeyboardEvent) => {
+      if (isTaken(event)) return
+      const sequence = event.timeStamp - firstAt < sequenceMs ? `${first} ${event.key}` : event.key
+      const found =
+        current.current.findLast(({ keys }) => keys === sequence) ??
+        current.current.findLast(({ keys }) => keys === event.key)
+      ;[first, firstAt] = [event.key, event.timeStamp]
+      if (!found) return
+      event.preventDefault()
+      first = ''
+      found.action()
+    }
+    window.addEventListener('keydown', listen)
+    return () => window.removeEventListener('keydown', listen)
+  }, [])
+  const registry = useMemo(
+    () => ({
+      list,
+      add: (shortcut: Shortcut) => {
+        setList(before => [...before, shortcut])
+        return () => setList(before => before.filter(other => other !== shortcut))
+      },
+    }),
+    [list],
+  )
+  return <KeysContext value={registry}>{children}</KeysContext>
+}
+
+/** The shortcuts that work on this page, for the dialog that lists them. */
+export const useShortcuts = (): Shortcut[] => useContext(KeysContext)?.list ?? []
+
+/** Adds a shortcut while the component is shown. */
+export function useShortcut(keys: string, description: string, action: () => void): void {
+  const add = useContext(KeysContext)?.add
+  const latest = useRef(action)
+  latest.current = action
+  const adding = useRef(add)
+  adding.current = add
+  useEffect(() => adding.current?.({ keys, description, action: () => latest.current() }), [keys, description])
+}

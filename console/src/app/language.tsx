@@ -1,0 +1,138 @@
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
+import { I18nProvider } from 'react-aria-components'
+
+export const languages = ['en', 'de', 'it'] as const
+export type Language = (typeof languages)[number]
+
+/** The texts of a folder in every language. A text with a value in it is a function. */
+export type Messages<Texts> = Record<Language, Texts>
+
+/** Defines the texts of a folder. Every language has the same members as `en`. */
+export function defineMessages<Texts>(messages: Messages<Texts>): Messages<Texts> {
+  return messages
+}
+
+type LanguageState = { language: Language; locale: string; setLanguage: (language: Language) => void }
+
+const LanguageContext = createContext<LanguageState | undefined>(undefined)
+const storageKey = 'kith.language'
+
+function isLanguage(text: string | null | undefined): text is Language {
+  return languages.includes(text as Language)
+}
+
+/** The language that was chosen here before, else the first of the browser's languages that the console has. */
+function firstLanguage(): Language {
+  const stored = localStorage.getItem(storageKey)
+  if (isLanguage(stored)) return stored
+  return navigator.languages.map(tag => tag.slice(0, 2)).find(isLanguage) ?? 'en'
+}
+
+/** The locale for dates and numbers: the browser's variant of the language, such as de-AT. */
+function localeOf(language: Language): string {
+  return navigator.languages.find(tag => tag.slice(0, 2) === language) ?? language
+}
+
+export function LanguageProvider({ children }: { children: ReactNode }) {
+  const [language, setLanguage] = useState(firstLanguage)
+  const locale = localeOf(language)
+  useEffect(() => {
+    document.documentElement.lang = language
+  }, [language])
+  const state = useMemo(
+    () => ({
+      language,
+      locale,
+      setLanguage: (chosen: Language) => {
+        localStorage.setItem(storageKey, chosen)
+        setLanguage(chosen)
+      },
+    }),
+    [language, locale],
+  )
+  return (
+    <LanguageContext value={state}>
+      <I18nProvider locale={locale}>{children}</I18nProvider>
+    </LanguageContext>
+  )
+}
+
+export function useLanguage(): LanguageState {
+  const state = useContext(LanguageContext)
+  if (!state) throw new Error('useLanguage needs a LanguageProvider')
+  return state
+}
+
+/** The texts of a folder in the language of the page. */
+export function useMessages<Texts>(messages: Messages<Texts>): Texts {
+  return messages[useLanguage().language]
+}
+
+/** The formats of the page's locale. Times are shown in the time zone of the browser. */
+export type Formats = {
+  number(value: number): string
+  /** A share from 0 to 1 as a percentage. */
+  percent(share: number): string
+  /** A day, such as 23 Nov 2026. */
+  date(instant: string | number | Date): string
+  /** A moment to the minute. */
+  dateTime(instant: string | number | Date): string
+  /** A moment to the second. */
+  exactTime(instant: string | number | Date): string
+  /** How long ago or ahead a moment is, such as "3 minutes ago". */
+  relative(instant: string | number | Date): string
+  /** A number of bytes, such as 3.2 MB. */
+  bytes(count: number): string
+}
+
+export function useFormats(): Formats {
+  const { locale } = useLanguage()
+  return useMemo(() => createFormats(locale), [locale])
+}
+
+const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600_000],
+  ['month', 2_629_800_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+]
+
+const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
+
+export function createFormats(locale: string): Formats {
+  const number = new Intl.NumberFormat(locale)
+  const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
+  const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+  const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+  const exactTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+  return {
+    number: value => number.format(value),
+    percent: share => percent.format(share),
+    date: instant => date.format(new Date(instant)),
+    dateTime: instant => dateTime.format(new Date(instant)),
+    exactTime: instant => exactTime.format(new Date(instant)),
+    relative: instant => {
+      const differenceMs = new Date(instant).getTime() - Date.now()
+      const [unit, lengthMs] =
+        relativeUnits.find(([, length]) => Math.abs(differenceMs) >= length) ?? relativeUnits.at(-1)!
+      return relative.format(Math.round(differenceMs / lengthMs), unit)
+    },
+    bytes: count => {
+      const power = Math.min(byteUnits.length - 1, count < 1 ? 0 : Math.floor(Math.log10(count) / 3))
+      return new Intl.NumberFormat(locale, {
+        style: 'unit',
+        unit: byteUnits[power]!,
+        unitDisplay: 'short',
+        maximumFractionDigits: power === 0 ? 0 : 1,
+      }).format(count / 1_000 ** power)
+    },
+  }
+}
+
+/** The plural form of a count: `plural('de', 2, { one: 'Person', other: 'Personen' })`. */
+export function plural(language: Language, count: number, forms: { one: string; other: string }): string {
+  return new Intl.PluralRules(language).select(count) === 'one' ? forms.one : forms.other
+}

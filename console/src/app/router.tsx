@@ -1,0 +1,164 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { validatePeopleSearch } from '../people/search.ts'
+import { validateRecordsSearch } from '../records/search.ts'
+import { Loading } from '../ui/page.tsx'
+import { NotFoundPage, PageFault } from './fault-pages.tsx'
+import { queryClient } from './query-client.ts'
+import { sessionQuery } from './session.tsx'
+import { Shell } from './shell.tsx'
+import { validateSignInSearch } from './sign-in-search.ts'
+
+const root = createRootRoute({ notFoundComponent: NotFoundPage })
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: validateSignInSearch,
+  component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
+})
+
+/** Everything below the shell needs a session. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  beforeLoad: async ({ location }) => {
+    const session = await queryClient.ensureQueryData(sessionQuery)
+    if (session === null)
+      throw redirect({ to: '/sign-in', search: location.href === '/' ? {} : { next: location.href } })
+  },
+  pendingComponent: Loading,
+  component: Shell,
+})
+
+const home = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/people' })
+  },
+})
+
+const people = createRoute({
+  getParentRoute: () => shell,
+  path: '/people',
+  validateSearch: validatePeopleSearch,
+  component: lazyRouteComponent(() => import('../people/people-page.tsx'), 'PeoplePage'),
+})
+
+const person = createRoute({
+  getParentRoute: () => shell,
+  path: '/people/$externalId',
+  component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
+})
+
+const stacks = createRoute({
+  getParentRoute: () => shell,
+  path: '/records',
+  component: lazyRouteComponent(() => import('../records/stacks-page.tsx'), 'StacksPage'),
+})
+
+const records = createRoute({
+  getParentRoute: () => shell,
+  path: '/records/$stackKey',
+  validateSearch: validateRecordsSearch,
+  component: lazyRouteComponent(() => import('../records/records-page.tsx'), 'RecordsPage'),
+})
+
+const record = createRoute({
+  getParentRoute: () => shell,
+  path: '/records/$stackKey/$recordId',
+  component: lazyRouteComponent(() => import('../records/record-page.tsx'), 'RecordPage'),
+})
+
+const schema = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema',
+  component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
+})
+
+const transfer = createRoute({
+  getParentRoute: () => shell,
+  path: '/import',
+  component: lazyRouteComponent(() => import('../transfer/import-page.tsx'), 'ImportPage'),
+})
+
+const exporting = createRoute({
+  getParentRoute: () => shell,
+  path: '/export',
+  component: lazyRouteComponent(() => import('../transfer/export-page.tsx'), 'ExportPage'),
+})
+
+const consents = createRoute({
+  getParentRoute: () => shell,
+  path: '/consents',
+  component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
+})
+
+const ledger = createRoute({
+  getParentRoute: () => shell,
+  path: '/ledger',
+  component: lazyRouteComponent(() => import('../consents/ledger-page.tsx'), 'LedgerPage'),
+})
+
+const changes = createRoute({
+  getParentRoute: () => shell,
+  path: '/changes',
+  component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
+})
+
+const webhooks = createRoute({
+  getParentRoute: () => shell,
+  path: '/webhooks',
+  component: lazyRouteComponent(() => import('../webhooks/webhooks-page.tsx'), 'WebhooksPage'),
+})
+
+const webhook = createRoute({
+  getParentRoute: () => shell,
+  path: '/webhooks/$webhookId',
+  component: lazyRouteComponent(() => import('../webhooks/webhook-page.tsx'), 'WebhookPage'),
+})
+
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations',
+  component: lazyRouteComponent(() => import('../operations/operations-page.tsx'), 'OperationsPage'),
+})
+
+const access = createRoute({
+  getParentRoute: () => shell,
+  path: '/access',
+  component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
+})
+
+const pages = [
+  home,
+  people,
+  person,
+  stacks,
+  records,
+  record,
+  schema,
+  transfer,
+  exporting,
+  consents,
+  ledger,
+  changes,
+  webhooks,
+  webhook,
+  operations,
+  access,
+] as const
+
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, shell.addChildren(pages)]),
+  basepath: '/console',
+  defaultPreload: 'intent',
+  defaultErrorComponent: PageFault,
+  scrollRestoration: true,
+})
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

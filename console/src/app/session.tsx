@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query'
+import { createContext, type ReactNode, useContext } from 'react'
+
+/** The signed-in session, as GET /console/session tells it. */
+export type Session = {
+  id: string
+  /** The name under which the change log records the writes of this session. */
+  name: string
+  organization: { key: string }
+  scopes: string[]
+  expires_at: string
+  /** The version of kith. */
+  version: string
+}
+
+/** A refusal of an address below /console. `code` is a word of kith's list of errors. */
+export class SessionError extends Error {
+  readonly status: number
+  readonly code: string | undefined
+  constructor(status: number, code: string | undefined, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** Sends a request to an address below /console, and returns `data` of its answer. Throws a SessionError. */
+export async function requestConsole<Data>(method: string, path: string, body?: unknown): Promise<Data> {
+  const response = await fetch(`/console/${path}`, {
+    method,
+    headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  })
+  const answer = (await response.json().catch(() => undefined)) as
+    | { data?: Data; code?: string; message?: string }
+    | undefined
+  if (!response.ok) throw new SessionError(response.status, answer?.code, answer?.message ?? response.statusText)
+  return answer?.data as Data
+}
+
+/** The session of this browser. Null if nobody is signed in. */
+async function readSession(): Promise<Session | null> {
+  try {
+    return await requestConsole<Session | null>('GET', 'session')
+  } catch (error) {
+    if (error instanceof SessionError && error.status === 401) return null
+    throw error
+  }
+}
+
+export const sessionQuery = { queryKey: ['session'], queryFn: readSession, staleTime: 60_000 }
+
+const SessionContext = createContext<Session | undefined>(undefined)
+
+export function SessionProvider({ session, children }: { session: Session; children: ReactNode }) {
+  return <SessionContext value={session}>{children}</SessionContext>
+}
+
+export const useSessionQuery = () => useQuery(sessionQuery)
+
+/** The session of the signed-in person. */
+export function useSession(): Session {
+  const session = useContext(SessionContext)
+  if (!session) throw new Error('useSession needs a SessionProvider')
+  return session
+}
+
+/** Whether the session may do what needs the scope. What it may not do is not shown. */
+export function useScope(scope: string): boolean {
+  return useSession().scopes.includes(scope)
+}

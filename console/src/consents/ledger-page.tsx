@@ -1,0 +1,8 @@
+import { useMessages } from '../app/language.tsx'
+import { messages } from '../app/messages.ts'
+import { Page } from '../ui/page.tsx'
+
+export function LedgerPage() {
+  const texts = useMessages(messages)
+  return <Page title={texts.ledger}>…</Page>
+}

@@ -1,0 +1,140 @@
+import type { ReactNode } from 'react'
+import {
+  Checkbox as AriaCheckbox,
+  type CheckboxProps as AriaCheckboxProps,
+  Select as AriaSelect,
+  TextField as AriaTextField,
+  type TextFieldProps as AriaTextFieldProps,
+  Button,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+  SelectValue,
+  Text,
+  TextArea,
+} from 'react-aria-components'
+import styles from './field.module.css'
+
+type Labelled = {
+  /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
+  label?: ReactNode
+  help?: ReactNode
+  /** The reason why the value is refused. */
+  error?: ReactNode
+}
+
+export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'children'> &
+  Labelled & {
+    placeholder?: string /** A text of several lines. */
+    rows?: number
+    inputRef?: React.Ref<HTMLInputElement>
+  }
+
+/** A field for text, with its label, help and error. */
+export function TextField({ label, help, error, placeholder, rows, inputRef, ...props }: TextFieldProps) {
+  return (
+    <AriaTextField {...props} isInvalid={Boolean(error) || props.isInvalid === true} className={styles.field!}>
+      {label && <Label className={styles.label!}>{label}</Label>}
+      {rows ? (
+        <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />
+      ) : (
+        <Input className={styles.input!} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
+      )}
+      {help && (
+        <Text slot="description" className={styles.help!}>
+          {help}
+        </Text>
+      )}
+      <FieldError className={styles.error!}>{error}</FieldError>
+    </AriaTextField>
+  )
+}
+
+export type Option<Value extends string> = { value: Value; label: string; help?: string; isDisabled?: boolean }
+
+export type SelectProps<Value extends string> = Labelled & {
+  options: readonly Option<Value>[]
+  value: Value | null
+  onChange(value: Value): void
+  placeholder?: string
+  'aria-label'?: string
+  isDisabled?: boolean
+}
+
+/** A field with a fixed list of values. */
+export function Select<Value extends string>({
+  label,
+  help,
+  error,
+  options,
+  value,
+  onChange,
+  placeholder,
+  ...props
+}: SelectProps<Value>) {
+  return (
+    <AriaSelect
+      {...props}
+      className={styles.field!}
+      value={value}
+      onChange={key => key !== null && onChange(key as Value)}
+      isInvalid={Boolean(error)}
+      placeholder={placeholder ?? '—'}
+    >
+      {label && <Label className={styles.label!}>{label}</Label>}
+      <Button className={styles.selectButton!}>
+        <SelectValue />
+        <span aria-hidden="true" className={styles.arrow!}>
+          ▾
+        </span>
+      </Button>
+      {help && (
+        <Text slot="description" className={styles.help!}>
+          {help}
+        </Text>
+      )}
+      <FieldError className={styles.error!}>{error}</FieldError>
+      <Popover className={styles.popover!}>
+        <ListBox className={styles.options!}>
+          {options.map(option => (
+            <ListBoxItem
+              key={option.value}
+              id={option.value}
+              textValue={option.label}
+              isDisabled={option.isDisabled ?? false}
+              className={styles.option!}
+            >
+              <Text slot="label">{option.label}</Text>
+              {option.help && (
+                <Text slot="description" className={styles.optionHelp!}>
+                  {option.help}
+                </Text>
+              )}
+            </ListBoxItem>
+          ))}
+        </ListBox>
+      </Popover>
+    </AriaSelect>
+  )
+}
+
+export function Checkbox({
+  children,
+  ...props
+}: Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & { children?: ReactNode }) {
+  return (
+    <AriaCheckbox {...props} className={styles.check!}>
+      {({ isIndeterminate }) => (
+        <>
+          <span className={styles.box!} aria-hidden="true">
+            {isIndeterminate ? '–' : '✓'}
+          </span>
+          {children}
+        </>
+      )}
+    </AriaCheckbox>
+  )
+}

@@ -1,0 +1,91 @@
+import { type ReactNode, useEffect } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { messages } from './messages.ts'
+import styles from './page.module.css'
+
+type PageProps = {
+  title: string
+  /** A line below the title. */
+  subtitle?: ReactNode
+  /** The buttons beside the title. */
+  actions?: ReactNode
+  /** The page has the height of the window, and a list in it scrolls. Otherwise the page scrolls. */
+  isFullHeight?: boolean
+  children: ReactNode
+}
+
+/** The frame of every page: its title, its actions and its content. */
+export function Page({ title, subtitle, actions, isFullHeight, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · kith`
+  }, [title])
+  return (
+    <div className={isFullHeight ? `${styles.page} ${styles.full}` : styles.page!}>
+      <header className={styles.header!}>
+        <div className={styles.titles!}>
+          <h1>{title}</h1>
+          {subtitle && <div className={styles.subtitle!}>{subtitle}</div>}
+        </div>
+        {actions && <div className={styles.actions!}>{actions}</div>}
+      </header>
+      {children}
+    </div>
+  )
+}
+
+/** A part of a page with a heading. */
+export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section className={styles.section!} aria-label={title}>
+      <div className={styles.header!}>
+        <h2>{title}</h2>
+        {actions && <div className={styles.actions!}>{actions}</div>}
+      </div>
+      {children}
+    </section>
+  )
+}
+
+/** What an empty list says: what would be here, and how to begin. */
+export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className={styles.empty!}>
+      <p className={styles.emptyTitle!}>{title}</p>
+      {children}
+    </div>
+  )
+}
+
+export function Loading() {
+  const texts = useMessages(messages)
+  return (
+    <p className={styles.loading!} role="status">
+      {texts.loading}…
+    </p>
+  )
+}
+
+/** A short word about a state. */
+export function Badge({
+  kind = 'neutral',
+  children,
+}: {
+  kind?: 'neutral' | 'positive' | 'negative' | 'caution' | 'accent'
+  children: ReactNode
+}) {
+  return <span className={`${styles.badge} ${styles[kind]}`}>{children}</span>
+}
+
+/** A list of names and values. */
+export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
+  return (
+    <dl className={styles.facts!}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

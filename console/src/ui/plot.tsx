@@ -1,0 +1,72 @@
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { useFormats } from '../app/language.tsx'
+import styles from './plot.module.css'
+
+export type Series = {
+  label: string /** A custom property, such as --accent. */
+  color: string
+  values: (number | null)[]
+}
+
+type PlotProps = {
+  /** What the plot shows, with its unit, for screen readers and as its caption. */
+  label: string
+  /** Unix times in seconds, ascending. */
+  times: number[]
+  series: Series[]
+  height?: number
+  /** Formats the values of the vertical axis. */
+  format?: (value: number) => string
+}
+
+/** Lines over time. */
+export function Plot({ label, times, series, height = 180, format }: PlotProps) {
+  const formats = useFormats()
+  const frame = useRef<HTMLDivElement>(null)
+  const plot = useRef<UPlot>(null)
+  const show = format ?? formats.number
+  const latestShow = useRef(show)
+  latestShow.current = show
+  const shape = JSON.stringify([label, height, series.map(({ label, color }) => [label, color])])
+  // The plot is made anew only if its series change. New values are given to the plot that is there.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
+  useEffect(() => {
+    const element = frame.current!
+    const colorOf = (name: string) => getComputedStyle(element).getPropertyValue(name).trim()
+    const [text, grid] = [colorOf('--text-muted'), colorOf('--border')]
+    const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } }
+    plot.current = new UPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: series.length > 1 },
+        cursor: { drag: { x: false, y: false } },
+        series: [
+          {},
+          ...series.map(({ label, color }) => ({ label, stroke: colorOf(color), width: 2, points: { show: false } })),
+        ],
+        axes: [axis, { ...axis, size: 60, values: (_, values) => values.map(value => latestShow.current(value)) }],
+      },
+      [times, ...series.map(({ values }) => values)] as UPlot.AlignedData,
+      element,
+    )
+    const resize = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }))
+    resize.observe(element)
+    return () => {
+      resize.disconnect()
+      plot.current?.destroy()
+    }
+  }, [shape])
+  useEffect(() => {
+    plot.current?.setData([times, ...series.map(({ values }) => values)] as UPlot.AlignedData)
+  }, [times, series])
+  const last = series.map(({ label, values }) => `${label}: ${show(values.at(-1) ?? 0)}`).join(', ')
+  return (
+    <figure className={styles.figure!}>
+      <figcaption className={styles.caption!}>{label}</figcaption>
+      <div ref={frame} role="img" aria-label={`${label}. ${last}`} className={styles.frame!} />
+    </figure>
+  )
+}

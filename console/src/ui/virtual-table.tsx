@@ -1,0 +1,136 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type ReactNode, useEffect, useRef } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { messages } from './messages.ts'
+import styles from './virtual-table.module.css'
+
+export type Column<Row> = {
+  key: string
+  header: string
+  /** The least width in pixels. Columns share the rest of the width by `grow`, 1 by default. */
+  minWidth: number
+  grow?: number
+  align?: 'end'
+  /** The column is sorted by this field of the API. Without it, its header sorts nothing. */
+  sortField?: string
+  render(row: Row): ReactNode
+}
+
+export type Sort = { field: string; direction: 'asc' | 'desc' }
+
+type VirtualTableProps<Row> = {
+  /** What the table lists, for screen readers. */
+  label: string
+  columns: readonly Column<Row>[]
+  rows: readonly Row[]
+  rowKey(row: Row): string
+  /** Whether the service has more rows. `onEndReached` then loads the next page before the end comes into sight. */
+  hasMore?: boolean
+  onEndReached?: () => void
+  /** The number of all rows, where it is known. */
+  total?: number | undefined
+  sort?: Sort | undefined
+  onSort?: (sort: Sort) => void
+}
+
+const rowHeight = 40
+/** The next page is loaded when this many rows are left below the last visible one. */
+const rowsAhead = 40
+
+/** A table that draws only the rows in sight, so a million rows scroll as fifty do. */
+export function VirtualTable<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  hasMore = false,
+  onEndReached,
+  total,
+  sort,
+  onSort,
+}: VirtualTableProps<Row>) {
+  const texts = useMessages(messages)
+  const scroller = useRef<HTMLDivElement>(null)
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+    // The header takes the first row's place.
+    scrollMargin: rowHeight,
+  })
+  const visible = virtualizer.getVirtualItems()
+  const lastIndex = visible.at(-1)?.index ?? -1
+  useEffect(() => {
+    if (hasMore && lastIndex >= rows.length - rowsAhead) onEndReached?.()
+  }, [hasMore, lastIndex, rows.length, onEndReached])
+  const template = columns.map(({ minWidth, grow = 1 }) => `minmax(${minWidth}px, ${grow}fr)`).join(' ')
+  const minWidth = columns.reduce((sum, column) => sum + column.minWidth, 0)
+  const rowStyle = { gridTemplateColumns: template, height: rowHeight }
+  return (
+    <section className={styles.scroller!} ref={scroller} tabIndex={0} aria-label={label}>
+      {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
+      <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
+        <div role="rowgroup" className={styles.head!}>
+          <div role="row" aria-rowindex={1} className={styles.row!} style={rowStyle}>
+            {columns.map(column => (
+              <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} />
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" className={styles.body!} style={{ height: virtualizer.getTotalSize() - rowHeight }}>
+          {visible.map(({ index, start }) => (
+            <div
+              key={rowKey(rows[index]!)}
+              role="row"
+              aria-rowindex={index + 2}
+              className={`${styles.row} ${styles.data}`}
+              style={{ ...rowStyle, transform: `translateY(${start - rowHeight}px)` }}
+            >
+              {columns.map(({ key, align, render }) => (
+                <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell!}>
+                  {render(rows[index]!)}
+                </div>
+              ))}
+            </div>
+          ))}
+        </div>
+      </div>
+      {hasMore && (
+        <p className={styles.more!} role="status">
+          {texts.loadingMore}…
+        </p>
+      )}
+    </section>
+  )
+}
+
+function ColumnHeader<Row>({
+  column: { header, align, sortField },
+  sort,
+  onSort,
+}: {
+  column: Column<Row>
+  sort: Sort | undefined
+  onSort: ((sort: Sort) => void) | undefined
+}) {
+  const isSorted = sortField !== undefined && sort?.field === sortField
+  const sorted = isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : undefined
+  const className = align ? `${styles.cell} ${styles.end}` : styles.cell!
+  return (
+    <div role="columnheader" className={className} aria-sort={sorted}>
+      {sortField && onSort ? (
+        <button
+          type="button"
+          className={styles.sort!}
+          onClick={() => onSort({ field: sortField, direction: isSorted && sort.direction === 'asc' ? 'desc' : 'asc' })}
+        >
+          {header}
+          <span aria-hidden="true">{isSorted ? (sort.direction === 'asc' ? '↑' : '↓') : '↕'}</span>
+        </button>
+      ) : (
+        header
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest'
+import { createClient } from '../../src/auth/clients.ts'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
+import { useBrowser } from '../../test/support/browser.ts'
+import { codeFor } from '../../test/support/browser-session.ts'
+import { openConsole } from '../../test/support/console.ts'
+import { useService } from '../../test/support/service.ts'
+
+const service = useService()
+const browser = useBrowser()
+const consoleOf = async () => ({ service, browser, organization: await service.organization() })
+
+it('a link with a one-time code signs in, leaves no code in the address, and works once', async () => {
+  const organization = await service.organization()
+  const code = await codeFor(service, organization)
+  await browser.open(async page => {
+    const link = `${service.address}/console/sign-in#code=${code}`
+    await page.goto(link)
+    await page.getByRole('navigation').waitFor()
+    expect(page.url()).not.toContain(code)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.getByText('This link no longer works.').waitFor()
+  })
+})
+
+it('without a session asks to sign in, and then shows the page that was asked for', async () => {
+  const organization = await service.organization()
+  const { client_id, client_secret } = await createClient(service.db, {
+    organizationKey: organization.key,
+    name: 'the console',
+    scope: 'people:read webhooks:read',
+  })
+  await browser.open(async page => {
+    await page.goto(`${service.address}/console/webhooks`)
+    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByLabel('Client id').fill(client_id)
+    await page.getByLabel('Client secret').fill('wrong')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('The client id or the secret is wrong.').waitFor()
+    await page.getByLabel('Client secret').fill(client_secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor()
+  })
+})
+
+it('shows only the pages that the scopes of the session allow', async () => {
+  await openConsole(
+    await consoleOf(),
+    '/',
+    async page => {
+      const links = page.getByRole('navigation').getByRole('link')
+      await links.first().waitFor()
+      expect(await links.allTextContents()).toEqual(['People', 'Export'])
+    },
+    { scope: 'people:read' },
+  )
+})
+
+it('is used by the keyboard: ? lists the keys, g and a letter goes to a page', async () => {
+  await openConsole(await consoleOf(), '/people', async page => {
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('Go to Webhooks').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor()
+  })
+})
+
+it('speaks the language of the browser, and another if asked', async () => {
+  await openConsole(
+    await consoleOf(),
+    '/people',
+    async page => {
+      await page.getByRole('link', { name: 'Personen' }).waitFor()
+      expect(await page.locator('html').getAttribute('lang')).toBe('de')
+      await page.getByRole('button', { name: /Sprache/ }).click()
+      await page.getByRole('option', { name: 'Italiano' }).click()
+      await page.getByRole('link', { name: 'Persone' }).waitFor()
+      await page.reload()
+      await page.getByRole('link', { name: 'Persone' }).waitFor()
+    },
+    { context: { locale: 'de-AT' } },
+  )
+})
+
+it('an address that the console does not have leads back to its pages', async () => {
+  await openConsole(await consoleOf(), '/no-such-page', async page => {
+    await page.getByText('The console has no page at this address.').waitFor()
+    await page.getByRole('link', { name: 'People' }).click()
+    await page.getByRole('heading', { level: 1, name: 'People' }).waitFor()
+  })
+})
+
+it.each([
+  ['light', 360],
+  ['dark', 1280],
+] as const)('has no violation of WCAG 2.2 AA in %s at %d px', async (colorScheme, width) => {
+  await openConsole(
+    await consoleOf(),
+    '/people',
+    async page => {
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+    },
+    { context: { colorScheme, viewport: { width, height: 740 } } },
+  )
+})

@@ -1,0 +1,71 @@
+// Writes pictures of all pages of the console, filled with the sample shop, to docs/console/images:
+//   node scripts/with-service.ts node scripts/console-screenshots.ts
+
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { createClient } from '../client/index.ts'
+import { scopes } from '../src/scopes.ts'
+import { launchChromium } from '../test/support/chromium.ts'
+
+const { KITH_URL: url, KITH_TOKEN: token } = process.env
+if (!url || !token) throw new Error('usage: node scripts/with-service.ts node scripts/console-screenshots.ts')
+
+const folder = join(import.meta.dirname, '../docs/console/images')
+
+/** The pages by the names of their pictures. */
+const pages = {
+  people: '/people',
+  person: '/people/customer-5',
+  stacks: '/records',
+  records: '/records/orders',
+  schema: '/schema',
+  import: '/import',
+  export: '/export',
+  consents: '/consents',
+  ledger: '/ledger',
+  changes: '/changes',
+  webhooks: '/webhooks',
+  operations: '/operations',
+  access: '/access',
+}
+
+const views = [
+  { name: 'light', colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  { name: 'dark', colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  { name: 'phone', colorScheme: 'light', viewport: { width: 360, height: 740 } },
+] as const
+
+const temporary = mkdtempSync(join(tmpdir(), 'kith-screenshots-'))
+mkdirSync(folder, { recursive: true })
+try {
+  execFileSync(process.execPath, [join(import.meta.dirname, '../cli/main.ts'), 'seed'], { stdio: 'inherit' })
+  const browser = await launchChromium(temporary)
+  for (const view of views) await takePictures(browser, view)
+  await browser.close()
+} finally {
+  rmSync(temporary, { recursive: true, force: true })
+}
+
+/** Signs in with a client's credentials, and takes a picture of every page. */
+async function takePictures(browser: Browser, { name, colorScheme, viewport }: (typeof views)[number]) {
+  const client = createClient({ url: url!, token: token! })
+  const { client_id, client_secret } = await client.access.clients.create({ name: 'screenshots', scopes: [...scopes] })
+  const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB' })
+  const page = await context.newPage()
+  await page.goto(`${url}/console/sign-in`)
+  await page.screenshot({ path: join(folder, `sign-in-${name}.png`) })
+  await page.getByLabel('Client id').fill(client_id)
+  await page.getByLabel('Client secret').fill(client_secret)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  for (const [picture, path] of Object.entries(pages)) {
+    await page.goto(`${url}/console${path}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.screenshot({ path: join(folder, `${picture}-${name}.png`) })
+  }
+  await context.close()
+}

@@ -1,0 +1,122 @@
+import type { Configuration } from 'openid-client'
+import type { Config } from '../config.ts'
+import { isOrganizationKey } from '../organizations/organizations.ts'
+import { parseScopes } from '../scopes.ts'
+import { isSubject } from './claims.ts'
+
+/** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
+export type PendingSignIn = { state: string; nonce: string; verifier: string }
+
+/** The person whom the issuer has identified. */
+export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
+
+/** The reasons for which a sign-in at the outside issuer fails. */
+export const issuerProblems = ['denied', 'expired', 'no_access', 'unavailable', 'failed'] as const
+export type IssuerProblem = (typeof issuerProblems)[number]
+
+/** Ends a sign-in at the outside issuer. `cause` is for the log only. */
+export class IssuerRefusal extends Error {
+  readonly problem: IssuerProblem
+  constructor(problem: IssuerProblem, options?: ErrorOptions) {
+    super(problem, options)
+    this.name = 'IssuerRefusal'
+    this.problem = problem
+  }
+}
+
+/** Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. */
+export type SignInIssuer = {
+  name: string
+  /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
+  begin(redirectUri: string): Promise<{ url: string; pending: PendingSignIn }>
+  /** Exchanges the code in the query of `callbackUrl` for the identity of the person. */
+  finish(callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity>
+}
+
+/** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */
+const timeoutSeconds = 4
+
+/** Returns undefined if the configuration names no client of the outside issuer. */
+export function createSignInIssuer({
+  outsideIssuer,
+  issuerClient,
+}: Pick<Config, 'outsideIssuer' | 'issuerClient'>): SignInIssuer | undefined {
+  if (!outsideIssuer || !issuerClient) return undefined
+  let discovered: Promise<Configuration> | undefined
+  const { id, secret, scope, name } = issuerClient
+
+  /** The endpoints of the issuer, read once. The library is loaded with the first sign-in. */
+  async function discover(): Promise<Configuration> {
+    const oidc = await import('openid-client')
+    const isPlain = outsideIssuer!.issuer.startsWith('http:')
+    const extensions = isPlain ? [oidc.allowInsecureRequests] : []
+    const options = { timeout: timeoutSeconds, execute: extensions }
+    const found = await oidc.discovery(new URL(outsideIssuer!.issuer), id, secret, undefined, options)
+    // The keys come only from the configured address, as those of bearer tokens.
+    const { supportsPKCE: _, ...metadata } = found.serverMetadata()
+    const configuration = new oidc.Configuration({ ...metadata, jwks_uri: outsideIssuer!.jwksUrl }, id, secret)
+    configuration.timeout = timeoutSeconds
+    for (const extend of [...extensions, oidc.enableNonRepudiationChecks]) extend(configuration)
+    return configuration
+  }
+
+  async function configure(): Promise<Configuration> {
+    discovered ??= discover()
+    try {
+      return await discovered
+    } catch (cause) {
+      discovered = undefined
+      throw new IssuerRefusal('unavailable', { cause })
+    }
+  }
+
+  return {
+    name,
+    begin: async redirectUri => {
+      const configuration = await configure()
+      const oidc = await import('openid-client')
+      const pending = {
+        state: oidc.randomState(),
+        nonce: oidc.randomNonce(),
+        verifier: oidc.randomPKCECodeVerifier(),
+      }
+      const url = oidc.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope,
+        state: pending.state,
+        nonce: pending.nonce,
+        code_challenge: await oidc.calculatePKCECodeChallenge(pending.verifier),
+        code_challenge_method: 'S256',
+      })
+      return { url: url.href, pending }
+    },
+    finish: async (callbackUrl, { state, nonce, verifier }) => {
+      const configuration = await configure()
+      const oidc = await import('openid-client')
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true }
+      const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks).catch(cause => {
+        throw new IssuerRefusal(problemOf(cause), { cause })
+      })
+      return readIdentity(tokens.claims() ?? {})
+    },
+  }
+}
+
+/** The codes of openid-client for an issuer that does not answer, or with an error of its own. */
+const awayCodes = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM']
+
+/** The issuer's own text is not shown: whoever makes a link could choose it. */
+function problemOf(error: { code?: string; error?: string; name?: string }): IssuerProblem {
+  if (error.error === 'access_denied') return 'denied'
+  const isAway = error.name === 'TypeError' || awayCodes.includes(error.code ?? '')
+  return isAway ? 'unavailable' : 'failed'
+}
+
+/** Reads the claims of an ID token: the organization and scopes as those of bearer tokens, and the name of the person. */
+function readIdentity({ org, scope, sub, name, email }: Record<string, unknown>): IssuerIdentity {
+  const granted = [...parseScopes(typeof scope === 'string' ? scope : '')].join(' ')
+  const shown = [name, email, sub].find(isSubject)
+  if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '' || shown === undefined)
+    throw new IssuerRefusal('no_access')
+  return { organizationKey: org, name: shown, scope: granted }
+}

@@ -1,0 +1,82 @@
+import type { GlobalDatabase } from '../cells/cell-pool.ts'
+import { refuse } from '../errors.ts'
+import { organizationKeyOf, readSession } from '../sessions/sessions.ts'
+import type { Caller } from './caller.ts'
+import { createLoginThrottle, throwThrottled } from './login-throttle.ts'
+import { cacheTimes, type Organizations } from './organizations.ts'
+import { createTtlCache } from './ttl-cache.ts'
+
+/** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
+export type CallerSession = Readonly<{ id: string; caller: Caller; expires_at: string }>
+
+export type Sessions = {
+  /**
+   * The session of a cookie's value, at once if it is cached. Throws a Fault `unauthorized` if there is none or it has ended, and
+   * `rate_limit_exceeded` after too many unknown values from one address.
+   */
+  authenticate(token: string, address: string): CallerSession | Promise<CallerSession>
+  /** The organization id of a cached cookie's value. The session may have ended since. Runs no query. */
+  cachedOrganizationId(token: string): number | undefined
+  /** Removes a session from the cache of this process, because it was revoked. */
+  forget(id: string): void
+}
+
+type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
+
+/** Caches sessions for a few seconds, so that a revoked session is refused once its entry expires. */
+export function createSessions(db: GlobalDatabase, organizations: Organizations, nowMs: () => number): Sessions {
+  const throttle = createLoginThrottle(nowMs)
+  const cache = createTtlCache<CachedSession>(
+    async token => {
+      const organization = await organizations.find(organizationKeyOf(token)!)
+      const found = organization && (await readSession(db, organization.id, token))
+      if (!found) return undefined
+      const { id, name, scopes, expires_at } = found.session
+      const caller = Object.freeze({ organization, subject: name, scopes })
+      return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs: Date.parse(expires_at) })
+    },
+    { nowMs, ...cacheTimes },
+  )
+  // A page sends many requests at once. They share one look-up, so that they are one attempt.
+  const pending = new Map<string, Promise<CachedSession | undefined>>()
+
+  async function lookUp(token: string, address: string): Promise<CachedSession | undefined> {
+    const waitSeconds = throttle.countAttempt(token, address)
+    if (waitSeconds !== undefined) return throwThrottled(waitSeconds)
+    const uncount = () => throttle.uncountAttempt(token, address)
+    const session = await cache.find(token).catch(error => {
+      uncount()
+      throw error
+    })
+    if (session) uncount()
+    return session
+  }
+
+  async function find(token: string, address: string): Promise<CallerSession> {
+    if (organizationKeyOf(token) === undefined) return throwEnded()
+    const lookingUp = pending.get(token) ?? lookUp(token, address).finally(() => pending.delete(token))
+    pending.set(token, lookingUp)
+    return requireLive(await lookingUp)
+  }
+
+  const requireLive = (session: CachedSession | undefined): CallerSession =>
+    session?.isLive && nowMs() < session.expiresAtMs ? session : throwEnded()
+
+  return {
+    authenticate: (token, address) => {
+      const session = cache.peek(token)
+      // The organization may have been deleted since, or be moving to another cell.
+      const isCached =
+        session && organizations.peek(session.caller.organization.key)?.id === session.caller.organization.id
+      return isCached ? requireLive(session) : find(token, address)
+    },
+    cachedOrganizationId: token => cache.peek(token)?.caller.organization.id,
+    forget: id => cache.removeWhere(session => session.id === id),
+  }
+}
+
+function throwEnded(): never {
+  return refuse('unauthorized', 'The session has ended. Sign in to the console again.', {
+    headers: { 'WWW-Authenticate': 'Bearer realm="kith"' },
+  })
+}

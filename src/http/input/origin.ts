@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../../config.ts'
+import { refuse } from '../../errors.ts'
+
+type OriginSettings = Pick<Config, 'tls' | 'behindProxy' | 'publicUrl'>
+
+/** Whether the browser of a request reached the service by HTTPS: kith terminates TLS, or the proxy says that it does. */
+export function isEncrypted({ headers }: IncomingMessage, { tls, behindProxy, publicUrl }: OriginSettings): boolean {
+  if (tls) return true
+  if (behindProxy === 0) return false
+  const entries = String(headers['x-forwarded-proto'] ?? '').split(',')
+  // Each trusted proxy appends an entry, or the outermost one sets the only entry.
+  const entry = entries.at(-Math.min(behindProxy, entries.length))!.trim().toLowerCase()
+  return entry === '' ? publicUrl?.startsWith('https:') === true : entry === 'https'
+}
+
+/** The origin under which a browser has reached the service. */
+export function ownOrigin(request: IncomingMessage, settings: OriginSettings): string {
+  return `${isEncrypted(request, settings) ? 'https' : 'http'}://${request.headers.host ?? ''}`.toLowerCase()
+}
+
+/**
+ * Throws a Fault `forbidden` unless a page of the service itself has sent the request, so that no other site can use the cookie of
+ * its visitor. Browsers set Sec-Fetch-Site and Origin themselves, and no script can change them. An older browser sends only Origin.
+ */
+export function requireSameOrigin(request: IncomingMessage, settings: OriginSettings): void {
+  const { 'sec-fetch-site': site, origin } = request.headers
+  if (site === 'same-origin') return
+  if (site === undefined && origin !== undefined && isOwnOrigin(origin, request, settings)) return
+  const problem =
+    site === undefined && origin === undefined
+      ? 'it has neither the header Sec-Fetch-Site nor Origin. Programs use a token instead of the cookie'
+      : 'another site has sent it'
+  refuse('forbidden', `The cookie of a session is only accepted from a page of this service: ${problem}.`)
+}
+
+const isOwnOrigin = (origin: string, request: IncomingMessage, settings: OriginSettings) =>
+  origin.toLowerCase() === ownOrigin(request, settings) ||
+  (settings.publicUrl !== undefined && origin === new URL(settings.publicUrl).origin)

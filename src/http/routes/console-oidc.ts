@@ -1,0 +1,113 @@
+import { createLoginThrottle } from '../../auth/login-throttle.ts'
+import { IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../../auth/oidc.ts'
+import { describeFault } from '../../describe-fault.ts'
+import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../../sessions/sessions.ts'
+import { isEncrypted, ownOrigin } from '../input/origin.ts'
+import { pendingCookie, readPendingCookies, sessionCookie } from '../input/session-cookie.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import { explain, type Services } from '../pipeline/pipeline.ts'
+import type { Router } from '../pipeline/router.ts'
+import { clientAddress } from '../server/server.ts'
+
+export const startPath = '/console/oidc/start'
+const callbackPath = '/console/oidc/callback'
+
+/** How long a person may take at the issuer. */
+const pendingSeconds = 600
+
+/** The words of `/console/sign-in?error=…`: why a sign-in at the outside issuer failed. docs/console.md explains them. */
+type Problem = IssuerRefusal['problem'] | 'throttled' | 'read_only'
+
+/**
+ * Adds the two endpoints of a sign-in at the outside issuer. Both are addresses that a browser opens, so they answer with redirects,
+ * also where they refuse. The locations are relative, because a proxy may serve kith below a path.
+ */
+export function registerIssuerRoutes(router: Router, services: Services, issuer: SignInIssuer): void {
+  const { config } = services
+  const throttle = createLoginThrottle()
+
+  /** The address of an endpoint as the browser sees it. It is registered at the issuer. */
+  const urlOf = ({ request }: Exchange, path: string) =>
+    new URL(`${config.publicUrl ?? ownOrigin(request, config)}${path}`)
+
+  async function start(exchange: Exchange): Promise<void> {
+    const callbackUrl = urlOf(exchange, callbackPath)
+    const { url, pending } = await issuer.begin(callbackUrl.href)
+    const path = callbackUrl.pathname.slice(0, callbackUrl.pathname.lastIndexOf('/'))
+    const isSecure = isEncrypted(exchange.request, config)
+    const cookie = pendingCookie(encodePending(pending), { maxAgeSeconds: pendingSeconds, isSecure, path })
+    exchange.header('Set-Cookie', cookie)
+    redirect(exchange, url)
+  }
+
+  async function finish(exchange: Exchange): Promise<void> {
+    const { request, url, deadline } = exchange
+    const callbackUrl = urlOf(exchange, callbackPath)
+    callbackUrl.search = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+    const pending = decodePending(readPendingCookies(request.headers.cookie))
+    if (!pending || callbackUrl.searchParams.get('state') !== pending.state) throw new IssuerRefusal('expired')
+    const identity = await issuer.finish(callbackUrl, pending)
+    const started = await startSessionAtIssuer(services.db, identity, deadline.signal)
+    if (!started) throw new IssuerRefusal('no_access')
+    const { token, session } = started
+    const organization = organizationKeyOf(token)!
+    exchange.organization = organization
+    services.logger.info({ session: session.id, organization }, 'a session of the console began')
+    const isSecure = isEncrypted(request, config)
+    exchange.header('Set-Cookie', sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
+    redirect(exchange, '../')
+  }
+
+  /** Runs a step of a sign-in. A failure leads to the sign-in page with its reason. */
+  const guarded = (step: (exchange: Exchange) => Promise<void>) => async (exchange: Exchange) => {
+    const address = clientAddress(exchange.request, config.behindProxy)
+    if (services.reads.isReader) return redirectToSignIn(exchange, 'read_only')
+    if (throttle.countAttempt('issuer', address) !== undefined) return redirectToSignIn(exchange, 'throttled')
+    try {
+      await step(exchange)
+      throttle.uncountAttempt('issuer', address)
+    } catch (error) {
+      redirectToSignIn(exchange, explainFailure(exchange, error))
+    }
+  }
+
+  /** The word for an error. A fault of the issuer, of kith or of the database is logged. */
+  function explainFailure(exchange: Exchange, error: unknown): Problem {
+    if (error instanceof IssuerRefusal) {
+      if (error.problem === 'unavailable' || error.problem === 'failed') reportFailure(error)
+      return error.problem
+    }
+    explain(exchange, error, services.logger)
+    return 'failed'
+  }
+
+  function reportFailure({ problem, cause }: IssuerRefusal) {
+    services.logger.warn(
+      { problem, ...(cause instanceof Error && describeFault(cause)) },
+      'a sign-in at the issuer failed',
+    )
+  }
+
+  router.add({ method: 'GET', path: startPath, handle: guarded(start) })
+  router.add({ method: 'GET', path: callbackPath, handle: guarded(finish) })
+}
+
+function redirectToSignIn(exchange: Exchange, problem: Problem) {
+  redirect(exchange, `../sign-in?error=${problem}`)
+}
+
+function redirect(exchange: Exchange, location: string) {
+  exchange.header('Location', location)
+  // The address of the callback has the code of the issuer.
+  exchange.header('Referrer-Policy', 'no-referrer')
+  exchange.send(302, '', 'text/plain; charset=utf-8')
+}
+
+/** The random values are base64url, so a dot separates them. */
+const encodePending = ({ state, nonce, verifier }: PendingSignIn) => [state, nonce, verifier].join('.')
+
+function decodePending(cookies: readonly string[]): PendingSignIn | undefined {
+  const [state, nonce, verifier, ...more] = cookies.length === 1 ? cookies[0]!.split('.') : []
+  if (!state || !nonce || !verifier || more.length > 0) return undefined
+  return { state, nonce, verifier }
+}

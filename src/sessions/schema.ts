@@ -1,0 +1,39 @@
+import { Type } from '../json-schema.ts'
+import { listSchema } from '../organizations/definition-schema.ts'
+import { scopes } from '../scopes.ts'
+
+const id = Type.String({ format: 'uuid' })
+const name = Type.String({ description: 'The person or client that signed in: the actor in the change log.' })
+const granted = Type.Array(Type.Enum(scopes))
+const expires_at = Type.String({ format: 'date-time', description: 'Twelve hours after the sign-in.' })
+
+const example = {
+  id: '0d7f2c64-9a53-4b0e-9c5e-2f6f1d1b7a10',
+  name: 'operator',
+  scopes: ['people:read', 'access:read'],
+  method: 'code',
+  client_id: null,
+  created_at: '2026-03-02T08:00:00.000Z',
+  expires_at: '2026-03-02T20:00:00.000Z',
+}
+
+export const listedSession = Type.Object(
+  {
+    id,
+    name,
+    scopes: granted,
+    method: Type.Enum(['code', 'client', 'issuer'], {
+      description:
+        'The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer.',
+    }),
+    client_id: Type.Union([Type.String(), Type.Null()], { description: 'The client that the session began with.' }),
+    created_at: Type.String({ format: 'date-time' }),
+    expires_at,
+  },
+  {
+    title: 'ConsoleSession',
+    examples: [example],
+  },
+)
+
+export const sessionList = listSchema(listedSession)

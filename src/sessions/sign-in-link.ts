@@ -1,0 +1,45 @@
+import { userInfo } from 'node:os'
+import type { Config } from '../config.ts'
+import { loopbackHosts } from '../config.ts'
+import type { Database } from '../db/db.ts'
+import { defaultOrganizationKey } from '../organizations/organizations.ts'
+import { scopes } from '../scopes.ts'
+import { createSignInCode } from './sessions.ts'
+
+type LinkRequest = { base: string; organizationKey: string; name: string; scope: string }
+
+/**
+ * Creates a link that signs in to the console, once and within 60 seconds. The code is in the fragment, which browsers send to no
+ * server, so that it is in no log of requests. Throws as `createSignInCode`.
+ */
+export async function createSignInLink(db: Database, { base, ...identity }: LinkRequest): Promise<string> {
+  return `${base}/console/sign-in#code=${await createSignInCode(db, identity)}`
+}
+
+/** The user that runs this process. A container may have no name for it. */
+export function operatorName(): string {
+  try {
+    return userInfo().username || 'operator'
+  } catch {
+    return 'operator'
+  }
+}
+
+/**
+ * The link that a start prints. Undefined for a service that others reach, by its address or through a proxy, because its log may be
+ * read elsewhere, and for a process that only reads.
+ */
+export async function createStartLink(
+  db: Database,
+  address: string,
+  { host, behindProxy, publicUrl, role }: Config,
+): Promise<string | undefined> {
+  const isLocal = loopbackHosts.has(host) && behindProxy === 0 && publicUrl === undefined
+  if (!isLocal || role === 'reader') return undefined
+  return createSignInLink(db, {
+    base: address,
+    organizationKey: defaultOrganizationKey,
+    name: operatorName(),
+    scope: scopes.join(' '),
+  })
+}

@@ -1,0 +1,43 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { expect } from 'vitest'
+import type { TestBrowser } from './browser.ts'
+import { signIn } from './browser-session.ts'
+import type { Organization, Service } from './service.ts'
+
+type ConsoleOptions = {
+  /** The scopes of the session, separated by spaces. The default is all. */
+  scope?: string
+  /** The name of the session, which the change log records. */
+  name?: string
+  /** What the browser's console may say, such as the 503 that a test makes. */
+  expectedErrors?: RegExp
+  context?: BrowserContextOptions
+}
+
+/**
+ * Opens a page of the console for somebody who is signed in, and calls `work`. Fails if the browser logged an error, if code of
+ * the page threw, or if it sent a request to another host.
+ */
+export async function openConsole(
+  { service, browser, organization }: { service: Service; browser: TestBrowser; organization: Organization },
+  path: string,
+  work: (page: Page) => Promise<void>,
+  { scope, name = 'Ada', expectedErrors, context = {} }: ConsoleOptions = {},
+): Promise<void> {
+  const { cookie } = await signIn(service, organization, scope, name)
+  const value = cookie.slice(cookie.indexOf('=') + 1)
+  await browser.open(async (page, requested) => {
+    const errors: string[] = []
+    page.on('console', message => message.type() === 'error' && errors.push(message.text()))
+    page.on('pageerror', error => errors.push(String(error)))
+    await page
+      .context()
+      .addCookies([{ name: 'kith_session', value, url: service.address, httpOnly: true, sameSite: 'Strict' }])
+    await page.goto(`${service.address}/console${path}`)
+    await work(page)
+    expect(errors.filter(text => !expectedErrors?.test(text))).toEqual([])
+    expect(requested.filter(url => /^(https?|wss?):/.test(url) && !url.startsWith(`${service.address}/`))).toEqual([])
+  }, context)
+}
+
+export { accessibilityFaults } from './accessibility.ts'
