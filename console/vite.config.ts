@@ -58,5 +58,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,
+    // Most of the build is the compression, which the report of slow plugins would name each time.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
 })

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-
 import { createClient } from '../../client/index.ts'
-
 import { signIn } from '../../test/support/browser-session.ts'
-
 import { setConnectable } from '../../test/support/cells.ts'
 import { runInProcess } from '../../test/support/command.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
