@@ -46,6 +46,8 @@ export type TransactionOptions = {
    * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
+  /** True if `work` only reads, and all of its statements see the database as of the first one. A nested transaction has no snapshot. */
+  isSnapshot?: boolean
 }
 
 /**
@@ -260,13 +262,15 @@ async function observed(
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { signal, lockTimeoutMs, readsFirst }: TransactionOptions,
+  { signal, lockTimeoutMs, readsFirst, isSnapshot }: TransactionOptions,
   observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   clearWarning(client)
   let beginError: Error | undefined
-  const started: Promise<unknown>[] = [client.query('begin')]
+  const started: Promise<unknown>[] = [
+    client.query(isSnapshot ? 'begin isolation level repeatable read, read only' : 'begin'),
+  ]
   // Citus would send a text with both commands to a worker again for each of them.
   if (lockTimeoutMs !== undefined) started.push(client.query(`set local lock_timeout = ${Math.floor(lockTimeoutMs)}`))
   const beginning = awaitPipelined(started).then(

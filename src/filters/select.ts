@@ -4,7 +4,7 @@ import { attributePart, textPart, timeTerm } from '../entities/indexes/sort-inde
 import { noValueTerm } from '../entities/indexes/sort-terms.ts'
 import { maxRowBytesOf, type Position, sizeToRead } from '../entities/read/pagination.ts'
 import { projectionValues } from '../entities/read/projection.ts'
-import { readRows, rowWithin } from '../entities/read/read-sql.ts'
+import { countEntitiesSql, readRows, rowWithin } from '../entities/read/read-sql.ts'
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition } from './compile.ts'
@@ -100,6 +100,7 @@ export function matchingStatements(
 export function countStatement(condition: Condition, definitions: Definitions, stack_id: number): Query {
   const organization = new Parameter(definitions.organization_id)
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  if (check === always) return { ...countEntitiesSql, values: [organization.value, stack_id] }
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
   const matching = indexCandidates
     ? sql`select from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) candidate
