@@ -6,7 +6,7 @@ import { Facts } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './records.module.css'
 
-/** The value that somebody else has stored meanwhile. Who and when are known with the scope `changes:read`. */
+/** The value that somebody else has stored meanwhile. The author and the time are known with the scope `changes:read`. */
 export type Conflict = { stored: unknown; version: number; actor?: string; at?: string }
 
 type ConflictNoticeProps = {
