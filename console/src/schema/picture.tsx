@@ -30,19 +30,22 @@ export function Picture({ definitions }: { definitions: Definitions }) {
       people.y + people.height / 2 - frame.current.clientHeight / 2,
     )
   }, [layout])
-  const step = (by: number) => setZoom(zooms[Math.max(0, Math.min(zooms.length - 1, zooms.indexOf(zoom) + by))]!)
+  const smaller = zooms.findLast(known => known < zoom)
+  const larger = zooms.find(known => known > zoom)
+  const fit = () => setZoom(Math.min(1, (frame.current!.clientWidth - 2) / layout.width))
   return (
     <div className={styles.page!}>
       <div className={styles.tools!}>
         <p className={styles.muted!}>{texts.pictureHelp}</p>
         <div className={styles.zoom!}>
-          <Button onPress={() => step(-1)} isDisabled={zoom === zooms[0]} aria-label={texts.zoomOut}>
+          <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
           </Button>
-          <span className={styles.percent!}>{formats.percent(zoom)}</span>
-          <Button onPress={() => step(1)} isDisabled={zoom === zooms.at(-1)} aria-label={texts.zoomIn}>
+          <span className={styles.percent!}>{formats.percent(Math.round(zoom * 100) / 100)}</span>
+          <Button onPress={() => setZoom(larger!)} isDisabled={larger === undefined} aria-label={texts.zoomIn}>
             +
           </Button>
+          <Button onPress={fit}>{texts.zoomFit}</Button>
         </div>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls */}
