@@ -1,4 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { validateAccessSearch } from '../access/search.ts'
+import { validateChangesSearch } from '../changes/search.ts'
+import { validateConsentsSearch } from '../consents/search.ts'
 import { validatePeopleSearch } from '../people/search.ts'
 import { validatePersonSearch } from '../person/search.ts'
 import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
@@ -115,6 +118,7 @@ const exporting = createRoute({
 const consents = createRoute({
   getParentRoute: () => shell,
   path: '/consents',
+  validateSearch: validateConsentsSearch,
   component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
 })
 
@@ -127,6 +131,7 @@ const ledger = createRoute({
 const changes = createRoute({
   getParentRoute: () => shell,
   path: '/changes',
+  validateSearch: validateChangesSearch,
   component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
 })
 
@@ -151,6 +156,7 @@ const operations = createRoute({
 const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
+  validateSearch: validateAccessSearch,
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 

@@ -13,11 +13,11 @@ import type { Conflict, Edit } from './use-edit.ts'
 import { Value } from './value.tsx'
 
 type EditFormProps = {
-  /** What the form edits, for screen readers. */
+  /** The name of the form, for screen readers. */
   label: string
   edit: Edit
   fields: readonly Field[]
-  /** What stands below the fields, such as a way to add one. */
+  /** Shown below the fields, such as a way to add one. */
   children?: ReactNode
 }
 

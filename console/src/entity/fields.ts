@@ -101,7 +101,7 @@ export function localTime(moment: string | number | Date): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
-/** What is wrong with a draft. The page has a text for each. */
+/** The fault of a draft. The page has a text for each. */
 export type DraftFault = 'number' | 'exactNumber' | 'json' | 'datetime'
 
 export type Parsed = { value: unknown; fault?: never } | { fault: DraftFault; value?: never }

@@ -93,17 +93,7 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
   }
   const save = async () => {
     if (!state || state.conflicts.some(({ choice }) => choice === undefined)) return
-    const chosen = new Map(state.conflicts.map(({ field, choice }) => [field.path, choice]))
-    const changes = new Map<Field, unknown>()
-    const faults = new Map<string, DraftFault>()
-    for (const field of fields) {
-      const draft = state.drafts.get(field.path)
-      if (draft === undefined || chosen.get(field.path) === 'theirs') continue
-      const before = storedValue(field, state.base)
-      const { value, fault } = parseDraft(field, draft)
-      if (fault) faults.set(field.path, fault)
-      else if (!isEqual(value, before) && !isEqual(draft, draftOf(field, before))) changes.set(field, value)
-    }
+    const { changes, faults } = changesOf(state, fields)
     change({ faults })
     if (faults.size === 0) await send(state.base, changes)
   }
@@ -142,4 +132,20 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
         .map(({ message }) => message)
         .join(' ') || undefined,
   }
+}
+
+/** The values to write, and the drafts that are no values. A conflict that was decided for the others needs no write. */
+function changesOf({ base, drafts, conflicts }: State, fields: readonly Field[]) {
+  const given = new Set(conflicts.filter(({ choice }) => choice === 'theirs').map(({ field }) => field.path))
+  const changes = new Map<Field, unknown>()
+  const faults = new Map<string, DraftFault>()
+  for (const field of fields) {
+    const draft = drafts.get(field.path)
+    if (draft === undefined || given.has(field.path)) continue
+    const before = storedValue(field, base)
+    const { value, fault } = parseDraft(field, draft)
+    if (fault) faults.set(field.path, fault)
+    else if (!isEqual(value, before) && !isEqual(draft, draftOf(field, before))) changes.set(field, value)
+  }
+  return { changes, faults }
 }

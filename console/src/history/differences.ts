@@ -25,7 +25,7 @@ const isObject = (value: unknown): value is Values =>
 
 const attributeValuesOf = (values: Values): Values => (isObject(values.attribute_values) ? values.attribute_values : {})
 
-/** What the log adds to the values of a person or record, and what is shown in another way. */
+/** Members of a change that are no values, or that are shown in another way. */
 const unlisted = new Set(['attribute_values', 'consents', 'merged_into'])
 /** The state that everything has by default. Only a placeholder is worth a word. */
 const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
@@ -63,7 +63,7 @@ const unwritable = new Set([
 ])
 
 /**
- * What has to be written so that an entity has the values of `then` again. Consent answers are not among them: only the person
+ * The values that a write must set so that an entity has the values of `then` again. Consent answers are not among them: only the person
  * answers. Links to targets without an identifier, which a read shows as null, cannot be written and are left out.
  */
 export function valuesToRestore(now: Entity, then: Values): Difference[] {

@@ -33,7 +33,7 @@ export type HistoryProps = {
 
 const pageSize = 25
 
-/** What happened to a person or record, newest first: who, when, and each value before and after. */
+/** The changes of a person or record, newest first: who, when, and each value before and after. */
 export function History(props: HistoryProps) {
   const texts = useMessages(messages)
   const mayRead = useScope('changes:read')

@@ -53,7 +53,10 @@ export function PeopleTable({ search, query, list, columns: names, change }: Peo
       {isEmpty && <NobodyListed query={query} change={change} />}
       {!data && !error && <Loading />}
       {rows.length > 0 && (
-        <div className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list!}>
+        <div
+          className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list!}
+          aria-busy={isPlaceholderData}
+        >
           <VirtualTable<PersonRow>
             key={position.listKey}
             label={texts.people}

@@ -24,7 +24,7 @@ type AbsentPersonProps = {
   setMoment: SetMoment
 }
 
-/** What is left of a person who was deleted or erased, and the way back where there is one. */
+/** The page of a person who was deleted or erased: the rest of the data, and the way back where there is one. */
 export function AbsentPerson({ found: { id, change, last }, onShow, setMoment }: AbsentPersonProps) {
   const texts = useMessages(messages)
   const [notice, setNotice] = useState<React.ReactNode>()
@@ -70,7 +70,7 @@ export function AbsentPerson({ found: { id, change, last }, onShow, setMoment }:
 
 type EndingProps = Pick<AbsentPersonProps['found'], 'id' | 'change'> & Pick<AbsentPersonProps, 'onShow'>
 
-/** Who deleted the person, and what can be done about it. */
+/** The message that names who deleted the person, with the actions that are left. */
 function Ending({ id, change, onShow }: EndingProps) {
   const texts = useMessages(messages)
   const formats = useFormats()

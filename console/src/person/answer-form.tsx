@@ -44,6 +44,27 @@ const assignmentOf = (draft: Draft, { consent_type_id, channel }: Purpose): Cons
   ...(draft.at && { collected_at: new Date(draft.at).toISOString() }),
 })
 
+const maxRepeats = 3
+
+/**
+ * Records an answer of a person who was read as `base`. A change of other values since then does not concern the answer. Another
+ * answer does: then nothing is recorded, and the person of now is returned.
+ */
+async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
+  const body = { consents: [assignmentOf(draft, purpose)] }
+  for (let [read, repeats] = [base, 0]; ; repeats++) {
+    try {
+      const options = { ifMatch: read.version, representation: true } as const
+      return { person: (await client.people.patchById(base.id, body, options)) as Person, isRecorded: true }
+    } catch (error) {
+      if (!isKithError(error) || error.status !== 412 || repeats === maxRepeats) throw error
+      const now = (await client.people.getById(base.id)) as Person
+      if (!isEqual(effectiveOf(now, purpose), effectiveOf(read, purpose))) return { person: now, isRecorded: false }
+      read = now
+    }
+  }
+}
+
 /** Records an answer that a person gave, with its evidence. */
 export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps) {
   const texts = useMessages(consentMessages)
@@ -59,31 +80,12 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
   const [hasConflict, setConflict] = useState(false)
   const [isIncomplete, setIncomplete] = useState(false)
   const save = useMutation({
-    mutationFn: async (): Promise<Person | undefined> => {
-      const body = { consents: [assignmentOf(draft, purpose)] }
-      for (let [read, repeats] = [base, 0]; ; repeats++) {
-        try {
-          const options = { ifMatch: read.version, representation: true } as const
-          return (await client.people.patchById(person.id, body, options)) as Person
-        } catch (error) {
-          if (!isKithError(error) || error.status !== 412 || repeats === 3) throw error
-          const now = (await client.people.getById(person.id)) as Person
-          // A change of other values does not concern the answer. Another answer does.
-          const isSame = isEqual(effectiveOf(now, purpose), effectiveOf(read, purpose))
-          setBase(now)
-          if (!isSame) {
-            setConflict(true)
-            onShow(now)
-            return undefined
-          }
-          read = now
-        }
-      }
-    },
-    onSuccess: saved => {
-      if (!saved) return
-      onShow(saved)
-      onClose()
+    mutationFn: () => recordAnswer(base, draft, purpose),
+    onSuccess: ({ person, isRecorded }) => {
+      onShow(person)
+      setBase(person)
+      if (isRecorded) onClose()
+      else setConflict(true)
     },
   })
   const submit = (event: FormEvent) => {

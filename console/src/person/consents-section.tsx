@@ -18,7 +18,7 @@ type ConsentsSectionProps = {
   onShow?: (person: Person) => void
 }
 
-/** What the person has agreed to: purposes by channels. Each cell leads to the reason and the evidence. */
+/** The consents of a person: purposes by channels. Each cell leads to the reason and the evidence. */
 export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)

@@ -35,7 +35,7 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
     onClose()
     if (!erase.data) return
     await navigate({ to: '/people/$externalId', params: { externalId: id }, search: { by: 'id' }, replace: true })
-    // What the browser still has of the person goes, too.
+    // The browser forgets the person, too.
     queryClient.removeQueries({ queryKey: ['consents'] })
     await queryClient.resetQueries({ queryKey: ['people'] })
     await queryClient.resetQueries({ queryKey: ['history', 'people', id] })
@@ -118,7 +118,7 @@ function ReasonForm({ reason, onChange, error, isPending, onClose, onPreview }: 
 }
 
 type ConfirmProps = {
-  /** What has to be typed. */
+  /** The text to type. */
   identifier: string
   preview: Erased
   error: unknown

@@ -15,7 +15,7 @@ type Named = { id: string; external_id: string | null; first_name: string | null
 /** A name for a heading: longer ones are clipped. */
 const maxCharacters = 120
 
-/** What a person is called: by name, else by identifier. */
+/** The name of a person, else an identifier. */
 export function nameOf({ id, external_id, first_name, last_name }: Named): string {
   const name = [first_name, last_name].filter(Boolean).join(' ') || external_id || id
   return name.length > maxCharacters ? `${name.slice(0, maxCharacters)}…` : name

@@ -36,7 +36,7 @@ const scopesOf: Record<Action, readonly string[]> = {
 const actions = Object.keys(scopesOf) as Action[]
 const forDeleted: readonly Action[] = ['dossier', 'erase']
 
-/** What can be done with a person as a whole. */
+/** The actions on a person as a whole. */
 export function PersonMenu({ id, person, last, onShow, onRefresh, onNotice }: PersonMenuProps) {
   const texts = useMessages(messages)
   const rightsTexts = useMessages(rightsMessages)

@@ -3,7 +3,7 @@ import { client } from '../app/client.ts'
 import type { PersonSearch } from './search.ts'
 
 /**
- * What the service has at an address: a person, or what is left of one. `last` has the values from before the deletion, unless the log
+ * The content of an address: a person, or the rest of one. `last` has the values from before the deletion, unless the log
  * has dropped them.
  */
 export type FoundPerson =

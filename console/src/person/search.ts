@@ -1,4 +1,4 @@
-/** What the address of a person's page says, beside the identifier. */
+/** The members of the address of a person's page, beside the identifier. */
 export type PersonSearch = {
   /** The identifier in the address is the internal one. Without it, it is the external one. */
   by?: 'id'
