@@ -45,6 +45,7 @@ export const messages = defineMessages({
       sms_consent: 'Text message consent (summary)',
       state: 'State',
     },
+    states: { active: 'Active', placeholder: 'Placeholder' },
     channels: { email: 'Email', sms: 'Text message' },
     methods: {
       web_form: 'Web form',
@@ -110,6 +111,7 @@ export const messages = defineMessages({
       sms_consent: 'SMS-Einwilligung (gesamt)',
       state: 'Zustand',
     },
+    states: { active: 'Aktiv', placeholder: 'Platzhalter' },
     channels: { email: 'E-Mail', sms: 'SMS' },
     methods: {
       web_form: 'Webformular',
@@ -174,6 +176,7 @@ export const messages = defineMessages({
       sms_consent: 'Consenso SMS (in sintesi)',
       state: 'Stato',
     },
+    states: { active: 'Attivo', placeholder: 'Segnaposto' },
     channels: { email: 'Email', sms: 'SMS' },
     methods: {
       web_form: 'Modulo web',

@@ -27,6 +27,11 @@ export function nameOf(
   return (texts.fields as Record<string, string>)[key] ?? key
 }
 
+/** The state of an entity is a word of kith, and all other values are those of the organization. */
+function shownValue({ group, key }: Difference, value: unknown, { states }: EntityTexts): unknown {
+  return group === 'field' && key === 'state' ? ((states as Record<string, string>)[String(value)] ?? value) : value
+}
+
 /** The values and answers that a change set. */
 export function HistoryChanges({ change, attributes, consentTypes }: HistoryChangesProps) {
   const texts = useMessages(messages)
@@ -44,10 +49,10 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
           <dd>
             <Step
               isFirst={change.operation === 'create'}
-              before={<Value value={difference.before} />}
+              before={<Value value={shownValue(difference, difference.before, entityTexts)} />}
               isEmpty={difference.before === null}
             >
-              <Value value={difference.after} />
+              <Value value={shownValue(difference, difference.after, entityTexts)} />
             </Step>
           </dd>
         </div>
