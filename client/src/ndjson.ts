@@ -33,6 +33,13 @@ export function uploadOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Upl
   return { stream: new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 }), sourceError: () => failure, end }
 }
 
+/** All lines as the text of a body. */
+export async function textOfLines(lines: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
+  let text = ''
+  for await (const line of lines) text += textOf(line)
+  return text
+}
+
 async function* chunksOf(lines: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
   const iterator = iteratorOf(lines)
   try {
