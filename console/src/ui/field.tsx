@@ -17,6 +17,7 @@ import {
   TextArea,
 } from 'react-aria-components'
 import styles from './field.module.css'
+import { Icon } from './icon.tsx'
 
 type Labelled = {
   /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
@@ -36,7 +37,13 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
 /** A field for text, with its label, help and error. */
 export function TextField({ label, help, error, placeholder, rows, inputRef, ...props }: TextFieldProps) {
   return (
-    <AriaTextField {...props} isInvalid={Boolean(error) || props.isInvalid === true} className={styles.field!}>
+    <AriaTextField
+      {...props}
+      isInvalid={Boolean(error) || props.isInvalid === true}
+      // Otherwise an error of the service would keep the form from being sent again.
+      validationBehavior={error ? 'aria' : 'native'}
+      className={styles.field!}
+    >
       {label && <Label className={styles.label!}>{label}</Label>}
       {rows ? (
         <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />
@@ -88,7 +95,7 @@ export function Select<Value extends string>({
       <Button className={styles.selectButton!}>
         <SelectValue />
         <span aria-hidden="true" className={styles.arrow!}>
-          ▾
+          <Icon name="down" />
         </span>
       </Button>
       {help && (
@@ -130,7 +137,7 @@ export function Checkbox({
       {({ isIndeterminate }) => (
         <>
           <span className={styles.box!} aria-hidden="true">
-            {isIndeterminate ? '–' : '✓'}
+            {isIndeterminate ? '–' : <Icon name="check" />}
           </span>
           {children}
         </>

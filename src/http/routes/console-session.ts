@@ -65,6 +65,20 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     }
   }
 
+  const end = async ({ deadline }: Exchange, { id, caller }: CallerSession) => {
+    // Another page may have ended it meanwhile.
+    await endSession(db, caller.organization.id, id, deadline.signal)
+    authenticator.sessions.forget(id)
+  }
+
+  /** Ends the session whose cookie a new one replaces. A cookie that is not valid any more does not keep anybody from signing in. */
+  async function endPrevious(exchange: Exchange): Promise<void> {
+    const previous = await findSession(exchange).catch(error => {
+      if (!(error instanceof Fault)) throw error
+    })
+    if (previous) await end(exchange, previous)
+  }
+
   router.add({
     method: 'POST',
     path,
@@ -74,6 +88,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       if (services.reads.isReader) throwSignInElsewhere()
       return async (exchange, body) => {
         const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
+        await endPrevious(exchange)
         const key = organizationKeyOf(token)!
         logger.info({ session: session.id, organization: key }, 'a session of the console began')
         exchange.organization = key
@@ -101,10 +116,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (services.reads.isReader) throwSignInElsewhere()
-      const { id, caller } = (await findSession(exchange)) ?? throwNoSession()
-      // Another page may have ended it meanwhile.
-      await endSession(db, caller.organization.id, id, exchange.deadline.signal)
-      authenticator.sessions.forget(id)
+      await end(exchange, (await findSession(exchange)) ?? throwNoSession())
       removeCookie(exchange)
       exchange.send(200, success({ data: true }))
     },
