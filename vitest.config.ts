@@ -12,8 +12,8 @@ export const config = {
     'console/test/**/*.test.ts',
     'bench/*.test.ts',
   ],
-  // They take minutes, and have a command of their own: npm run test:faults.
-  exclude: ['**/node_modules/**', 'test/faults/**'],
+  // They have commands of their own: npm run test:faults, which takes minutes, and npm run test:cluster.
+  exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**'],
   globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
   pool: 'forks',
   // Node.js runs the files as it runs the service, and a worker loads the modules once for all its files. The modules

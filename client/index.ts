@@ -21,6 +21,7 @@ export type {
   AttributeEndpoints,
   AttributeRule,
   DefinitionEndpoints,
+  ProposedRules,
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'
@@ -46,6 +47,7 @@ export {
   type ImportOptions,
   type ImportRefusal,
   type ImportRefusedLines,
+  type ImportResult,
   KithImportError,
 } from './src/import.ts'
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
 import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
@@ -19,8 +20,8 @@ function compressFiles(): Plugin {
         names.map(async name => {
           const path = join(dir!, name)
           const content = await readFile(path)
-          await writeFile(`${path}.br`, brotliCompressSync(content))
-          await writeFile(`${path}.gz`, gzipSync(content))
+          await writeFile(`${path}.br`, await promisify(brotliCompress)(content))
+          await writeFile(`${path}.gz`, await promisify(gzip)(content))
         }),
       )
     },
@@ -57,5 +58,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,
+    // Most of the build is the compression, which the report of slow plugins would name each time.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
 })

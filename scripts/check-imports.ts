@@ -22,7 +22,7 @@ const technicalModules: Record<string, string[]> = {
   idempotency: ['organizations', 'changes', 'db'],
   readers: ['cells', 'db'],
   db: [],
-  access: ['http', 'auth', 'organizations', 'cells', 'db'],
+  access: ['http', 'auth', 'sessions', 'organizations', 'cells', 'db'],
   operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'cells', 'instruments', 'db'],
   openapi: ['http'],
   instruments: ['http', 'db'],

@@ -134,6 +134,19 @@ const noStableUpdate: Rule = commands => {
   return [...messages].map(message => ({ rule: 'no stable update', message: `${message}: pass the value from Node` }))
 }
 
+/** In an UPDATE or DELETE, Citus evaluates what has no columns, and takes the comparison of a WHEN for such a thing: it becomes null. */
+const noSimpleCase: Rule = commands =>
+  [...findAll(commands, 'UpdateStmt'), ...findAll(commands, 'DeleteStmt')].some(query =>
+    findAll(query, 'CaseExpr').some(({ arg }) => arg !== undefined),
+  )
+    ? [
+        {
+          rule: 'no simple case',
+          message: 'compares by `case x when y` in an UPDATE or DELETE: write `case when x = y`',
+        },
+      ]
+    : []
+
 /** The table, column and constraint of an error do not pass a coordinator. */
 const errorsByCode: Rule = (commands, tables) =>
   findAll(commands, 'UpdateStmt').flatMap(update =>
@@ -175,6 +188,43 @@ const countedLocations: Rule = commands =>
 
 const isTid = (type: unknown) =>
   listOf((type as Tree | undefined)?.names).some(name => nodeOf(name, 'String')?.sval === 'tid')
+
+/**
+ * With a condition that the values of the parameters alone make false, Citus finds no shard for an UPDATE or DELETE of a CTE, and
+ * sends the statement with the names of the coordinator's tables.
+ */
+const noConstantCondition: Rule = commands => {
+  const messages = new Set<string>()
+  for (const command of commands)
+    walk(command, (kind, query) => {
+      const changes = queries.includes(kind) ? ctesOf(query) : []
+      for (const change of changes)
+        for (const condition of conditionsOf(
+          (nodeOf(change, 'UpdateStmt') ?? nodeOf(change, 'DeleteStmt'))?.whereClause,
+        ))
+          if (isConstant(condition))
+            messages.add(
+              'has a condition without columns in an UPDATE or DELETE of a CTE: make it a part of one with a column, as e.id = case when $2 then $3 else 0 end',
+            )
+      const isOuter = kind === 'JoinExpr' && query.jointype !== 'JOIN_INNER'
+      if (isOuter && query.quals !== undefined && conditionsOf(query.quals).some(isConstant))
+        messages.add('has a condition without columns in an outer join: select it, and decide above the join')
+      return true
+    })
+  return [...messages].map(message => ({ rule: 'no constant condition', message }))
+}
+
+/** The conditions that an AND joins, and those in it. */
+function conditionsOf(condition: unknown): unknown[] {
+  if (condition === undefined) return []
+  const both = nodeOf(condition, 'BoolExpr')
+  return both?.boolop === 'AND_EXPR' ? listOf(both.args).flatMap(conditionsOf) : [condition]
+}
+
+/** Whether the values of the parameters alone make the condition true or false. */
+const isConstant = (condition: unknown) =>
+  findAll([condition], 'ParamRef').length > 0 &&
+  ['ColumnRef', 'SubLink'].every(kind => findAll([condition], kind).length === 0)
 
 /** Workers do not know parameters of a session that PostgreSQL does not define. */
 const noOwnSettings: Rule = commands =>
@@ -281,9 +331,11 @@ const rules: Rule[] = [
   insertKnowsShard,
   noVolatileUpdate,
   noStableUpdate,
+  noSimpleCase,
   errorsByCode,
   noCopyIn,
   countedLocations,
+  noConstantCondition,
   noOwnSettings,
   oneOrganization,
 ]

@@ -37,6 +37,10 @@ describe('a statement that Citus routes', () => {
     `update change_heads h set schema_version = h.schema_version / (h.schema_version = $2)::integer
      where h.organization_id = $1`,
     'update entities e set at = now() where e.organization_id = $1',
+    `with gone as (
+       delete from entities e where e.organization_id = $1 and e.id = any($2::uuid[]) returning 1
+     ) select from gone`,
+    'update entities set name = $2 where organization_id = $1 and $3',
     'copy (select e.id from entities e where e.organization_id = 7) to stdout (format binary)',
   ])('is accepted: %s', text => expect(messagesOf(text)).toEqual([]))
 })
@@ -71,6 +75,25 @@ describe('a statement that Citus refuses or runs wrongly', () => {
       `with a as (delete from entities e where e.organization_id = $1)
        update change_heads set sequence = 1 where organization_id = $1`,
       'make the main command a SELECT',
+    ],
+    [
+      'no simple case',
+      `delete from entities e where e.organization_id = $1 and e.name = any(array(
+         select case v.kind when 'a' then 'b' end from jsonb_to_recordset($2::text::jsonb) as v(kind text)
+       ))`,
+      'write `case when x = y`',
+    ],
+    [
+      'no constant condition',
+      `with gone as (delete from entities e where e.organization_id = $1 and not ($2 and $3 = 'a') returning 1)
+       select from gone`,
+      'make it a part of one with a column',
+    ],
+    [
+      'no constant condition',
+      `select h.sequence from change_heads h left join entities e on e.organization_id = h.organization_id and $2
+       where h.organization_id = $1`,
+      'decide above the join',
     ],
     [
       'no volatile update',

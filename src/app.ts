@@ -31,7 +31,6 @@ import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
-import { sessionRoutes } from './sessions/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -58,7 +57,6 @@ export function routeTable(services: TableServices): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
-    ...sessionRoutes(),
     ...accessRoutes(db),
     ...operationRoutes(services),
   ]
@@ -111,6 +109,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   const gate = createGate({
     config,
     recall: authenticator.cachedOrganizationId,
+    recallSession: authenticator.sessions.cachedOrganizationId,
     shouldClose: () => !drain.isAccepting(),
     observer,
     report,

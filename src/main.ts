@@ -13,6 +13,7 @@ import { createCells, migrateCells } from './cells/open-cells.ts'
 import { checkFirstCell } from './cells/prepare.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
+import { findPending } from './db/distribution.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
@@ -165,8 +166,7 @@ async function startWithWorkers(
     )
   const address = urlOf(workers.address, config)
   const db = openDatabase(storage.url, { connections: 1, statementTimeoutMs: config.limits.requestMs })
-  const signInLink = await createStartLink(db, address, config).finally(() => db.close())
-  return { address, signInLink }
+  return { address, signInLink: await makeSignInLink(db, address, starting).finally(() => db.close()) }
 }
 
 async function start(starting: StartContext): Promise<Started> {
@@ -236,7 +236,19 @@ async function start(starting: StartContext): Promise<Started> {
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
-  return { address, signInLink: cluster.isPrimary ? await createStartLink(db, address, config) : undefined }
+  return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
+}
+
+/** The link that the start logs. A database that stores nothing at the moment, such as a standby, does not keep the service from starting. */
+async function makeSignInLink(db: Database, address: string, { config, logger }: StartContext) {
+  try {
+    return await createStartLink(db, address, config)
+  } catch (error) {
+    const persistentMessage = persistentErrorMessage(error)
+    if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
+    else logger.warn(describeFault(error), 'the link to the console could not be made: run kith console')
+    return undefined
+  }
 }
 
 async function startInstruments(
@@ -280,7 +292,15 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
   }
   const ran = await migrate(storage.url)
   if (ran.length > 0) logger.info({ migrations: ran }, 'migrated')
+  if (config.databaseUrl) await warnOfPendingTables(storage.url, logger)
   return storage
+}
+
+/** Warns if Citus does not distribute all tables. The start goes on: requests that need none of the others are served. */
+async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
+  // A database that does not answer fails the next step of the start, with its own error.
+  const pending = await findPending(url).catch(() => undefined)
+  if (pending) logger.warn(`${pending}: stop the service, and run kith distribute`)
 }
 
 async function listen(app: App, { host, port }: Config): Promise<string> {

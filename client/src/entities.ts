@@ -225,7 +225,9 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     })
     const path = `${this.path}/import${query}`
     const request = { method: 'POST', path, options, lines, format: ndjson } as const
-    return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request)) }
+    const { newestWrite } = this.transport
+    const note = (sequence: number) => newestWrite.noteSequence(sequence)
+    return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request), note) }
   }
 
   async #delete<T>(path: string, options: WriteOptions | undefined): Promise<T> {

@@ -14,6 +14,12 @@ export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'referen
 /** The counts of lines. Every received line is created, updated, unchanged or failed. */
 export type ImportCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
 
+/**
+ * The final counts. `sequence` is the number of a change: the log up to it includes all lines that were not refused. It is absent from a
+ * dry run, and if every line was refused.
+ */
+export type ImportResult = ImportCounts & { sequence?: number }
+
 /** A refused line, counted from 1. The other lines are processed. */
 export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
@@ -26,7 +32,7 @@ export type ImportRefusedLines = { refused_lines: [first: number, last: number][
 /**
  * A line of an import's response: a refusal, the counts so far (once a second), or the final counts as the last line.
  */
-export type ImportAnswer = ImportRefusal | ImportRefusedLines | { progress: ImportCounts } | ImportCounts
+export type ImportAnswer = ImportRefusal | ImportRefusedLines | { progress: ImportCounts } | ImportResult
 
 /** The service could not continue an import. The lines that `progress` counts are stored. Sending all again is safe. */
 export class KithImportError extends KithError {
@@ -49,12 +55,19 @@ type Fault = {
   progress: ImportCounts
 }
 
-/** The lines of a response. Throws if the stream reports an error or ends before its last line. */
-export async function* importAnswers(values: AsyncIterable<unknown>): AsyncGenerator<ImportAnswer, void, undefined> {
+/**
+ * The lines of a response. `onSequence` receives the number of the last line. Throws if the stream reports an error or ends before its last
+ * line.
+ */
+export async function* importAnswers(
+  values: AsyncIterable<unknown>,
+  onSequence: (sequence: number) => void,
+): AsyncGenerator<ImportAnswer, void, undefined> {
   let last: ImportAnswer | undefined
   for await (const value of values) {
     last = value as ImportAnswer
     if ('error' in last && !('line' in last)) throw new KithImportError(last as Fault)
+    if ('sequence' in last && last.sequence !== undefined) onSequence(last.sequence)
     yield last
   }
   if (last === undefined || !('received' in last))

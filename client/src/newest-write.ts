@@ -1,4 +1,4 @@
-/** Remembers the highest number that responses to writes have had in `X-Kith-Sequence`. */
+/** Remembers the highest number that responses to writes have had: in `X-Kith-Sequence`, or in the last line of an import. */
 export class NewestWrite {
   #sequence: number | undefined
 
@@ -8,6 +8,10 @@ export class NewestWrite {
 
   note(headers: Headers): void {
     const text = headers.get('x-kith-sequence')
-    if (text !== null && /^\d{1,16}$/.test(text)) this.#sequence = Math.max(this.#sequence ?? 0, Number(text))
+    if (text !== null && /^\d{1,16}$/.test(text)) this.noteSequence(Number(text))
+  }
+
+  noteSequence(sequence: number): void {
+    this.#sequence = Math.max(this.#sequence ?? 0, sequence)
   }
 }

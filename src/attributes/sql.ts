@@ -13,14 +13,16 @@ export const insertAttributeSql = statement(
 
 /**
  * $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index id, $10: whether the index is
- * ready although it is new, $11: rules, $12: searchable. The sort index goes with the other one.
+ * ready although it is new, $11: rules, $12: searchable. The sort index goes with the other one: no attribute
+ * has the id 0.
  */
 export const updateAttributeSql = statement(
   'update_attribute',
   `with dropped as (
      delete from sort_indexes s using attributes d
-     where s.organization_id = $1 and d.organization_id = $1 and d.id = $2 and s.stack_id = d.owner_stack_id
-       and s.field = 'attribute_values.' || d.key and not ($6 and $7 = 'active' and $5 = 'one')
+     where s.organization_id = $1 and d.organization_id = $1 and s.stack_id = d.owner_stack_id
+       and d.id = case when $6 and $7 = 'active' and $5 = 'one' then 0 else $2 end
+       and s.field = 'attribute_values.' || d.key
    ), updated as (
      update attributes set name = $3, description = $4, cardinality = $5, indexed = $6, state = $7, updated_at = $8,
        index_id = $9, index_ready = $10 or (index_ready and $9 is not distinct from index_id), rules = $11, searchable = $12

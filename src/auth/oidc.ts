@@ -7,8 +7,8 @@ import { isSubject } from './claims.ts'
 /** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
 
-/** The person whom the issuer has identified. `subject` is the person's identifier there. */
-export type IssuerIdentity = { organizationKey: string; name: string; scope: string; subject: string }
+/** The person whom the issuer has identified. */
+export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
 export const issuerProblems = ['denied', 'expired', 'no_access', 'unavailable', 'failed'] as const
@@ -118,5 +118,5 @@ function readIdentity({ org, scope, sub, name, email }: Record<string, unknown>)
   const shown = [name, email, sub].find(isSubject)
   if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '' || shown === undefined)
     throw new IssuerRefusal('no_access')
-  return { organizationKey: org, name: shown, scope: granted, subject: String(sub) }
+  return { organizationKey: org, name: shown, scope: granted }
 }

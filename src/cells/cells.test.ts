@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient } from '../../client/index.ts'
+import { signIn } from '../../test/support/browser-session.ts'
 import { setConnectable } from '../../test/support/cells.ts'
 import { runInProcess } from '../../test/support/command.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
@@ -72,11 +74,47 @@ describe('an organization of a further cell', () => {
     ])
   })
 
+  it('has its clients in the first cell, and the doctor tells of both cells', async () => {
+    const { access, operations, consents } = inB.client
+    const { client_id, client_secret } = await access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+    const shop = createClient({
+      url: service.address,
+      clientCredentials: { clientId: client_id, clientSecret: client_secret },
+      retries: 0,
+    })
+    expect(await shop.people.get('ada')).toMatchObject({ first_name: 'Ada' })
+    expect((await access.clients.list()).items).toMatchObject([{ client_id, revoked_at: null }])
+    expect((await inMain.client.access.clients.list()).items).toEqual([])
+    expect(await access.clients.revoke(client_id)).toBe(true)
+    const { items } = await consents.statistics({ interval: 'day' })
+    expect(items.map(({ consent_type_id }) => consent_type_id)).toContain(1)
+    const { findings } = await operations.doctor()
+    expect(findings).toContainEqual({
+      check: 'cells',
+      verdict: 'ok',
+      message: 'the cell b answers; it has 1 organization',
+      advice: null,
+    })
+  })
+
   it('answers a read with If-Sequence by the log of its own cell', async () => {
     const written = await inB.send('PATCH', '/v1/people/ada', { language: 'en' })
     const sequence = written.headers.get('X-Kith-Sequence')!
     const read = await inB.send('GET', '/v1/people/ada', undefined, { 'If-Sequence': sequence })
     expect([read.status, read.body.data?.language]).toEqual([200, 'en'])
+  })
+
+  it('has its sessions of the console in the first cell, as its clients', async () => {
+    const session = await signIn(service, inB)
+    expect((await session.send('POST', '/v1/people', { external_id: 'by-session' })).status).toBe(201)
+    expect(await sql('b', `select from entities where external_id = 'by-session'`)).toHaveLength(1)
+    const { items } = (await inB.send('GET', '/v1/sessions')).body.data
+    expect(items).toMatchObject([{ id: session.reply.body.data.id }])
+    const stored = `select id from sessions where organization_id = ${inB.id}`
+    expect([(await sql('main', stored)).length, (await sql('b', stored)).length]).toEqual([1, 0])
+    expect((await inMain.send('DELETE', `/v1/sessions/${items[0].id}`)).status).toBe(404)
+    expect((await inB.send('DELETE', `/v1/sessions/${items[0].id}`)).status).toBe(200)
+    expect((await inB.send('GET', '/v1/sessions')).body.data.items).toEqual([])
   })
 
   it('does not see an entity of the same name in another cell', async () => {

@@ -46,6 +46,8 @@ export type TransactionOptions = {
    * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
+  /** True if all statements see the database as of the first one. A nested transaction has no snapshot of its own. */
+  isSnapshot?: boolean
 }
 
 /**
@@ -260,13 +262,13 @@ async function observed(
 async function transact<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { signal, lockTimeoutMs, readsFirst }: TransactionOptions,
+  { signal, lockTimeoutMs, readsFirst, isSnapshot }: TransactionOptions,
   observer: Observer | undefined,
 ): Promise<T> {
   let committing: Promise<unknown> | undefined
   clearWarning(client)
   let beginError: Error | undefined
-  const started: Promise<unknown>[] = [client.query('begin')]
+  const started: Promise<unknown>[] = [client.query(isSnapshot ? 'begin isolation level repeatable read' : 'begin')]
   // Citus would send a text with both commands to a worker again for each of them.
   if (lockTimeoutMs !== undefined) started.push(client.query(`set local lock_timeout = ${Math.floor(lockTimeoutMs)}`))
   const beginning = awaitPipelined(started).then(

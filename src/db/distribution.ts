@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { Servers } from './servers.ts'
 
 /** The state of a database with Citus. `settings` are the `name=value` of the database on this server. */
 export type Distribution = {
@@ -13,7 +14,7 @@ type Queryable = Pick<pg.ClientBase, 'query'>
 /** The table that all tables of organizations are colocated with. Every transaction that writes locks its row. */
 const anchor = 'change_heads'
 
-/** The session options of kith that a worker needs too. They do not reach it, so the database has them. */
+/** The session options of kith that a worker needs too. They do not reach it, so the database has them: Citus propagates ALTER DATABASE. */
 const settings = { timezone: 'UTC', datestyle: 'ISO, MDY', enable_seqscan: 'off' }
 
 /** Reads which tables of a migrated database are distributed. Undefined without Citus. */
@@ -42,21 +43,39 @@ export async function readDistribution(client: Queryable): Promise<Distribution 
   }
 }
 
+/** What is left to distribute, as a clause. Undefined if all is done. */
+export function describePending({ distributed, pending, settings: stored }: Distribution): string | undefined {
+  const names = pending.map(({ name }) => name)
+  if (distributed.length === 0) return 'the database has Citus, and no table is distributed'
+  if (names.length > 0) return `the database has Citus, and these tables are not distributed: ${names.join(', ')}`
+  const missing = missingSettings(stored).map(([name]) => name)
+  if (missing.length > 0) return `the database has Citus, and these settings of it are missing: ${missing.join(', ')}`
+  return undefined
+}
+
+/** Connects to a migrated database and describes what is left to distribute. Undefined if all is done, and without Citus. */
+export async function findPending(url: string): Promise<string | undefined> {
+  const client = await new Servers(url, {}).connect()
+  try {
+    const distribution = await readDistribution(client)
+    return distribution && describePending(distribution)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
 /**
  * The statements that distribute the rest of the tables, in order. None if all is done. The tables of organizations are distributed by
  * organization, all in the same way, so that the rows of one organization are on one worker. Every server has the others whole.
  */
 export function planDistribution({ pending, settings: stored }: Distribution, database: string): string[] {
   const quoted = `"${database.replaceAll('"', '""')}"`
-  const statements = Object.entries(settings)
-    .filter(([name, value]) => !stored.includes(`${name}=${value}`.toLowerCase()))
-    .map(([name, value]) => `alter database ${quoted} set ${name} = '${value}'`)
-  const everywhere = statements.flatMap(text => [
-    text,
-    `select run_command_on_workers('${text.replaceAll("'", "''")}')`,
-  ])
-  return [...everywhere, ...pending.map(({ name, byOrganization }) => distribute(name, byOrganization))]
+  const statements = missingSettings(stored).map(([name, value]) => `alter database ${quoted} set ${name} = '${value}'`)
+  return [...statements, ...pending.map(({ name, byOrganization }) => distribute(name, byOrganization))]
 }
+
+const missingSettings = (stored: string[]): [name: string, value: string][] =>
+  Object.entries(settings).filter(([name, value]) => !stored.includes(`${name}=${value}`.toLowerCase()))
 
 function distribute(table: string, byOrganization: boolean): string {
   if (!byOrganization) return `select create_reference_table('${table}')`

@@ -3,13 +3,13 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import { answerPage, type PageEnd } from '../entities/read/answer-page.ts'
-import { countStack, type RowsOfPage, readPageOfStack } from '../entities/read/entity-reader.ts'
+import { type RowsOfPage, readPageOfStack } from '../entities/read/entity-reader.ts'
 import {
   type Count,
-  countRelated,
   findEntity,
   type Page,
   type Position,
+  type PositionToRead,
   readRelated,
 } from '../entities/read/pagination.ts'
 import { projectionOf } from '../entities/read/projection.ts'
@@ -27,7 +27,7 @@ import {
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'
-import { countFiltered, type FilterOptions, readFilteredPage } from './page.ts'
+import { type FilterOptions, readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
 import {
   defaultPageSize,
@@ -44,11 +44,10 @@ import { readSortedPage } from './sorted-page.ts'
 export async function listEntities(call: Call<ListBody>, stack_id: number): Promise<HandlerResult> {
   const { db, caller, signal, body } = call
   const organization_id = caller.organization.id
-  const count = () => countStack(db, organization_id, stack_id, signal)
   const { sort, sorting_type } = body
-  if (sort) return sortEntities(call, stack_id, { sort, count, directionPath: pointer('sorting_type') }, sorting_type)
+  if (sort) return sortEntities(call, stack_id, { sort, directionPath: pointer('sorting_type') }, sorting_type)
   const position = positionFrom(body, sorting_type, stack_id, call.limits)
-  const page = await pageOf(call, stack_id, position, count)
+  const page = await pageOf(call, stack_id, position)
   return answerPage(call, page, part => readPageOfStack(db, organization_id, stack_id, part, signal))
 }
 
@@ -61,14 +60,12 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
   const organization_id = caller.organization.id
   const { filter = {}, sort, sort_direction } = body
   const options = optionsOf(call, stack_id)
-  const count = () => countFiltered(db, organization_id, stack_id, filter, options)
-  if (sort)
-    return sortEntities(call, stack_id, { sort, count, directionPath: pointer('sort_direction') }, sort_direction)
+  if (sort) return sortEntities(call, stack_id, { sort, directionPath: pointer('sort_direction') }, sort_direction)
   const position = positionFrom(body, sort_direction, stack_id, call.limits)
-  const page = await pageOf(call, stack_id, position, count)
+  const page = await pageOf(call, stack_id, position)
   let warnings: readonly Detail[] = []
-  const readRows = async (part: Position) => {
-    const read = await readFilteredPage(db, organization_id, stack_id, filter, part, options)
+  const readRows = async ({ isCounted, ...part }: PositionToRead) => {
+    const read = await readFilteredPage(db, organization_id, stack_id, filter, part, { ...options, isCounted })
     warnings = read.unusedKeys.map(warningOf)
     return rowsOf(call, read)
   }
@@ -90,14 +87,14 @@ function optionsOf({ caller, signal, boundFrom, preferences }: Call<unknown>, st
   }
 }
 
-/** `directionPath` is the path of the direction of the identifiers, and `count` counts the entities. */
-type SortRequest = { sort: SortBody; count: () => Promise<Count>; directionPath: string }
+/** `directionPath` is the path of the direction of the identifiers. */
+type SortRequest = { sort: SortBody; directionPath: string }
 
 /** Returns a page of list or filter in the order of a field. */
 async function sortEntities(
   call: Call<ListBody & FilterBody>,
   stack_id: number,
-  { sort, count, directionPath }: SortRequest,
+  { sort, directionPath }: SortRequest,
   direction: string | undefined,
 ): Promise<HandlerResult> {
   const { db, caller, body, limits } = call
@@ -111,11 +108,12 @@ async function sortEntities(
     direction: order.direction,
     ...placeOf(body.cursor_configuration, order),
   }
-  const page = await pageOf(call, stack_id, position, count)
+  const page = await pageOf(call, stack_id, position)
   let warnings: readonly Detail[] = []
-  const readRows = async (part: Position) => {
+  const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const request = { sort, filter: body.filter, position: part }
-    const read = await readSortedPage(db, caller.organization.id, stack_id, request, optionsOf(call, stack_id))
+    const options = { ...optionsOf(call, stack_id), isCounted }
+    const read = await readSortedPage(db, caller.organization.id, stack_id, request, options)
     warnings = read.unusedKeys.map(warningOf)
     return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
   }
@@ -123,13 +121,8 @@ async function sortEntities(
   return answerPage(call, { ...page, lastMembers }, readRows)
 }
 
-/** A page as a request asks for it. `count` counts all of its entities. */
-async function pageOf(
-  call: Call<PageBody & { sort?: SortBody }>,
-  stack_id: number,
-  position: Position,
-  count: () => Promise<Count>,
-) {
+/** A page as a request asks for it. */
+async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
   const { fields, include, sort, cursor_configuration } = call.body
   const order: PageOrder = { field: sort?.field, direction: position.direction }
   const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
@@ -137,7 +130,7 @@ async function pageOf(
     stack_id,
     position,
     include: include && (await includer(call, stack_id, include)),
-    count: call.body.count ? count : undefined,
+    isCounted: call.body.count,
     lastMembers: (end: PageEnd, counted: Count | undefined) =>
       (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +
       (counted ? `,"count":${counted.count},"sequence":${counted.sequence}` : ''),
@@ -178,7 +171,7 @@ export async function relatedEntities(
   const relationships = relationshipsBetween(sourceStackId, stack_id, body, definitions)
   const id = await findSource(kind, call, sourceStackId)
   const source = { id, stack_id, ...relationships }
-  const page = await pageOf(call, stack_id, position, () => countRelated(db, organization_id, source, signal))
+  const page = await pageOf(call, stack_id, position)
   return answerPage(call, page, async part =>
     rowsOf(call, await readRelated(db, organization_id, source, part, signal)),
   )
@@ -235,11 +228,14 @@ function positionFrom(
   return { ...shown, after_id: isPeople ? after_id.toLowerCase() : uuidOfRecord(after_id) }
 }
 
-async function rowsOf({ db, caller, signal }: Call<unknown>, { reads, has_more }: Page): Promise<RowsOfPage> {
+async function rowsOf(
+  { db, caller, signal }: Call<unknown>,
+  { reads, has_more, counted }: Page & { counted?: Count | undefined },
+): Promise<RowsOfPage> {
   const version = reads.reduce((newest, read) => Math.max(newest, read.schema_version), 0)
   const definitions = await definitionsAt(db, caller.organization.id, version, signal)
   const ids = reads.map(({ id }) => id)
-  return { rows: reads.map(({ id, row }) => row ?? id).join('\n'), ids, has_more, definitions }
+  return { rows: reads.map(({ id, row }) => row ?? id).join('\n'), ids, has_more, counted, definitions }
 }
 
 function targetOf(target: string, { stacks }: Definitions): number {

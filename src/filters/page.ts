@@ -1,4 +1,4 @@
-import { awaitPipelined, type Database, statement } from '../db/db.ts'
+import { awaitPipelined, type Database, statement, type Transaction } from '../db/db.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Count, type Page, type Position, pageOf, sizeToRead, startOf } from '../entities/read/pagination.ts'
@@ -19,14 +19,19 @@ export type FilterOptions = {
   signal?: Signal | undefined
   /** The source of the filter. All operands of a query string are texts. */
   boundFrom?: 'body' | 'query' | undefined
+  /** Whether all matches are counted, as of the moment of the first query. */
+  isCounted?: boolean | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (condition: Condition) => void
   /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
   rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
 
-/** A page, the definitions that the filter was parsed with, and the filter's undeclared keys that no entity carries. */
-export type FilteredPage = Page & { definitions: Definitions; unusedKeys: UndeclaredKey[] }
+/** What a read with a filter returns besides: the count if it was asked for, and the undeclared keys that no entity carries. */
+export type FilterFindings = { counted: Count | undefined; unusedKeys: UndeclaredKey[] }
+
+/** A page, and the definitions that the filter was parsed with. */
+export type FilteredPage = Page & FilterFindings & { definitions: Definitions }
 
 /** The definitions have changed since the filter was parsed. The filter is parsed and run again. */
 export class DefinitionsChanged extends Error {}
@@ -67,16 +72,28 @@ export async function withFilter<T extends object>(
   filter: unknown,
   options: FilterOptions,
   read: (filter: RunningFilter) => Promise<T>,
-): Promise<T & { unusedKeys: UndeclaredKey[] }> {
+): Promise<T & FilterFindings> {
   const parse = (definitions: Definitions) => parseFilter(filter, definitions, stack_id, options.boundFrom)
   return withParsed(db, organization_id, { stack_id, filter, parse }, options, async running => {
-    const { definitions, parsed, unusedKeys, run } = running
-    return { ...(await read({ definitions, condition: parsed.condition, run })), unusedKeys }
+    const { definitions, parsed, unusedKeys } = running
+    const { condition } = parsed
+    const count = options.isCounted ? countStatement(condition, definitions, stack_id) : undefined
+    let counted: Count | undefined
+    const run = async <R extends object>(query?: Query) => {
+      if (!count || counted || !query) return running.run<R>(query)
+      const [counts, rows] = await running.runBoth<Count, R>(count, query)
+      counted = counts[0]
+      return rows
+    }
+    const found = await read({ definitions, condition, run })
+    return { ...found, counted, unusedKeys }
   })
 }
 
 /** A request with a filter, parsed and authorized with these definitions. */
 export type RunningRequest<Parsed extends ParsedFilter> = Pick<RunningFilter, 'definitions' | 'run'> & {
+  /** As `run`, with two queries that see the same moment. */
+  runBoth<One extends object, Other extends object>(one: Query, other: Query): Promise<[One[], Other[]]>
   parsed: Parsed
   unusedKeys: UndeclaredKey[]
 }
@@ -94,14 +111,16 @@ export async function withParsed<Parsed extends ParsedFilter, T>(
   const attempt = async (previousError?: unknown) => {
     if (previousError) definitions = await reloadDefinitions(db, organization_id, signal)
     const current = definitions
-    const run = <R extends object>(query?: Query) => runQuery<R>(db, current, query, signal)
+    const runAll = (queries: Query[]) => runQueries(db, current, queries, signal) as Promise<never[][]>
+    const run = async <R extends object>(query?: Query): Promise<R[]> => (await runAll(query ? [query] : []))[0] ?? []
+    const runBoth = async (one: Query, other: Query) => (await runAll([one, other])) as [never[], never[]]
     try {
       const checked = await parseAllowed(db, current, () => parse(current), options).catch(async fault => {
         // The fault may come from outdated definitions. This throws DefinitionsChanged if they are, and the filter runs again.
         await run()
         throw fault
       })
-      return await read({ definitions: current, run, ...checked })
+      return await read({ definitions: current, run, runBoth, ...checked })
     } catch (error) {
       throw withIndexAdvice(error, { value: filter, stackId: stack_id, boundFrom }, current)
     }
@@ -124,20 +143,6 @@ async function parseAllowed<Parsed extends ParsedFilter>(
   return { parsed, unusedKeys }
 }
 
-/** Counts the entities of a stack that satisfy a filter, under the definitions current at that moment. Throws what a page throws. */
-export async function countFiltered(
-  db: Database,
-  organization_id: number,
-  stack_id: number,
-  filter: unknown,
-  options: FilterOptions = {},
-): Promise<Count> {
-  return withFilter(db, organization_id, stack_id, filter, options, async ({ definitions, condition, run }) => {
-    const [counted] = await run<Count>(countStatement(condition, definitions, stack_id))
-    return counted!
-  })
-}
-
 async function readMatching(
   run: RunningFilter['run'],
   statements: MatchingStatements,
@@ -156,30 +161,30 @@ async function readMatching(
 }
 
 /**
- * Runs a query, if there is one, and compares the version of the definitions afterwards. The indexes that the definitions
- * name exist as long as the version is the same. Throws {@link DefinitionsChanged} if it is not.
+ * Runs queries, if there are any, and reads the version of the definitions as of the same moment. The indexes that the definitions name
+ * exist as long as the version is the same. Throws {@link DefinitionsChanged} if it is not.
  */
-function runQuery<R extends object>(
+function runQueries(
   db: Database,
   { organization_id, version }: Definitions,
-  query: Query | undefined,
+  queries: readonly Query[],
   signal: Signal | undefined,
-): Promise<R[]> {
+): Promise<object[][]> {
   return db.transaction(
     async tx => {
-      const settings = [query?.name ? undefined : planWithValuesSql, query?.settings].filter(each => each !== undefined)
-      const planned = settings.map(each => tx.query(each, []))
-      const reading = query ? send(query) : Promise.resolve([])
+      const planning = queries.every(({ name }) => name) ? [] : [tx.query(planWithValuesSql, [])]
+      const sent = queries.map(query => sendQuery(tx, query))
       const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-      await awaitPipelined([...planned, reading, comparing, tx.commit()])
+      await awaitPipelined([...planning, ...sent.flat(), comparing, tx.commit()])
       const [head] = await comparing
       if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the filter')
-      return (await reading) as R[]
-
-      function send({ name = '', text, values }: Query): Promise<object[]> {
-        return tx.query(statement(name, text), values)
-      }
+      return Promise.all(sent.map(results => results.at(-1)!))
     },
-    { signal, readsFirst: true },
+    { signal, readsFirst: true, isSnapshot: true },
   )
+}
+
+/** Sends the settings of a query, which the later ones of the transaction have too, and the query. */
+function sendQuery(tx: Transaction, { name = '', text, values, settings }: Query): Promise<object[]>[] {
+  return [...(settings ? [tx.query(settings, [])] : []), tx.query(statement(name, text), values)]
 }

@@ -3,8 +3,8 @@ import type { SortField } from '../entities/indexes/sort-field.ts'
 import { attributePart, textPart, timeTerm } from '../entities/indexes/sort-index-sql.ts'
 import { noValueTerm } from '../entities/indexes/sort-terms.ts'
 import { maxRowBytesOf, type Position, sizeToRead } from '../entities/read/pagination.ts'
-import { projectionValues } from '../entities/read/projection.ts'
-import { readRows, rowWithin } from '../entities/read/read-sql.ts'
+import { pickedKeys, projectionValues } from '../entities/read/projection.ts'
+import { countEntitiesSql, readRows, rowOfMembers, rowWithin } from '../entities/read/read-sql.ts'
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition } from './compile.ts'
@@ -38,19 +38,36 @@ const maxCandidates = 100_000
 const candidateCount = (position: Position, round: number) =>
   Math.min(2 * sizeToRead(position) * roundGrowth ** round, maxCandidates)
 
-const projectionOfRows = { stack: '$3', mask: '$4', keys: '$5' }
-const wholeRow = constant(rowWithin('$2'))
-const projectedRow = constant(rowWithin('$2', projectionOfRows))
+const wholeRow = rowWithin('$2')
+const projectedRow = rowWithin('$2', { stack: '$3', mask: '$4', keys: '$5' })
 
-/** The first parameters of a statement that reads rows: organization, maximum bytes of a row, stack, and a projection. */
+/** The first parameters of a statement that reads rows: organization, maximum bytes of a row, stack. */
 function leadingParameters(
   { organization_id }: Definitions,
   stack_id: number,
   position: Position,
-): [organization: Parameter, maxRowBytes: Parameter, stack: Parameter, ...projection: Parameter[]] {
-  const projected = position.projection ? projectionValues(position.projection) : []
-  const [organization, maxRowBytes, stack] = [organization_id, maxRowBytesOf(position), stack_id].map(asParameter)
-  return [organization!, maxRowBytes!, stack!, ...projected.map(asParameter)]
+): [organization: Parameter, maxRowBytes: Parameter, stack: Parameter] {
+  return [asParameter(organization_id), asParameter(maxRowBytesOf(position)), asParameter(stack_id)]
+}
+
+/** How a statement reads a row: SQL, and the parameters that it uses after the first three. */
+type RowOfStatement = { row: string; parameters: Parameter[] }
+
+/** For a statement that is planned once for all projections. */
+function rowOf({ projection }: Position): RowOfStatement {
+  if (!projection) return { row: wholeRow, parameters: [] }
+  return { row: projectedRow, parameters: projectionValues(projection).map(asParameter) }
+}
+
+/** For a statement that is planned each time: it names only what the projection shows. */
+function rowOfProjection({ projection }: Position, definitions: Definitions, stack_id: number): RowOfStatement {
+  if (!projection) return { row: wholeRow, parameters: [] }
+  const keys = pickedKeys(projection)
+  const relationshipsByKey = definitions.relationships.get(stack_id)
+  const relationships = keys.flatMap(key => relationshipsByKey?.get(key) ?? []).map(({ id }) => id)
+  const parameters = [keys, relationships].filter(each => each.length > 0).map(asParameter)
+  const names = { keys: keys.length > 0 ? '$4' : undefined, relationships: relationships.length > 0 ? '$5' : undefined }
+  return { row: rowOfMembers('$2', { mask: projection.mask, ...names }), parameters }
 }
 
 const asParameter = (value: unknown) => new Parameter(value)
@@ -69,6 +86,7 @@ export function matchingStatements(
   const leading = leadingParameters(definitions, stack_id, position)
   const [organization, , stack] = leading
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const { row, parameters } = rowOfProjection(position, definitions, stack_id)
   const [after, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
     indexCandidates &&
@@ -85,8 +103,8 @@ export function matchingStatements(
     const selection = ids
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${after} ${start}::uuid and ${check} order by e.id ${order} limit ${limit}::integer`
-    const { text, values } = render(selection, leading)
-    return { text: readRows(text, position.projection && projectionOfRows), values }
+    const { text, values } = render(selection, [...leading, ...parameters])
+    return { text: readRows(text, row), values }
   }
   if (!indexCandidates) return { rows }
   const boundary = (start: string, round: number): Query => {
@@ -100,6 +118,7 @@ export function matchingStatements(
 export function countStatement(condition: Condition, definitions: Definitions, stack_id: number): Query {
   const organization = new Parameter(definitions.organization_id)
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  if (check === always) return { ...countEntitiesSql, values: [organization.value, stack_id] }
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
   const matching = indexCandidates
     ? sql`select from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) candidate
@@ -157,10 +176,12 @@ export function sortedStatements(selection: SortedSelection): SortedStatements {
   const [organization, maxRowBytes, stack] = leading
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
-  const row = position.projection ? projectedRow : wholeRow
+  const { row: rowText, parameters } =
+    check === always ? rowOf(position) : rowOfProjection(position, definitions, stack_id)
+  const row = constant(rowText)
   const shown = sql`case when octet_length(x.row) <= ${maxRowBytes}::integer then x.row end as row,
     (select h.schema_version from change_heads h where h.organization_id = ${organization}) as schema_version`
-  const built = (fragment: Fragment) => render(fragment, leading)
+  const built = (fragment: Fragment) => render(fragment, [...leading, ...parameters])
 
   const walk = (after: SortKey | undefined, limit: number, round: number): Query => {
     const count = check === always ? limit : candidateCount(position, round)

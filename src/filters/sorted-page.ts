@@ -4,8 +4,7 @@ import { prepareSortIndex, readySortIndex } from '../entities/indexes/sort-index
 import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
 import { type Position, sizeToRead } from '../entities/read/pagination.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { DefinitionsChanged, type FilterOptions, type RunningFilter, withFilter } from './page.ts'
-import type { UndeclaredKey } from './parse.ts'
+import { DefinitionsChanged, type FilterFindings, type FilterOptions, type RunningFilter, withFilter } from './page.ts'
 import type { SortBody } from './schema.ts'
 import {
   type CandidateRow,
@@ -24,9 +23,7 @@ export type SortedPage = {
   reads: SortedEntity[]
   has_more: boolean
   definitions: Definitions
-  /** The filter's undeclared keys that no entity carries. */
-  unusedKeys: UndeclaredKey[]
-}
+} & FilterFindings
 
 export type SortedRequest = {
   sort: SortBody

@@ -187,13 +187,13 @@ export const readMergedIdsSql = statement(
 )
 
 /**
- * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, $6: the person it was
- * merged into. Gives back the aliases and merges that still lead to $6. Returns the aliases.
+ * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
+ * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns the aliases.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',
   `with gone as (
-     delete from aliases s where s.organization_id = $1 and s.external_id = $5 and s.person_id = $6
+     delete from aliases s where s.organization_id = $1 and s.external_id = any($5::text[]) and s.person_id = $6
    ), returned as (
      update merges m set person_id = $2
      where m.organization_id = $1 and m.id = any($4::integer[]) and m.person_id = $6 and m.unmerged_sequence is null

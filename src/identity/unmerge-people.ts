@@ -283,16 +283,17 @@ async function throwIfTaken(
 
 /** Gives the aliases and the people who were merged into the person back to it. Returns the aliases, with its own name. */
 async function returnIdentifiers(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
-  const { external_id = null } = merge.undo.other.columns
+  const { external_id } = merge.undo.other.columns
+  const names = typeof external_id === 'string' ? [external_id] : []
   const rows = await tx.query<{ external_id: string }>(returnIdentifiersSql, [
     organization_id,
     merge.merged_id,
     merge.undo.aliases,
     merge.undo.merges,
-    external_id,
+    names,
     merge.person_id,
   ])
-  return [...(external_id === null ? [] : [external_id]), ...rows.map(row => row.external_id).sort()]
+  return [...names, ...rows.map(row => row.external_id).sort()]
 }
 
 type Unmerged = {

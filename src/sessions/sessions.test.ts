@@ -50,6 +50,7 @@ describe('a sign-in with the code of a link', () => {
     const { body } = await send('GET', '/v1/changes')
     expect(body.data.items.at(-1)).toMatchObject({ actor: 'Operator', operation: 'create' })
     expect((await send('GET', '/console/session')).body.data).toEqual(reply.body.data)
+    expect((await sendAsPage(service, 'GET', '/console/session')).body.data).toBeNull()
   })
 
   it('gives the page no scope that the link does not have', async () => {
@@ -73,8 +74,14 @@ describe('a sign-in with the code of a link', () => {
     expect(sessions).toBe(1)
   })
 
-  it('is refused for a code that has expired', async () => {
+  it('is refused for a code that has expired, after 60 seconds', async () => {
     const code = await codeFor(service, organization)
+    const [{ seconds } = { seconds: 0 }] = await service.sql<{ seconds: number }>(
+      'select extract(epoch from expires_at - now())::float as seconds from sign_in_codes where organization_id = $1',
+      [organization.id],
+    )
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThanOrEqual(60)
     await service.sql('update sign_in_codes set expires_at = now() where organization_id = $1', [organization.id])
     expect(refusalOf(await post({ code }))).toEqual(isUsed)
   })
@@ -125,6 +132,44 @@ describe('a sign-in', () => {
     expect([status, refusal.details]).toEqual([400, [{ path: '', message }]])
   })
 
+  it.each([
+    ['a code that is no text', { code: 7 }, 'invalid_json', ['/code']],
+    ['a member that does not exist', { code: 'x', org: 'default' }, 'invalid_parameter', ['/org']],
+    [
+      'a secret that is too long',
+      { client_id: 'x', client_secret: 'x'.repeat(201) },
+      'invalid_parameter',
+      ['/client_secret'],
+    ],
+    ['a list', '[]', 'invalid_json', ['']],
+    ['a body that ends early', '{"code":', 'failed_binding_json', undefined],
+    ['no body', '', 'invalid_parameter', ['']],
+  ])('with %s is refused by its path', async (_, body, error, paths) => {
+    const { status, body: refusal } = await post(body)
+    expect([status, refusal.error]).toEqual([400, error])
+    if (paths) expect(refusal.details?.map(({ path }) => path)).toEqual(paths)
+  })
+
+  it('with a form, or with a code in the address, is refused: addresses are in logs', async () => {
+    const code = await codeFor(service, organization)
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    expect((await post(`code=${code}`, form)).status).toBe(400)
+    expect((await sendAsPage(service, 'POST', `/console/session?code=${code}`)).status).toBe(400)
+    expect((await post({ code: 'x'.repeat(20_000) })).status).toBe(413)
+    expect((await post({ code })).status).toBe(200)
+  })
+
+  it('ends the session whose cookie it replaces, and is possible with a cookie that has ended', async () => {
+    const first = await signIn(service, organization)
+    const second = await post({ code: await codeFor(service, organization) }, { cookie: first.cookie })
+    expect(second.status).toBe(200)
+    expect(refusalOf(await first.send('GET', '/v1/organization'))).toEqual(isEnded)
+    const third = await post({ code: await codeFor(service, organization) }, { cookie: first.cookie })
+    expect([third.status, cookieOf(third)]).toEqual([200, expect.stringMatching(/^kith_session=./)])
+    const { items } = (await organization.send('GET', '/v1/sessions')).body.data
+    expect(items.map(({ id }: { id: string }) => id)).toEqual([third.body.data.id, second.body.data.id])
+  })
+
   it('is refused from another site, and without the headers that tell where it comes from', async () => {
     const code = await codeFor(service, organization)
     const other = { 'Sec-Fetch-Site': 'cross-site', Origin: service.address }
@@ -160,6 +205,27 @@ describe('a session', () => {
     expect(out.headers.get('set-cookie')).toMatch(/^kith_session=; Path=\/; Max-Age=0; HttpOnly; SameSite=Strict$/)
     for (const path of ['/v1/organization', '/console/session'])
       expect(refusalOf(await send('GET', path))).toEqual(isEnded)
+  })
+
+  it('keeps its cookie when another site causes a request, or the database fails', async () => {
+    const { send } = await signIn(service, organization)
+    for (const method of ['GET', 'DELETE']) {
+      const { status, headers } = await send(method, '/console/session', undefined, { 'Sec-Fetch-Site': 'same-site' })
+      expect([status, headers.get('set-cookie')]).toEqual([403, null])
+    }
+    await service.sql('alter table sessions rename to sessions_away')
+    const failed = await send('GET', '/console/session')
+    await service.sql('alter table sessions_away rename to sessions')
+    expect([failed.status, failed.headers.get('set-cookie')]).toEqual([500, null])
+    expect((await send('GET', '/console/session')).status).toBe(200)
+  })
+
+  it('is signed out although another page has ended it meanwhile', async () => {
+    const { send, reply } = await signIn(service, organization)
+    expect((await send('GET', '/console/session')).status).toBe(200)
+    expect((await organization.send('DELETE', `/v1/sessions/${reply.body.data.id}`)).status).toBe(200)
+    const { status, headers } = await send('DELETE', '/console/session')
+    expect([status, headers.get('set-cookie')]).toEqual([200, expect.stringContaining('Max-Age=0')])
   })
 
   it('is listed until it is ended, and only for its own organization', async () => {

@@ -173,10 +173,14 @@ export async function listSessions(db: Database, organization_id: number, signal
   return rows.map(({ scope, ...session }) => ({ ...session, scopes: splitScopes(scope) }))
 }
 
-/** Ends a session. Other processes refuse it within seconds. Throws a Fault `not_found` if it has ended or never existed. */
-export async function revokeSession(db: Database, organization_id: number, id: string, signal?: Signal): Promise<void> {
-  const rows = await db.query(revokeSessionSql, [organization_id, id], signal)
-  if (rows.length === 0) refuse('not_found', 'The session does not exist or has ended.')
+/** Ends a session. Other processes refuse it within seconds. Returns false if it has ended before or never existed. */
+export async function endSession(db: Database, organization_id: number, id: string, signal?: Signal): Promise<boolean> {
+  return (await db.query(revokeSessionSql, [organization_id, id], signal)).length > 0
+}
+
+/** Ends a session, as {@link endSession}. Throws a Fault `not_found` if it has ended before or never existed. */
+export async function revokeSession(...session: Parameters<typeof endSession>): Promise<void> {
+  if (!(await endSession(...session))) refuse('not_found', 'The session does not exist or has ended.')
 }
 
 /** Deletes the expired sessions and codes of all organizations. */

@@ -42,8 +42,8 @@ type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: 
 
 type Counts = { received: number } & Record<ImportOutcome, number>
 
-/** Counts the outcome of a line. */
-type CountOutcome = (outcome: ImportOutcome) => unknown
+/** Counts the outcome of a line. `sequence` is a number of the change log up to which it includes the line. */
+type CountOutcome = (outcome: ImportOutcome, sequence?: number) => unknown
 
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
 export async function importEntities(kind: EntityKind, call: StreamingCall<ImportQuery>): Promise<StreamResult> {
@@ -76,7 +76,9 @@ async function* answerLines(
   release: () => void,
 ): AsyncGenerator<string> {
   const counts: Counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
-  const count: CountOutcome = outcome => {
+  let newest = 0
+  const count: CountOutcome = (outcome, sequence = 0) => {
+    newest = Math.max(newest, sequence)
     counts.received += 1
     counts[outcome] += 1
     countInMetrics(outcome)
@@ -111,7 +113,7 @@ async function* answerLines(
       if (done) break
       if (refused.length > 0) yield textOfRefused(refused)
     }
-    yield textOf(counts)
+    yield textOf({ ...counts, ...(newest > 0 && !call.body.dry_run && { sequence: newest }) })
   } catch (error) {
     isOver = true
     // A set that began earlier may end later, with an unknown outcome. The client must learn of it.
@@ -199,8 +201,11 @@ async function writeSet(
   const refused: RefusedLine[] = []
   for (const entry of set) {
     const outcome = 'write' in entry ? outcomes[next++]! : entry
-    count('done' in outcome ? (outcome.done.result as Exclude<ImportOutcome, 'failed'>) : 'failed')
-    if (!('done' in outcome)) {
+    if ('done' in outcome) {
+      const { result, sequence } = outcome.done
+      count(result as Exclude<ImportOutcome, 'failed'>, sequence)
+    } else {
+      count('failed')
       const refusal = 'refusal' in outcome ? outcome.refusal : call.explain(outcome.error)
       refused.push({ number: entry.number, refusal })
     }

@@ -55,6 +55,17 @@ const counts = {
   failed: count('Refused lines.'),
 }
 
+const finalCounts = Type.Object({
+  ...counts,
+  sequence: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
+    }),
+  ),
+})
+
 const details = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))
 
 const refusedLine = Type.Object({
@@ -88,7 +99,7 @@ const faultLine = Type.Object({
 })
 
 /** A line of an import's response. The last line has the counts, or the fault that ended the import early. */
-export const importAnswer = Type.Union([Type.Object(counts), progressLine, refusedLine, refused_lines, faultLine], {
+export const importAnswer = Type.Union([finalCounts, progressLine, refusedLine, refused_lines, faultLine], {
   title: 'ImportLine',
-  examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1 }],
+  examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1, sequence: 17 }],
 })

@@ -114,7 +114,8 @@ async function startCluster(cluster: Cluster, settings: Record<string, string>):
   return postgres
 }
 
-async function acceptsConnections(url: string): Promise<boolean> {
+/** Whether a server accepts a login. */
+export async function acceptsConnections(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   return client.connect().then(
@@ -135,7 +136,7 @@ async function end(child: ChildProcess, name: 'SIGINT' | 'SIGKILL') {
 }
 
 /** The processes that a process has started; none if it has ended. */
-async function childrenOf(pid: number): Promise<number[]> {
+export async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.trim().split(' ').filter(Boolean).map(Number)
 }
@@ -146,7 +147,8 @@ async function signalAll(child: ChildProcess, name: 'SIGSTOP' | 'SIGCONT') {
   for (const pid of await childrenOf(child.pid!)) signal(pid, name)
 }
 
-function signal(pid: number, name: NodeJS.Signals) {
+/** Signals a process, if it still runs. */
+export function signal(pid: number, name: NodeJS.Signals) {
   try {
     process.kill(pid, name)
   } catch {

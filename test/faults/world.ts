@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -48,7 +49,15 @@ const newsConsentType = {
   ],
 }
 
-async function declareDefinitions(send: Send) {
+async function declareDefinitions(sendOnce: Send) {
+  // A busy machine, or a new index, may need a moment.
+  const send: Send = async (...request) => {
+    for (;;) {
+      const reply = await sendOnce(...request)
+      if (reply.status !== 503) return reply
+      await setTimeout(200)
+    }
+  }
   const replies = []
   for (const stack of stacks) replies.push(await send('POST', '/v1/schema/stacks', stack))
   for (const attribute of attributes) replies.push(await send('POST', '/v1/schema/attributes', attribute))

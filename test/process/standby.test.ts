@@ -8,6 +8,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { readsOfReader } from '../../src/readers/reads.ts'
 import { startReads } from '../../src/readers/start-reads.ts'
 import { type OwnPostgres, startOwnPostgres, startStandby } from '../faults/own-postgres.ts'
+import { sendAsPage } from '../support/browser-session.ts'
 import { query, until } from '../support/embedded-service.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { endProcesses, type Kith, launch, senderTo } from '../support/process.ts'
@@ -182,6 +183,22 @@ describe('readers of a standby', () => {
       )
     }
     expect(reader.kith.output.stdout).not.toMatch(/background task|"level":50/)
+  })
+
+  it('accept a session of the console, and start and end none', async () => {
+    const [client_id, client_secret] = [credentials.client_id, credentials.client_secret]
+    const signIn = (at: string) =>
+      sendAsPage({ address: at }, 'POST', '/console/session', { body: { client_id, client_secret } })
+    const { status, headers } = await signIn(both.address)
+    expect(status).toBe(200)
+    const cookie = headers.get('set-cookie')!.split(';')[0]!
+    const onReader = (method: string, path: string) =>
+      sendAsPage({ address: reader.address }, method, path, { headers: { cookie } })
+    await until(async () => (await onReader('GET', '/console/session')).status === 200)
+    expect((await onReader('GET', '/v1/people/ada')).status).toBe(200)
+    const message = 'This process only reads (KITH_ROLE=reader). Sign in and out at a process with the role primary.'
+    for (const refused of [await signIn(reader.address), await onReader('DELETE', '/console/session')])
+      expect([refused.status, refused.body.message]).toEqual([503, message])
   })
 
   it('wait for the change that a read names', async () => {

@@ -5,6 +5,8 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { operatorName } from '../../src/sessions/sign-in-link.ts'
+import { sendAsPage } from '../support/browser-session.ts'
 import { compileCache } from '../support/command.ts'
 import { fillDataFolder } from '../support/data-folder.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -13,11 +15,13 @@ import {
   endProcesses,
   firstStepsOf,
   hasServer,
+  type Kith,
   launch,
   makeDataFolder,
   makeFolder,
   terminate,
 } from '../support/process.ts'
+import { allScopes } from '../support/service.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let otherFolder: string
@@ -93,6 +97,36 @@ describe('the three lines that a start logs', () => {
     onTestFinished(() => rm(join(checkout, name), { recursive: true, force: true }))
     expect(await paste(firstStepsOf(kith))).toEqual([patchResponse, readResponse])
     expect(await terminate(kith)).toBe(0)
+  })
+})
+
+/** The link to the console that a start logs. */
+function linkOf({ output }: Kith): string | undefined {
+  const line = output.stdout.split('\n').find(text => text.includes('"first_steps"'))
+  return line && JSON.parse(line).console
+}
+
+describe('the link to the console that a start logs', () => {
+  it.each([
+    ['a process', ['serve']],
+    ['a process with workers', ['serve', '--workers', '2']],
+  ])('signs in once at %s, as the user of the machine with all scopes', async (_, words) => {
+    const kith = launch({ DATABASE_URL: database.url }, words)
+    const address = await kith.ready
+    const [page, code] = linkOf(kith)!.split('#code=')
+    expect(page).toBe(`${address}/console/sign-in`)
+    const signIn = () => sendAsPage({ address }, 'POST', '/console/session', { body: { code } })
+    const { status, body } = await signIn()
+    expect([status, body.data.organization.key, body.data.name]).toEqual([200, 'default', operatorName()])
+    expect(body.data.scopes).toEqual(allScopes.split(' '))
+    expect((await signIn()).status).toBe(401)
+  })
+
+  it('is missing where others may read the log: behind a proxy', async () => {
+    const kith = launch({ DATABASE_URL: database.url, KITH_BEHIND_PROXY: '1' })
+    await kith.ready
+    expect(firstStepsOf(kith)).toHaveLength(3)
+    expect(linkOf(kith)).toBeUndefined()
   })
 })
 

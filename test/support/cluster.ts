@@ -1,19 +1,30 @@
-import pg from 'pg'
+import { randomBytes } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
-import { readDistribution } from '../../src/db/distribution.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { closeOnServers, createOnServers, distributeTables, dropOnServers, readServers } from './cluster-database.ts'
 import type {} from './postgres.ts'
 
-/** Checks that KITH_CLUSTER_URL names a database that `kith distribute` has distributed. All test files use it. */
-export default async function setup(project: TestProject): Promise<void> {
+/**
+ * Prepares a distributed database on every server of the cluster whose coordinator KITH_CLUSTER_URL names. Each test file copies it.
+ * Returns the teardown.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const url = process.env.KITH_CLUSTER_URL
   if (!url)
-    throw new Error('Set KITH_CLUSTER_URL to a database that kith distribute has distributed, as docs/cluster.md says.')
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  const distribution = await readDistribution(client).finally(() => client.end())
-  if (distribution?.pending.length !== 0 || distribution.distributed.length === 0)
-    throw new Error('The database of KITH_CLUSTER_URL is not distributed. Run kith distribute on it.')
+    throw new Error('Set KITH_CLUSTER_URL to a database on the coordinator of a cluster, as docs/cluster.md says.')
+  const servers = await readServers(url)
+  const template = `kith_template_${randomBytes(6).toString('hex')}`
+  try {
+    const templateUrl = await createOnServers(servers, template)
+    await migrate(templateUrl)
+    await distributeTables(templateUrl)
+    await closeOnServers(servers, template)
+  } catch (cause) {
+    await dropOnServers(servers, template).catch(() => {})
+    const list = servers.map(({ host, port }) => `${host}:${port}`).join(', ')
+    throw new Error(`The tests need databases of their own on ${list}: ${(cause as Error).message}`, { cause })
+  }
   project.provide('postgresAdminUrl', url)
-  project.provide('postgresTemplate', '')
+  project.provide('postgresTemplate', template)
+  return () => dropOnServers(servers, template)
 }

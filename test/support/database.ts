@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
+import { copyDatabase, copyOnServers, dropOnServers, readServers } from './cluster-database.ts'
 import type {} from './postgres.ts'
 
 /**
@@ -10,13 +10,13 @@ import type {} from './postgres.ts'
  * connections.
  */
 export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
-  const clusterUrl = process.env.KITH_CLUSTER_URL
-  // A database of a cluster takes seconds to create. The test files share one, and use organizations of their own.
-  if (clusterUrl && tables) return { url: clusterUrl, drop: async () => {} }
   const name = `kith_test_${randomBytes(8).toString('hex')}`
   const adminUrl = inject('postgresAdminUrl')
+  if (process.env.KITH_CLUSTER_URL && tables) return copyDistributed(adminUrl, name)
   await administer(adminUrl, client =>
-    tables ? copyTemplate(client, name) : client.query(`create database ${name} template template0`),
+    tables
+      ? copyDatabase(client, name, inject('postgresTemplate'))
+      : client.query(`create database ${name} template template0`),
   )
   return {
     url: urlOfDatabase(adminUrl, name),
@@ -24,18 +24,11 @@ export async function createTestDatabase({ tables = true } = {}): Promise<{ url:
   }
 }
 
-async function copyTemplate(client: pg.Client, name: string) {
-  const template = inject('postgresTemplate')
-  for (;;) {
-    try {
-      await client.query(`create database ${name} template ${template}`)
-      return
-    } catch (error) {
-      // object_in_use: another connection, such as autovacuum, uses the template for a moment.
-      if ((error as { code?: string }).code !== '55006') throw error
-      await setTimeout(50)
-    }
-  }
+/** Copies the distributed database of the run on every server of the cluster. */
+async function copyDistributed(adminUrl: string, name: string) {
+  const servers = await readServers(adminUrl)
+  const url = await copyOnServers(servers, name, inject('postgresTemplate'))
+  return { url, drop: () => dropOnServers(servers, name) }
 }
 
 async function administer(url: string, work: (client: pg.Client) => Promise<unknown>) {

@@ -16,7 +16,7 @@ export const linesFrom = (values: readonly unknown[]): string =>
   values.map(value => `${typeof value === 'string' ? value : JSON.stringify(value)}\n`).join('')
 
 /**
- * Imports a body of lines. Returns the final counts and the rejected lines, without progress lines. Throws at any
+ * Imports a body of lines. Returns the final counts, the number of a change, and the rejected lines, without progress lines. Throws at any
  * status but 200.
  */
 export async function importLines(
@@ -24,12 +24,13 @@ export async function importLines(
   path: string,
   body: string | Uint8Array,
   headers: Record<string, string> = {},
-): Promise<{ counts: ImportCounts; refused: RejectedLine[] }> {
+): Promise<{ counts: ImportCounts; sequence: number | undefined; refused: RejectedLine[] }> {
   const answer = await send('POST', path, body, { ...ndjsonHeaders, ...headers })
   if (answer.status !== 200) throw new Error(`${path} returned ${answer.status}: ${answer.body.message}`)
   const lines = answer.body.data as object[]
   const refused = lines.filter(line => 'line' in line) as RejectedLine[]
-  return { counts: lines.at(-1) as ImportCounts, refused }
+  const { sequence, ...counts } = lines.at(-1) as ImportCounts & { sequence?: number }
+  return { counts, sequence, refused }
 }
 
 /** Reads an export. Returns all its entities. Throws at any status but 200. */

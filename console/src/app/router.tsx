@@ -3,7 +3,9 @@ import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
 import { validatePeopleSearch } from '../people/search.ts'
-import { validateRecordsSearch } from '../records/search.ts'
+import { validatePersonSearch } from '../person/search.ts'
+import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
+import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/search.ts'
 import { Loading } from '../ui/page.tsx'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
@@ -51,6 +53,7 @@ const people = createRoute({
 const person = createRoute({
   getParentRoute: () => shell,
   path: '/people/$externalId',
+  validateSearch: validatePersonSearch,
   component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
 })
 
@@ -70,13 +73,34 @@ const records = createRoute({
 const record = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey/$recordId',
+  validateSearch: validateRecordSearch,
   component: lazyRouteComponent(() => import('../records/record-page.tsx'), 'RecordPage'),
 })
 
 const schema = createRoute({
   getParentRoute: () => shell,
   path: '/schema',
+  validateSearch: validateSchemaSearch,
   component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
+})
+
+const newAttribute = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/new-attribute',
+  validateSearch: validateNewAttributeSearch,
+  component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
+})
+
+const attribute = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/attributes/$attributeId',
+  component: lazyRouteComponent(() => import('../schema/attribute-page.tsx'), 'AttributePage'),
+})
+
+const consentType = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/consent-types/$consentTypeId',
+  component: lazyRouteComponent(() => import('../schema/consent-type-page.tsx'), 'ConsentTypePage'),
 })
 
 const transfer = createRoute({
@@ -144,6 +168,9 @@ const pages = [
   records,
   record,
   schema,
+  newAttribute,
+  attribute,
+  consentType,
   transfer,
   exporting,
   consents,

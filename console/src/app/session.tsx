@@ -41,7 +41,7 @@ export async function requestConsole<Data>(method: string, path: string, body?: 
 /** The session of this browser. Null if nobody is signed in. */
 async function readSession(): Promise<Session | null> {
   try {
-    return await requestConsole<Session>('GET', 'session')
+    return await requestConsole<Session | null>('GET', 'session')
   } catch (error) {
     if (error instanceof SessionError && error.status === 401) return null
     throw error

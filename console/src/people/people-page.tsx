@@ -1,8 +1,137 @@
-import { useMessages } from '../app/language.tsx'
-import { messages } from '../app/messages.ts'
-import { Page } from '../ui/page.tsx'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { useShortcut } from '../app/keys.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { Button } from '../ui/button.tsx'
+import { Loading, Page } from '../ui/page.tsx'
+import { chosenColumns, storeColumns } from './columns.tsx'
+import { messages } from './messages.ts'
+import { countQuery, type PeopleQuery, peopleQuery } from './people-query.ts'
+import { PeopleTable } from './people-table.tsx'
+import { effectiveFilter, type PeopleSearch, sortOf } from './search.ts'
+import { Toolbar } from './toolbar.tsx'
 
+// Dialogs and the filter are loaded when they are opened first, so that the list comes early.
+const FilterPanel = lazy(() => import('./filter-panel.tsx'))
+const ColumnsDialog = lazy(() => import('./columns-dialog.tsx'))
+const ExportDialog = lazy(() => import('./export-dialog.tsx'))
+const PersonDialog = lazy(() => import('./person-dialog.tsx'))
+
+type OpenDialog = 'columns' | 'export' | 'person'
+
+/** The list of people. Its address has its whole state. */
 export function PeoplePage() {
   const texts = useMessages(messages)
-  return <Page title={texts.people}>…</Page>
+  const search = useSearch({ from: '/shell/people' })
+  const navigate = useNavigate({ from: '/people' })
+  const canWrite = useScope('people:write')
+  const [opened, setOpened] = useState<OpenDialog>()
+  const [isFilterOpen, setFilterOpen] = useState(false)
+  // A change of the list shows its beginning. The router would keep the place that was scrolled to.
+  const change = useCallback(
+    (changed: Partial<Record<keyof PeopleSearch, unknown>>, replace = false) =>
+      navigate({ search: before => ({ ...before, ...changed }) as PeopleSearch, replace, resetScroll: false }),
+    [navigate],
+  )
+  const names = chosenColumns(search.columns)
+  const query = usePeopleQuery(search, names)
+  const list = useInfiniteQuery(peopleQuery(query))
+  const close = () => setOpened(undefined)
+  useShortcut('f', texts.keyFilter, () => setFilterOpen(true))
+  useShortcut('n', texts.keyNew, () => canWrite && setOpened('person'))
+  return (
+    <Page
+      title={texts.people}
+      isFullHeight
+      subtitle={<Count query={query} list={list} />}
+      actions={
+        <>
+          <Button onPress={() => setOpened('columns')}>{texts.columns}</Button>
+          <Button onPress={() => setOpened('export')}>{texts.export}</Button>
+          {canWrite && (
+            <Button look="primary" onPress={() => setOpened('person')}>
+              {texts.newPerson}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Toolbar
+        search={search}
+        change={change}
+        isFilterOpen={isFilterOpen}
+        onFilter={() => setFilterOpen(!isFilterOpen)}
+      />
+      <Suspense fallback={<Loading />}>
+        {isFilterOpen && <FilterPanel search={search} change={change} onClose={() => setFilterOpen(false)} />}
+      </Suspense>
+      <PeopleTable search={search} query={query} list={list} columns={names} change={change} />
+      <Suspense>
+        {opened === 'columns' && (
+          <ColumnsDialog
+            names={names}
+            onClose={close}
+            onChange={chosen => {
+              storeColumns(chosen)
+              change({ columns: chosen.join(',') }, true)
+            }}
+          />
+        )}
+        {opened === 'export' && <ExportDialog query={query} columns={names} onClose={close} />}
+        {opened === 'person' && <PersonDialog onClose={close} />}
+      </Suspense>
+    </Page>
+  )
+}
+
+/** What the list asks the service for. */
+function usePeopleQuery(search: PeopleSearch, names: readonly string[]): PeopleQuery {
+  const { text = '' } = search
+  const isSearch = text.trim() !== ''
+  const shape = JSON.stringify([effectiveFilter(search), isSearch ? undefined : sortOf(search), names])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that it has
+  return useMemo(
+    () => ({
+      text: text.trim(),
+      filter: effectiveFilter(search),
+      // A search has an order of its own and returns whole people.
+      sort: isSearch ? undefined : sortOf(search),
+      fields: isSearch ? [] : fieldsOfColumns(names),
+    }),
+    [text, shape],
+  )
+}
+
+const fieldsOfColumns = (names: readonly string[]): string[] =>
+  names.includes('mobile_number') ? ['mobile_prefix', ...names] : [...names]
+
+type List = ReturnType<typeof useInfiniteQuery<unknown>>
+
+/** How many people the list has. The exact number comes after the first rows. */
+function Count({
+  query,
+  list,
+}: {
+  query: PeopleQuery
+  list: Pick<List, 'isSuccess' | 'hasNextPage'> & { data?: unknown }
+}) {
+  const texts = useMessages(messages)
+  const { number } = useFormats()
+  const isSearch = query.text !== ''
+  const { data: counted, isError } = useQuery({ ...countQuery(query.filter), enabled: list.isSuccess && !isSearch })
+  const pages = (list.data as { pages: { items: unknown[] }[] } | undefined)?.pages ?? []
+  const shown = pages.reduce((sum, { items }) => sum + items.length, 0)
+  const text = () => {
+    if (!isSearch)
+      return counted === undefined ? (isError ? '' : `${texts.counting}…`) : texts.count(counted, number(counted))
+    if (!list.isSuccess) return ''
+    return list.hasNextPage ? texts.atLeast(number(shown)) : texts.count(shown, number(shown))
+  }
+  return (
+    <span role="status" aria-live="polite">
+      {text()}
+    </span>
+  )
 }

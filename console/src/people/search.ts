@@ -1,6 +1,44 @@
-/** What the address of the list says: the text that was searched for, and the sort. */
-export type PeopleSearch = { text?: string }
+import type { Filter } from '../filters/filter-tree.ts'
+import type { Sort } from '../ui/virtual-table.tsx'
 
+/** The state of the list, as its address carries it. */
+export type PeopleSearch = {
+  /** The text that was searched for. */
+  text?: string
+  /** A filter of the API. Beside a segment, it is the changed filter of the segment. */
+  filter?: Filter
+  /** The key of the chosen segment. */
+  segment?: string
+  /** The field of the order, with a `-` before it for a descending one. */
+  sort?: string
+  /** The names of the columns, separated by commas. */
+  columns?: string
+}
+
+/** Reads the address. What it does not understand is left out. */
 export function validatePeopleSearch(search: Record<string, unknown>): PeopleSearch {
-  return typeof search.text === 'string' ? { text: search.text } : {}
+  const { text, filter, segment, sort, columns } = search
+  const isFilter = typeof filter === 'object' && filter !== null && !Array.isArray(filter)
+  return {
+    // The router reads a text such as 42 in an address as a number.
+    ...((typeof text === 'string' || typeof text === 'number') && text !== '' && { text: String(text) }),
+    ...(isFilter && { filter: filter as Filter }),
+    ...(typeof segment === 'string' && segment !== '' && { segment }),
+    ...(typeof sort === 'string' && /^-?[a-z]/.test(sort) && { sort }),
+    ...(typeof columns === 'string' && { columns }),
+  }
+}
+
+/** The order that `sort` of the address stands for. */
+export function sortOf({ sort }: PeopleSearch): Sort | undefined {
+  if (sort === undefined) return undefined
+  return sort.startsWith('-') ? { field: sort.slice(1), direction: 'desc' } : { field: sort, direction: 'asc' }
+}
+
+export const sortText = ({ field, direction }: Sort): string => (direction === 'desc' ? `-${field}` : field)
+
+/** The filter that the list applies: the changed filter of a segment takes its place. */
+export function effectiveFilter({ filter, segment }: PeopleSearch): Filter | undefined {
+  if (filter && Object.keys(filter).length > 0) return filter
+  return segment === undefined ? undefined : { $segment: segment }
 }

@@ -92,3 +92,6 @@ export class RefusedLines {
     return stringify([cells], { delimiter: this.#head!.delimiter })
   }
 }
+
+/** `/attribute_values/city` → `attribute_values.city`, as columns are named. */
+export const nameOfPath = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.')

@@ -17,6 +17,7 @@ import {
   TextArea,
 } from 'react-aria-components'
 import styles from './field.module.css'
+import { Icon } from './icon.tsx'
 
 type Labelled = {
   /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
@@ -94,7 +95,7 @@ export function Select<Value extends string>({
       <Button className={styles.selectButton!}>
         <SelectValue />
         <span aria-hidden="true" className={styles.arrow!}>
-          ▾
+          <Icon name="down" />
         </span>
       </Button>
       {help && (
@@ -136,7 +137,7 @@ export function Checkbox({
       {({ isIndeterminate }) => (
         <>
           <span className={styles.box!} aria-hidden="true">
-            {isIndeterminate ? '–' : '✓'}
+            {isIndeterminate ? '–' : <Icon name="check" />}
           </span>
           {children}
         </>

@@ -58,5 +58,7 @@ function explain(error: unknown, texts: (typeof messages)['en']): { title: strin
   if (status === 401) return { title: texts.signedOut, advice: texts.signedOutAdvice }
   if (status === 429 || status === 503)
     return { title: texts.overloaded, advice: `${texts.overloadedAdvice} ${(error as Error).message}` }
+  // The details stand below the title, so the title does not repeat the first of them.
+  if (error instanceof KithError && error.details.length > 0) return { title: error.sentence }
   return { title: error instanceof Error ? error.message : String(error) }
 }

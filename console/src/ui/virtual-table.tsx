@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
+import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
 import styles from './virtual-table.module.css'
 
@@ -31,6 +32,8 @@ type VirtualTableProps<Row> = {
   total?: number | undefined
   sort?: Sort | undefined
   onSort?: (sort: Sort) => void
+  /** The row whose first link gets the focus when this changes. */
+  activeIndex?: number | undefined
 }
 
 const rowHeight = 40
@@ -48,6 +51,7 @@ export function VirtualTable<Row>({
   total,
   sort,
   onSort,
+  activeIndex,
 }: VirtualTableProps<Row>) {
   const texts = useMessages(messages)
   const scroller = useRef<HTMLDivElement>(null)
@@ -64,11 +68,25 @@ export function VirtualTable<Row>({
   useEffect(() => {
     if (hasMore && lastIndex >= rows.length - rowsAhead) onEndReached?.()
   }, [hasMore, lastIndex, rows.length, onEndReached])
+  useEffect(() => {
+    if (activeIndex === undefined) return
+    virtualizer.scrollToIndex(activeIndex)
+    // The row is there after the next frame, if it was out of sight.
+    const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
+    return () => cancelAnimationFrame(frame)
+  }, [activeIndex, virtualizer])
   const template = columns.map(({ minWidth, grow = 1 }) => `minmax(${minWidth}px, ${grow}fr)`).join(' ')
   const minWidth = columns.reduce((sum, column) => sum + column.minWidth, 0)
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
-    <section className={styles.scroller!} ref={scroller} tabIndex={0} aria-label={label}>
+    <section
+      className={styles.scroller!}
+      ref={scroller}
+      tabIndex={0}
+      aria-label={label}
+      // The router returns to the place in the list under this name.
+      data-scroll-restoration-id={label}
+    >
       {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
       <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
         <div role="rowgroup" className={styles.head!}>
@@ -105,6 +123,10 @@ export function VirtualTable<Row>({
   )
 }
 
+function focusRow(table: Element | null, index: number) {
+  table?.querySelector<HTMLElement>(`[aria-rowindex="${index + 2}"] a`)?.focus({ preventScroll: true })
+}
+
 function ColumnHeader<Row>({
   column: { header, align, sortField },
   sort,
@@ -126,7 +148,9 @@ function ColumnHeader<Row>({
           onClick={() => onSort({ field: sortField, direction: isSorted && sort.direction === 'asc' ? 'desc' : 'asc' })}
         >
           {header}
-          <span aria-hidden="true">{isSorted ? (sort.direction === 'asc' ? '↑' : '↓') : '↕'}</span>
+          <span>
+            <Icon name={isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : 'sortable'} />
+          </span>
         </button>
       ) : (
         header

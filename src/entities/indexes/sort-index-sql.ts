@@ -106,7 +106,7 @@ export const deleteTimeTermsSql = statement(
      select k.ctid
      from jsonb_to_recordset($2::text::jsonb) as v(index_id integer, "column" text, stack_id integer, id uuid)
      cross join lateral (
-       select case v."column" when 'created_at' then ${timeTerm('e.created_at')} else ${timeTerm('e.updated_at')} end as term
+       select case when v."column" = 'created_at' then ${timeTerm('e.created_at')} else ${timeTerm('e.updated_at')} end as term
        from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id offset 0
      ) e cross join lateral (
        select k.ctid from terms k

@@ -3,7 +3,7 @@ import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
 import { idsOfPage, printPage, printPart } from './entity-json.ts'
 import { type RowsOfPage, readPortion } from './entity-reader.ts'
 import type { Included } from './included.ts'
-import { type Count, type Position, sizeToRead } from './pagination.ts'
+import { type Count, type Position, type PositionToRead, sizeToRead } from './pagination.ts'
 
 /** Maximum size of a page that one statement reads and one response buffer sends, in bytes of rows and of JSON. */
 const maxWholeBytes = 1_048_576
@@ -20,14 +20,14 @@ const reservedBytes = 1_048_576
 export type PageEnd = { after_id?: string | undefined; after_term?: string | undefined; has_more: boolean }
 
 /**
- * `include` reads what is added to each item, for the ids of a page. `count` counts all items. `lastMembers` prints more JSON
+ * `include` reads what is added to each item, for the ids of a page. With `isCounted`, the first read counts all items. `lastMembers` prints more JSON
  * members of the response, each after a comma. It is called after everything is read.
  */
 type PageRequest = {
   stack_id: number
   position: Position
   include?: ((ids: readonly string[]) => Promise<Included>) | undefined
-  count?: (() => Promise<Count>) | undefined
+  isCounted?: boolean | undefined
   lastMembers?: (end: PageEnd, counted: Count | undefined) => string
 }
 
@@ -35,7 +35,7 @@ type PageRequest = {
 type Release = () => void
 
 /** Reads the rows at a position. */
-type ReadRows = (position: Position) => Promise<RowsOfPage>
+type ReadRows = (position: PositionToRead) => Promise<RowsOfPage>
 
 /**
  * Responds with a page: a small one whole, a larger one in parts. Back-pressure applies to parts: kith prints the next
@@ -73,12 +73,12 @@ type FirstRead = {
   counted: Count | undefined
 }
 
-async function readFirst({ position, include, count }: PageRequest, readRows: ReadRows): Promise<FirstRead> {
+async function readFirst({ position, include, isCounted }: PageRequest, readRows: ReadRows): Promise<FirstRead> {
   const maxRowBytes = Math.floor(maxWholeBytes / sizeToRead(position))
-  const rows = await readRows({ ...position, maxRowBytes })
+  const rows = await readRows({ ...position, maxRowBytes, isCounted })
   const ids = include || rows.ids ? idsOf(rows, position) : undefined
   const included = ids && (await include?.(ids.pageIds))
-  return { rows, ids, included, counted: await count?.() }
+  return { rows, ids, included, counted: rows.counted }
 }
 
 /** The ids of a page, of which `rows` may have one entity more. */

@@ -105,17 +105,20 @@ function printRest(row: RowPrinter, definitions: Definitions) {
   row.append(end)
 }
 
-type Links = [attribute_id: number, external_id: string | null][]
+type Link = [attribute_id: number, position: number, external_id: string | null]
+
+const compareLinks = ([attribute, position]: Link, [otherAttribute, otherPosition]: Link) =>
+  attribute - otherAttribute || position - otherPosition
 
 /** Adds the links to the plain attribute values, as the external identifiers of their targets. */
-function withLinks(attributes: string, links: Links, { attributeById }: Definitions): string {
+function withLinks(attributes: string, links: Link[], { attributeById }: Definitions): string {
   const values = parseExactly(attributes) as Record<string, unknown>
-  for (const [attribute_id, targets] of Map.groupBy(links, ([attribute_id]) => attribute_id)) {
+  for (const [attribute_id, targets] of Map.groupBy(links.sort(compareLinks), ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)
     if (attribute)
       values[attribute.key] = relationshipValue(
         attribute.cardinality,
-        targets.map(([, name]) => ({ external_id: name })),
+        targets.map(([, , external_id]) => ({ external_id })),
       )
   }
   return JSON.stringify(values)

@@ -4,7 +4,16 @@ import { type Definitions, definitionsAt, peopleStackId } from '../../organizati
 import type { Signal } from '../../signal.ts'
 import { fillingRefusal } from '../match-keys.ts'
 import { printEntity } from './entity-json.ts'
-import { type Count, maxRowBytesOf, type Position, sizeToRead, startOf, unlimitedRowBytes } from './pagination.ts'
+import {
+  type Count,
+  maxRowBytesOf,
+  type Position,
+  type PositionToRead,
+  readAndCount,
+  sizeToRead,
+  startOf,
+  unlimitedRowBytes,
+} from './pagination.ts'
 import { type Projection, projectionValues } from './projection.ts'
 import {
   countEntitiesSql,
@@ -20,13 +29,14 @@ import {
 /**
  * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page, or
  * `has_more` is true. A row that is too large is replaced by its id. The definitions are at least as new as the rows.
- * `ids` lists the ids of the page if finding them again would be expensive, and `terms` their sort terms on a sorted page.
+ * `counted` is the count of all entities if it was asked for. `ids` lists the ids of the page if finding them again would be expensive, and `terms` their sort terms on a sorted page.
  */
 export type RowsOfPage = {
   rows: string
   ids?: string[]
   terms?: string[]
   has_more?: boolean
+  counted?: Count | undefined
   definitions: Definitions
 }
 
@@ -44,32 +54,27 @@ export const maxBatchedRowBytes = 32 * 1024
 /** Maximum JSON of one batch, in characters. The remaining entities are read again one by one. */
 const maxBatchCharacters = 4 * 1024 * 1024
 
-/** Reads a page of the entities of a stack. */
+/** Reads a page of the entities of a stack, and counts all of them as of the same moment if asked to. */
 export async function readPageOfStack(
   db: Database,
   organization_id: number,
   stack_id: number,
-  position: Position,
+  { isCounted, ...position }: PositionToRead,
   signal?: Signal,
 ): Promise<RowsOfPage> {
   const values = [organization_id, stack_id, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
   const { direction, projection } = position
-  const [page] = projection
-    ? await db.query<PageRow>(readProjectedPage[direction], [...values, ...projectionValues(projection)], signal)
-    : await db.query<PageRow>(readPage[direction], values, signal)
+  const read = (on: Database | Transaction) =>
+    projection
+      ? on.query<PageRow>(readProjectedPage[direction], [...values, ...projectionValues(projection)], signal)
+      : on.query<PageRow>(readPage[direction], values, signal)
+  const count = { statement: countEntitiesSql, values: [organization_id, stack_id] }
+  const { found, counted } = isCounted
+    ? await readAndCount(db, read, count, signal)
+    : { found: await read(db), counted: undefined }
+  const [page] = found
   const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
-  return { rows: page!.rows ?? '', definitions }
-}
-
-/** Counts the entities of a stack. */
-export async function countStack(
-  db: Database,
-  organization_id: number,
-  stack_id: number,
-  signal?: Signal,
-): Promise<Count> {
-  const [counted] = await db.query<Count>(countEntitiesSql, [organization_id, stack_id], signal)
-  return counted!
+  return { rows: page!.rows ?? '', counted, definitions }
 }
 
 /** Reads a page of the people with an email or phone, by its key. Throws a 503 while existing people are still being indexed. */

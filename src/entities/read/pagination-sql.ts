@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { type ProjectionParameters, readRows } from './read-sql.ts'
+import { type ProjectionParameters, readRows, rowWithin } from './read-sql.ts'
 
 // The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
 // for few. A link may dangle, so the query joins the entity before the limit. Otherwise pages could be short.
@@ -26,7 +26,7 @@ const related = (comparison: string, order: string, projection?: ProjectionParam
     `where e.organization_id = $1 and e.stack_id = $3
      and e.id = any(array(select distinct x.id from ${linked(comparison, order)} x order by x.id ${order} limit $5))
    order by e.id::text collate "C" ${order}`,
-    projection,
+    rowWithin('$2', projection),
   )
 
 /**

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Database, type Statement, type Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import type { ReadEntity } from '../entity-row.ts'
@@ -19,6 +19,9 @@ export type Position = {
   maxRowBytes?: number | undefined
   projection?: Projection | undefined
 }
+
+/** A read at a position. With `isCounted`, it also counts the entities of all pages, as of the same moment. */
+export type PositionToRead = Position & { isCounted?: boolean | undefined }
 
 /** The largest integer of PostgreSQL: no limit. */
 export const unlimitedRowBytes = 2 ** 31 - 1
@@ -70,32 +73,42 @@ export type RelatedQuery = { id: string; stack_id: number; outgoing: number[]; i
 
 /** Reads a page of the entities linked with one entity, each once, in order of id. */
 export async function readRelated(
-  db: Database | Transaction,
+  db: Database,
   organization_id: number,
   { id, stack_id, outgoing, incoming }: RelatedQuery,
-  position: Position,
+  { isCounted, ...position }: PositionToRead,
   signal?: Signal,
-): Promise<Page> {
+): Promise<Page & { counted?: Count }> {
   const { direction, projection } = position
   const [start, size] = [startOf(position), sizeToRead(position)]
   const values = [organization_id, maxRowBytesOf(position), stack_id, start, size, id, outgoing, incoming]
-  const reads = projection
-    ? db.query<ReadEntity>(readProjectedRelatedSql[direction], [...values, ...projectionValues(projection)], signal)
-    : db.query<ReadEntity>(readRelatedSql[direction], values, signal)
-  return pageOf(await reads, position)
+  const read = (on: Database | Transaction) =>
+    projection
+      ? on.query<ReadEntity>(readProjectedRelatedSql[direction], [...values, ...projectionValues(projection)], signal)
+      : on.query<ReadEntity>(readRelatedSql[direction], values, signal)
+  if (!isCounted) return pageOf(await read(db), position)
+  const count = { statement: countRelatedSql, values: [organization_id, stack_id, id, outgoing, incoming] }
+  const { found, counted } = await readAndCount(db, read, count, signal)
+  return { ...pageOf(found, position), counted }
 }
 
 /** How many entities match, and the number of the last change that the count includes. */
 export type Count = { count: number; sequence: number }
 
-/** Counts the entities linked with one entity, each once. */
-export async function countRelated(
+/** Runs a read and a statement that counts, as of the same moment and in one round trip. */
+export function readAndCount<T>(
   db: Database,
-  organization_id: number,
-  { id, stack_id, outgoing, incoming }: RelatedQuery,
+  read: (tx: Transaction) => Promise<T>,
+  { statement, values }: { statement: Statement; values: unknown[] },
   signal?: Signal,
-): Promise<Count> {
-  const values = [organization_id, stack_id, id, outgoing, incoming]
-  const [counted] = await db.query<Count>(countRelatedSql, values, signal)
-  return counted!
+): Promise<{ found: T; counted: Count }> {
+  return db.transaction(
+    async tx => {
+      const [reading, counting] = [read(tx), tx.query<Count>(statement, values)]
+      await awaitPipelined([reading, counting, tx.commit()])
+      const [counted] = await counting
+      return { found: await reading, counted: counted! }
+    },
+    { signal, readsFirst: true, isSnapshot: true },
+  )
 }

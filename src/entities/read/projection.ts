@@ -44,5 +44,9 @@ export function projectionOf(fields: readonly string[], stack_id: number): Proje
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 
+/** The keys of `attribute_values` that a read picks out: none if the projection shows all of them. */
+export const pickedKeys = ({ mask, keys }: Projection): readonly string[] =>
+  (mask & memberBits.get('attribute_values')!) === 0 ? keys : []
+
 /** The values of the parameters of a projection. */
 export const projectionValues = ({ mask, keys }: Projection): [number, readonly string[]] => [mask, keys]

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../../test/support/browser-session.ts'
 import { type Lock, lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
@@ -90,6 +91,16 @@ describe('an organization that has used up its share', () => {
     expect((await other.send('PATCH', '/v1/people/eve', { first_name: 'Eve' })).status).toBe(200)
     expect((await fetch(`${service.address}/healthz`)).status).toBe(200)
     expect((await fetch(`${service.address}/readyz`)).status).toBe(200)
+    await release()
+  })
+
+  it('is refused in its pages of the console too, and other organizations are not', async () => {
+    const pages = [await signIn(service, one), await signIn(service, other)]
+    for (const { send } of pages) expect((await send('GET', '/v1/people/eve')).status).toBe(200)
+    const release = await fillShare()
+    const statuses = []
+    for (const { send } of pages) statuses.push((await send('GET', '/v1/people/eve')).status)
+    expect(statuses).toEqual([503, 200])
     await release()
   })
 

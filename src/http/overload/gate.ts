@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Config } from '../../config.ts'
 import { utilizationSinceLastCall } from '../../event-loop.ts'
 import type { Observer } from '../../observer.ts'
+import { readSessionCookies } from '../input/session-cookie.ts'
 import { isVersioned } from '../pipeline/admission.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
@@ -13,6 +14,8 @@ type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy' | 'refusalShortcut'>
   /** Returns the organization of an Authorization header from the cache, without any I/O. */
   recall: (authorization: string) => number | undefined
+  /** Returns the organization of a session's cookie from the cache, without any I/O. */
+  recallSession: (token: string) => number | undefined
   /** Whether the next response closes its connection. */
   shouldClose: () => boolean
   observer: Pick<Observer, 'overloaded'>
@@ -35,7 +38,7 @@ const isProbe = ({ method }: IncomingMessage, url: string) =>
   method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
 
 /** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
-export function createGate({ config, recall, shouldClose, observer, report }: GateOptions): Gate {
+export function createGate({ config, recall, recallSession, shouldClose, observer, report }: GateOptions): Gate {
   const { limits } = config
   const { inFlight: requests, inFlightBytes: bytes, connections } = limits
   const overload = createOverload({ requests, bytes, connections })
@@ -57,23 +60,29 @@ export function createGate({ config, recall, shouldClose, observer, report }: Ga
   })
 
   /** Admits the connection of a request below `/v1`, and notes the organization of the request. */
-  function enterConnection(connection: Connection, authorization: string | undefined): Reason | undefined {
-    if (connection.tenant !== undefined && connection.authorization === authorization) return undefined
-    const tenant = authorization === undefined ? undefined : recall(authorization)
+  function enterConnection(connection: Connection, headers: IncomingHttpHeaders): Reason | undefined {
+    const credential = headers.authorization ?? headers.cookie
+    if (connection.tenant !== undefined && connection.credential === credential) return undefined
+    const tenant = recallTenant(headers)
     if (!connection.isCounted) {
       const leave = overload.addConnection(tenant)
       if (typeof leave === 'string') return leave
       connection.isCounted = true
       connection.socket.once('close', leave)
     }
-    connection.authorization = authorization
+    connection.credential = credential
     connection.tenant = tenant
     return undefined
   }
 
+  function recallTenant({ authorization, cookie }: IncomingHttpHeaders): number | undefined {
+    if (authorization !== undefined) return recall(authorization)
+    const [token] = readSessionCookies(cookie)
+    return token === undefined ? undefined : recallSession(token)
+  }
+
   const admitVersioned = (connection: Connection, { headers }: IncomingMessage) =>
-    enterConnection(connection, headers.authorization) ??
-    enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
+    enterConnection(connection, headers) ?? enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
 
   const admitUnversioned = (request: IncomingMessage) =>
     enter(unversioned, clientAddress(request, config.behindProxy), 0)

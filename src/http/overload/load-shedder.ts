@@ -93,8 +93,8 @@ function createShortcutStarter({ limits, overload, responder, shouldClose, repor
       lastRequest: () => connection.newest,
       isIdle: () => connection.unanswered.size + connection.pendingRefusals + socket.writableLength === 0,
       answer: complete => {
-        const { tenant, authorization } = connection
-        if (tenant === undefined || complete.authorization !== authorization || shouldClose()) return false
+        const { tenant, credential } = connection
+        if (tenant === undefined || complete.authorization !== credential || shouldClose()) return false
         const reason = overload.shed(tenant, Math.min(complete.bytes, limits.batchBytes))
         if (!reason) return false
         report(reason)

@@ -55,7 +55,7 @@ const authorization = 'authorization'
  */
 export function authorizationsOf({ connection, request }: Exchange): string[] {
   const { rawHeaders: headers } = request
-  const previous = connection.authorization
+  const previous = connection.credential
   const found: string[] = []
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!

@@ -148,6 +148,14 @@ describe('a sign-in at the outside issuer', () => {
     expect(await countSessions()).toBe(1)
   })
 
+  it('that kith cannot store leads to the sign-in page too', async () => {
+    const { callback, cookie } = await goToIssuer()
+    await service.sql('alter table sessions rename to sessions_away')
+    const response = await open(callback, cookie)
+    await service.sql('alter table sessions_away rename to sessions')
+    expect(problemOf(response)).toEqual(refusedWith('failed'))
+  })
+
   it('waits after ten failures from one address', async () => {
     const callback = `${service.address}/console/oidc/callback?code=x&state=x`
     for (let attempt = 0; attempt < 10; attempt++)
@@ -199,7 +207,7 @@ it('a service without a client of an issuer offers none', async () => {
   try {
     const { body } = await sendAsPage(plain, 'GET', '/console/sign-in-methods')
     expect(body.data).toEqual({ client_credentials: true, issuer: null })
-    expect((await open(`${plain.address}/console/oidc/start`)).status).toBe(404)
+    expect((await open(`${plain.address}/console/oidc/start`)).headers.get('location')).toBeNull()
   } finally {
     await plain.stop()
   }

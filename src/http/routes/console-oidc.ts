@@ -5,7 +5,7 @@ import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../../s
 import { isEncrypted, ownOrigin } from '../input/origin.ts'
 import { pendingCookie, readPendingCookies, sessionCookie } from '../input/session-cookie.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { Services } from '../pipeline/pipeline.ts'
+import { explain, type Services } from '../pipeline/pipeline.ts'
 import type { Router } from '../pipeline/router.ts'
 import { clientAddress } from '../server/server.ts'
 
@@ -52,10 +52,7 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     const { token, session } = started
     const organization = organizationKeyOf(token)!
     exchange.organization = organization
-    services.logger.info(
-      { session: session.id, organization, subject: identity.subject },
-      'a session of the console began',
-    )
+    services.logger.info({ session: session.id, organization }, 'a session of the console began')
     const isSecure = isEncrypted(request, config)
     exchange.header('Set-Cookie', sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
     redirect(exchange, '../')
@@ -70,10 +67,18 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
       await step(exchange)
       throttle.uncountAttempt('issuer', address)
     } catch (error) {
-      if (!(error instanceof IssuerRefusal)) throw error
-      if (error.problem === 'unavailable' || error.problem === 'failed') reportFailure(error)
-      redirectToSignIn(exchange, error.problem)
+      redirectToSignIn(exchange, explainFailure(exchange, error))
     }
+  }
+
+  /** The word for an error. A fault of the issuer, of kith or of the database is logged. */
+  function explainFailure(exchange: Exchange, error: unknown): Problem {
+    if (error instanceof IssuerRefusal) {
+      if (error.problem === 'unavailable' || error.problem === 'failed') reportFailure(error)
+      return error.problem
+    }
+    explain(exchange, error, services.logger)
+    return 'failed'
   }
 
   function reportFailure({ problem, cause }: IssuerRefusal) {

@@ -2,12 +2,12 @@ import { verifyClient } from '../../auth/clients.ts'
 import { createLoginThrottle, throwThrottled } from '../../auth/login-throttle.ts'
 import { createSignInIssuer } from '../../auth/oidc.ts'
 import type { CallerSession } from '../../auth/sessions.ts'
-import { refuse } from '../../errors.ts'
+import { Fault, refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import {
   clientIdentity,
+  endSession,
   organizationKeyOf,
-  revokeSession,
   type StartedSession,
   sessionSeconds,
   startSession,
@@ -50,14 +50,33 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   const cookie = ({ request }: Exchange, token: string, maxAgeSeconds: number) =>
     sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(request, config) })
 
-  /** The session of the cookie. A cookie that is refused is also removed from the browser. */
-  async function requireSession(exchange: Exchange): Promise<CallerSession> {
+  const removeCookie = (exchange: Exchange) => exchange.header('Set-Cookie', cookie(exchange, '', 0))
+
+  /**
+   * The session of the cookie, or undefined without a cookie. The cookie of a session that has ended is removed from the browser, but
+   * not that of a request which another site has caused.
+   */
+  async function findSession(exchange: Exchange): Promise<CallerSession | undefined> {
     try {
-      return (await authenticateSession(services, exchange)) ?? throwNoSession()
+      return await authenticateSession(services, exchange)
     } catch (error) {
-      if (exchange.request.headers.cookie !== undefined) exchange.header('Set-Cookie', cookie(exchange, '', 0))
+      if (error instanceof Fault && error.refusal.code === 'unauthorized') removeCookie(exchange)
       throw error
     }
+  }
+
+  const end = async ({ deadline }: Exchange, { id, caller }: CallerSession) => {
+    // Another page may have ended it meanwhile.
+    await endSession(db, caller.organization.id, id, deadline.signal)
+    authenticator.sessions.forget(id)
+  }
+
+  /** Ends the session whose cookie a new one replaces. A cookie that is not valid any more does not keep anybody from signing in. */
+  async function endPrevious(exchange: Exchange): Promise<void> {
+    const previous = await findSession(exchange).catch(error => {
+      if (!(error instanceof Fault)) throw error
+    })
+    if (previous) await end(exchange, previous)
   }
 
   router.add({
@@ -69,6 +88,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
       if (services.reads.isReader) throwSignInElsewhere()
       return async (exchange, body) => {
         const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
+        await endPrevious(exchange)
         const key = organizationKeyOf(token)!
         logger.info({ session: session.id, organization: key }, 'a session of the console began')
         exchange.organization = key
@@ -82,7 +102,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       exchange.isRead = true
-      const { id, caller, expires_at } = await requireSession(exchange)
+      const session = await findSession(exchange)
+      // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+      if (!session) return exchange.send(200, success({ data: null }))
+      const { id, caller, expires_at } = session
       const { organization, subject: name, scopes } = caller
       exchange.organization = organization.key
       sendSession(exchange, { id, name, scopes, expires_at, key: organization.key })
@@ -93,10 +116,8 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       if (services.reads.isReader) throwSignInElsewhere()
-      const { id, caller } = await requireSession(exchange)
-      await revokeSession(db, caller.organization.id, id, exchange.deadline.signal)
-      authenticator.sessions.forget(id)
-      exchange.header('Set-Cookie', cookie(exchange, '', 0))
+      await end(exchange, (await findSession(exchange)) ?? throwNoSession())
+      removeCookie(exchange)
       exchange.send(200, success({ data: true }))
     },
   })

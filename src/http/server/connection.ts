@@ -20,8 +20,8 @@ export class Connection {
 
   /** Whether it counts in the limit of connections: since its first request below `/v1`. */
   isCounted = false
-  /** The Authorization header of its last request below `/v1`, and the organization that it belongs to. */
-  authorization: string | undefined
+  /** The Authorization header of its last request below `/v1`, or without one the Cookie header, and the organization that it belongs to. */
+  credential: string | undefined
   tenant: number | undefined
 
   /** The refusals by the gate that are queued or not sent completely. Such a request has not started. */

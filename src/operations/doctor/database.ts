@@ -1,7 +1,7 @@
 import { listKeys } from '../../auth/keys.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
-import { readDistribution } from '../../db/distribution.ts'
+import { describePending, readDistribution } from '../../db/distribution.ts'
 import { listMigrations, unknownMigrations } from '../../db/migrate.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
@@ -209,17 +209,13 @@ export async function checkFollowers(db: Database): Promise<OrganizationFinding[
   )
 }
 
-/** Checks that all tables are distributed, if the database has Citus. */
+/** Checks that all tables are distributed and the settings are made, if the database has Citus. */
 export async function checkDistribution(db: Database): Promise<Finding[]> {
   const client = await db.connect()
   const distribution = await readDistribution(client).finally(() => client.end())
   if (!distribution) return []
-  const names = distribution.pending.map(({ name }) => name)
-  if (names.length === 0) return [ok('cluster', 'Citus distributes every table')]
-  const message =
-    distribution.distributed.length === 0
-      ? 'the database has Citus, and no table is distributed'
-      : `the database has Citus, and these tables are not distributed: ${names.join(', ')}`
+  const message = describePending(distribution)
+  if (message === undefined) return [ok('cluster', 'Citus distributes every table')]
   return [wrong('cluster', message, 'Stop the service, and run kith distribute. It does what is left to do.')]
 }
 

@@ -1,0 +1,9 @@
+/** Whether two values of JSON are the same. The order of members does not count. */
+export function isEqual(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false
+  if (Array.isArray(one) !== Array.isArray(other)) return false
+  const [keys, otherKeys] = [Object.keys(one), Object.keys(other)]
+  const [first, second] = [one as Record<string, unknown>, other as Record<string, unknown>]
+  return keys.length === otherKeys.length && keys.every(key => key in second && isEqual(first[key], second[key]))
+}

@@ -1,0 +1,92 @@
+import type { Definitions, Segment } from '@kith/client'
+import { useMemo, useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { fieldTypesOf, type Owner } from './field-types.ts'
+import { FilterChoicesContext } from './filter-context.ts'
+import { type Filter, type FilterGroup, newCondition, newGroup } from './filter-tree.ts'
+import { GroupFields } from './group-fields.tsx'
+import { messages } from './messages.ts'
+import { readFilter } from './read-filter.ts'
+import { writeFilter } from './write-filter.ts'
+
+export type FilterEditorProps = {
+  /** Whose fields are tested: `people`, or the key of a stack. */
+  owner: Owner
+  definitions: Definitions | undefined
+  segments?: readonly Segment[]
+  /** The filter that the editor begins with. Give the editor another `key` to begin anew. */
+  initialFilter: Filter
+  /** Called with each filter that the person makes. Undefined while the text of the JSON is no filter. */
+  onChange(filter: Filter | undefined): void
+}
+
+/** Edits a filter of the API: as conditions, and as JSON. */
+export function FilterEditor({ owner, definitions, segments = [], initialFilter, onChange }: FilterEditorProps) {
+  const texts = useMessages(messages)
+  const types = useMemo(() => fieldTypesOf(owner, definitions), [owner, definitions])
+  const [tree, setTree] = useState(() => startingTree(initialFilter, types))
+  const [view, setView] = useState('builder')
+  const choices = useMemo(() => ({ definitions, segments }), [definitions, segments])
+  const changeTree = (next: FilterGroup) => {
+    setTree(next)
+    onChange(writeFilter(next, types))
+  }
+  const changeJson = (filter: Filter | undefined) => {
+    if (filter) setTree(readFilter(filter, types))
+    onChange(filter)
+  }
+  return (
+    <FilterChoicesContext value={choices}>
+      <Tabs
+        label={texts.builder}
+        selected={view}
+        onSelect={setView}
+        tabs={[
+          {
+            id: 'builder',
+            label: texts.builder,
+            content: <GroupFields owner={owner} group={tree} onChange={changeTree} />,
+          },
+          {
+            id: 'json',
+            label: texts.json,
+            content: <JsonField initial={writeFilter(tree, types)} onChange={changeJson} />,
+          },
+        ]}
+      />
+    </FilterChoicesContext>
+  )
+}
+
+function startingTree(filter: Filter, types: Parameters<typeof readFilter>[1]): FilterGroup {
+  const tree = readFilter(filter, types)
+  return tree.children.length > 0 ? tree : newGroup(tree.mode, [newCondition()])
+}
+
+/** The filter as JSON. A text that is no filter stays in the field, with the reason. */
+function JsonField({ initial, onChange }: { initial: Filter; onChange(filter: Filter | undefined): void }) {
+  const texts = useMessages(messages)
+  const [text, setText] = useState(() => JSON.stringify(initial, null, 2))
+  const [error, setError] = useState<string>()
+  const change = (next: string) => {
+    setText(next)
+    const parsed = parse(next, texts)
+    setError('error' in parsed ? parsed.error : undefined)
+    onChange('filter' in parsed ? parsed.filter : undefined)
+  }
+  return (
+    <TextField label={texts.jsonLabel} help={texts.jsonHelp} rows={12} value={text} error={error} onChange={change} />
+  )
+}
+
+function parse(text: string, texts: (typeof messages)['en']): { filter: Filter } | { error: string } {
+  try {
+    const value = (text.trim() === '' ? {} : JSON.parse(text)) as unknown
+    const isFilter = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isFilter ? { filter: value as Filter } : { error: texts.notAnObject }
+  } catch (error) {
+    return { error: texts.syntax((error as Error).message) }
+  }
+}

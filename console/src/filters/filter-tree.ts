@@ -1,0 +1,66 @@
+/** A filter as the API takes it. */
+export type Filter = Record<string, unknown>
+
+/** How the conditions of a group combine: all hold, at least one holds, or none holds. */
+export type GroupMode = 'all' | 'any' | 'none'
+
+/** The operators of the builder. `missing` is written as `{"$exists": false}`, the others have the name of the API after a `$`. */
+export const operators = [
+  'eq',
+  'neq',
+  'contains',
+  'starts_with',
+  'ends_with',
+  'in',
+  'nin',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'exists',
+  'missing',
+] as const
+export type Operator = (typeof operators)[number]
+
+export const quantifiers = ['some', 'none', 'every'] as const
+export type Quantifier = (typeof quantifiers)[number]
+
+/** The type of a field, which decides about its operators and the form of their operands. */
+export type FieldType = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'state' | 'json' | 'relation'
+
+/** A part of the filter in the builder. `id` tells the parts of a tree apart. */
+export type FilterNode =
+  | FilterGroup
+  | { id: number; kind: 'field'; field: string; operator: Operator; operand: string }
+  | { id: number; kind: 'related'; field: string; quantifier: Quantifier; group: FilterGroup }
+  | { id: number; kind: 'consent'; consentTypeId: string; channel: string; state: string }
+  | { id: number; kind: 'segment'; key: string }
+  /** A part of a filter that the builder has no controls for. */
+  | { id: number; kind: 'raw'; filter: Filter }
+
+export type FilterGroup = { id: number; kind: 'group'; mode: GroupMode; children: FilterNode[] }
+
+export type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>
+
+let lastId = 0
+export const newId = () => ++lastId
+
+export const newGroup = (mode: GroupMode = 'all', children: FilterNode[] = []): FilterGroup => ({
+  id: newId(),
+  kind: 'group',
+  mode,
+  children,
+})
+
+/** A condition whose field is not chosen yet. It is no part of the written filter. */
+export const newCondition = (): FilterNode => ({ id: newId(), kind: 'field', field: '', operator: 'eq', operand: '' })
+
+/** How many conditions a tree has, without those that are incomplete. */
+export function countConditions(filter: Filter): number {
+  return Object.entries(filter).reduce((sum, [key, value]) => {
+    if (key === '$and' || key === '$or')
+      return sum + (value as Filter[]).reduce((n, part) => n + countConditions(part), 0)
+    if (key === '$not') return sum + countConditions(value as Filter)
+    return sum + 1
+  }, 0)
+}

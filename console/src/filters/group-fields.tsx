@@ -1,0 +1,115 @@
+import { useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Select } from '../ui/field.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
+import type { Owner } from './field-types.ts'
+import styles from './filter.module.css'
+import { useFields, useFilterChoices } from './filter-context.ts'
+import {
+  type FilterGroup,
+  type FilterNode,
+  type GroupMode,
+  type NodeOf,
+  newCondition,
+  newGroup,
+} from './filter-tree.ts'
+import { messages } from './messages.ts'
+
+type GroupFieldsProps = {
+  owner: Owner
+  group: FilterGroup
+  label?: string
+  onChange(group: FilterGroup): void
+  /** Absent for the group that holds the whole filter. */
+  onRemove?: () => void
+}
+
+/** A group of conditions: how they combine, and the conditions. */
+export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFieldsProps) {
+  const texts = useMessages(messages)
+  const { mode, children } = group
+  const change = (next: FilterNode[]) => onChange({ ...group, children: next })
+  const isNested = onRemove !== undefined || label !== undefined
+  return (
+    <fieldset className={isNested ? styles.nested! : styles.group!} aria-label={label ?? texts.group}>
+      {label && <p className={styles.groupLabel!}>{label}</p>}
+      <div className={styles.groupHead!}>
+        <Select<GroupMode>
+          aria-label={texts.combine}
+          options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
+          value={mode}
+          onChange={value => onChange({ ...group, mode: value })}
+        />
+        {onRemove && (
+          <Button look="quiet" aria-label={texts.remove(texts.group)} onPress={onRemove}>
+            <Icon name="close" />
+          </Button>
+        )}
+      </div>
+      {children.length === 0 && !isNested && <p className={styles.hint!}>{texts.noConditions}</p>}
+      {children.map((child, index) => (
+        <ConditionRow
+          key={child.id}
+          owner={owner}
+          node={child}
+          onChange={next => change(children.with(index, next))}
+          onRemove={() => change(children.toSpliced(index, 1))}
+        />
+      ))}
+      <div className={styles.add!}>
+        <Button onPress={() => change([...children, newCondition()])}>{texts.addCondition}</Button>
+        <Button look="quiet" onPress={() => change([...children, newGroup('any', [newCondition()])])}>
+          {texts.addGroup}
+        </Button>
+      </div>
+    </fieldset>
+  )
+}
+
+/** A condition: what it tests, how, and against which value. */
+function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNode> & { onRemove(): void }) {
+  const texts = useMessages(messages)
+  const { fields } = useFields(owner)
+  const name = nameOf(node)
+  const label = fields.find(field => field.name === name)?.label ?? name
+  if (node.kind === 'group') return <GroupFields owner={owner} group={node} onChange={onChange} onRemove={onRemove} />
+  return (
+    <fieldset className={styles.condition!} aria-label={`${texts.condition} ${label}`}>
+      <div className={styles.controls!}>
+        {node.kind === 'raw' ? (
+          <div className={styles.raw!}>
+            <code>{JSON.stringify(node.filter)}</code>
+            <p>{texts.rawHelp}</p>
+          </div>
+        ) : (
+          <>
+            <SubjectPicker owner={owner} node={node} onChange={onChange} />
+            <ConditionControls owner={owner} node={node} onChange={onChange} />
+          </>
+        )}
+        <Button look="quiet" aria-label={texts.remove(`${texts.condition} ${label}`)} onPress={onRemove}>
+          <Icon name="close" />
+        </Button>
+      </div>
+      {node.kind === 'related' && <RelatedConditions owner={owner} node={node} onChange={onChange} />}
+    </fieldset>
+  )
+}
+
+function RelatedConditions({ owner, node, onChange }: ControlProps<NodeOf<'related'>>) {
+  const texts = useMessages(messages)
+  const { definitions } = useFilterChoices()
+  const { fields } = useFields(owner)
+  const target = fields.find(({ name }) => name === node.field)?.target
+  if (target === undefined) return null
+  const name = definitions?.stacks.find(({ key }) => key === target)?.name ?? texts.people
+  return (
+    <GroupFields
+      owner={target}
+      label={texts.conditionsOnTarget(name)}
+      group={node.group}
+      onChange={group => onChange({ ...node, group })}
+    />
+  )
+}

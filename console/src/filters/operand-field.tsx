@@ -1,0 +1,66 @@
+import { useMessages } from '../app/language.tsx'
+import { Select, TextField } from '../ui/field.tsx'
+import type { FilterField } from './fields.ts'
+import type { FieldType, Operator } from './filter-tree.ts'
+import { messages } from './messages.ts'
+
+type OperandFieldProps = {
+  field: FilterField | undefined
+  type: FieldType
+  operator: Operator
+  operand: string
+  onChange(operand: string): void
+}
+
+/** The field for the operand of a condition, by the type of the tested field. */
+export function OperandField({ field, type, operator, operand, onChange }: OperandFieldProps) {
+  const texts = useMessages(messages)
+  if (operator === 'exists' || operator === 'missing') return null
+  const label = texts.value
+  if (operator === 'in' || operator === 'nin')
+    return (
+      <TextField aria-label={texts.values} placeholder={texts.values} rows={3} value={operand} onChange={onChange} />
+    )
+  const options = choicesOf(field, type, texts)
+  const isEquality = operator === 'eq' || operator === 'neq'
+  if (options && isEquality)
+    return <Select aria-label={label} options={options} value={operand || null} onChange={onChange} />
+  if (type === 'date') return <TextField aria-label={label} type="date" value={operand} onChange={onChange} />
+  if (type === 'datetime')
+    return (
+      <TextField
+        aria-label={label}
+        type="datetime-local"
+        value={localTimeOf(operand)}
+        onChange={text => onChange(instantOf(text))}
+      />
+    )
+  const inputMode = type === 'number' ? 'decimal' : 'text'
+  return <TextField aria-label={label} placeholder={label} inputMode={inputMode} value={operand} onChange={onChange} />
+}
+
+function choicesOf(field: FilterField | undefined, type: FieldType, texts: (typeof messages)['en']) {
+  if (type === 'boolean')
+    return [
+      { value: 'true', label: texts.yes },
+      { value: 'false', label: texts.no },
+    ]
+  if (type === 'state')
+    return [
+      { value: 'active', label: texts.states.active },
+      { value: 'placeholder', label: texts.states.placeholder },
+    ]
+  return field?.choices?.map(choice => ({ value: String(choice), label: String(choice) }))
+}
+
+/** The time of an instant in the zone of the browser, as a datetime-local field shows it. */
+function localTimeOf(instant: string): string {
+  const time = new Date(instant)
+  if (instant === '' || Number.isNaN(time.getTime())) return ''
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+function instantOf(localTime: string): string {
+  const time = new Date(localTime)
+  return localTime === '' || Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}

@@ -1,0 +1,92 @@
+import type { Change } from '@kith/client'
+import type { Entity, Values } from '../entity/entities.ts'
+import { isEqual } from '../entity/equal.ts'
+
+/** A value that a change set. `group` tells what `key` names. */
+export type Difference = { group: 'field' | 'attribute'; key: string; before: unknown; after: unknown }
+
+/** The answer to a purpose on a channel in a change. `state` is null before the first answer. */
+export type LoggedAnswer = {
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  state: boolean | null
+  pending?: boolean
+  answered_at?: string
+  superseded?: { state: boolean; answered_at: string }
+}
+
+export type AnswerDifference = Pick<LoggedAnswer, 'consent_type_id' | 'channel'> & {
+  before: LoggedAnswer | undefined
+  after: LoggedAnswer | undefined
+}
+
+const isObject = (value: unknown): value is Values =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const attributeValuesOf = (values: Values): Values => (isObject(values.attribute_values) ? values.attribute_values : {})
+
+/** Members of a change that are no values, or that are shown in another way. */
+const unlisted = new Set(['attribute_values', 'consents', 'merged_into'])
+/** The state that everything has by default. Only a placeholder is worth a word. */
+const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
+
+/** The fields and attribute values that a change set. Those that stayed without a value are left out. */
+export function differencesOf({ before, after }: Pick<Change, 'before' | 'after'>): Difference[] {
+  const [old, now] = [before ?? {}, after ?? {}]
+  const list = (group: Difference['group'], old: Values, now: Values) =>
+    [...new Set([...Object.keys(now), ...Object.keys(old)])]
+      .filter(key => group === 'attribute' || !unlisted.has(key))
+      .map(key => ({ group, key, before: old[key] ?? null, after: now[key] ?? null }))
+      .filter(difference => !isEqual(difference.before, difference.after) && !isOrdinary(difference))
+  return [...list('field', old, now), ...list('attribute', attributeValuesOf(old), attributeValuesOf(now))]
+}
+
+/** The consent answers that a change recorded. */
+export function answersOf({ before, after }: Pick<Change, 'before' | 'after'>): AnswerDifference[] {
+  const answersIn = (values: Change['before']) =>
+    (Array.isArray(values?.consents) ? values.consents : []) as LoggedAnswer[]
+  const nameOf = ({ consent_type_id, channel }: LoggedAnswer) => `${consent_type_id} ${channel}`
+  const old = new Map(answersIn(before).map(answer => [nameOf(answer), answer]))
+  const now = new Map(answersIn(after).map(answer => [nameOf(answer), answer]))
+  return [...new Map([...old, ...now])].map(([name, { consent_type_id, channel }]) => ({
+    consent_type_id,
+    channel,
+    before: old.get(name),
+    after: now.get(name),
+  }))
+}
+
+/** Members of an entity that no write sets: kith keeps them, or they follow from the answers of the person. */
+const unwritable = new Set([
+  ...['id', 'record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
+  ...['consents', 'email_consent', 'sms_consent', 'attribute_values'],
+])
+
+/**
+ * The values that a write must set so that an entity has the values of `then` again. Consent answers are not among them: only the person
+ * answers. Links to targets without an identifier, which a read shows as null, cannot be written and are left out.
+ */
+export function valuesToRestore(now: Entity, then: Values): Difference[] {
+  const list = (group: Difference['group'], now: Values, then: Values, keys: string[]) =>
+    keys
+      .map(key => ({ group, key, before: now[key] ?? null, after: then[key] ?? null }))
+      .filter(({ before, after }) => !isEqual(before, after))
+      .filter(({ after }) => !(Array.isArray(after) && after.includes(null)))
+  const fields = Object.keys(then).filter(key => !unwritable.has(key))
+  const [values, valuesThen] = [attributeValuesOf(now), attributeValuesOf(then)]
+  const keys = [...new Set([...Object.keys(values), ...Object.keys(valuesThen)])]
+  return [...list('field', now, then, fields), ...list('attribute', values, valuesThen, keys)]
+}
+
+/** An entity as it would be without a change: its values of now, and those from before the change. */
+export function withoutChange(now: Entity, { before }: Pick<Change, 'before'>): Values {
+  return { ...now, ...before, attribute_values: { ...now.attribute_values, ...attributeValuesOf(before ?? {}) } }
+}
+
+/** The body of the PATCH that writes the differences. */
+export function bodyOf(differences: readonly Difference[]): Values {
+  const group = (name: Difference['group']) =>
+    Object.fromEntries(differences.filter(({ group }) => group === name).map(({ key, after }) => [key, after]))
+  const attributeValues = group('attribute')
+  return { ...group('field'), ...(Object.keys(attributeValues).length > 0 && { attribute_values: attributeValues }) }
+}

@@ -1,0 +1,129 @@
+import type { Attribute, Change, ConsentType } from '@kith/client'
+import type { ReactNode } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
+import { consentTypeName } from '../entity/schema.ts'
+import { Value } from '../entity/value.tsx'
+import { type AnswerDifference, answersOf, type Difference, differencesOf, type LoggedAnswer } from './differences.ts'
+import styles from './history.module.css'
+import { messages } from './messages.ts'
+
+type HistoryChangesProps = {
+  change: Change
+  attributes: ReadonlyMap<string, Attribute>
+  consentTypes: readonly ConsentType[]
+}
+
+/** The summaries of the answers follow from them, and repeat what the answers say. */
+const summaries: Record<string, 'email' | 'sms'> = { email_consent: 'email', sms_consent: 'sms' }
+
+/** The name of a field or attribute. */
+export function nameOf(
+  { group, key }: Pick<Difference, 'group' | 'key'>,
+  texts: EntityTexts,
+  attributes: ReadonlyMap<string, Attribute>,
+) {
+  if (group === 'attribute') return attributes.get(key)?.name || key
+  return (texts.fields as Record<string, string>)[key] ?? key
+}
+
+/** The values and answers that a change set. */
+export function HistoryChanges({ change, attributes, consentTypes }: HistoryChangesProps) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const answers = answersOf(change)
+  const channels = new Set(answers.map(({ channel }) => channel))
+  const differences = differencesOf(change).filter(({ key }) => !(key in summaries && channels.has(summaries[key]!)))
+  if (differences.length === 0 && answers.length === 0)
+    return change.operation === 'update' ? <p className={styles.muted!}>{texts.noValues}</p> : null
+  return (
+    <dl className={styles.changes!}>
+      {differences.map(difference => (
+        <div key={`${difference.group} ${difference.key}`} className={styles.change!}>
+          <dt>{nameOf(difference, entityTexts, attributes)}</dt>
+          <dd>
+            <Step
+              isFirst={change.operation === 'create'}
+              before={<Value value={difference.before} />}
+              isEmpty={difference.before === null}
+            >
+              <Value value={difference.after} />
+            </Step>
+          </dd>
+        </div>
+      ))}
+      {answers.map(answer => (
+        <Answer
+          key={`${answer.consent_type_id} ${answer.channel}`}
+          answer={answer}
+          consentTypes={consentTypes}
+          isFirst={change.operation === 'create'}
+        />
+      ))}
+    </dl>
+  )
+}
+
+type StepProps = {
+  /** Whether there is no value before, as in a creation. */
+  isFirst: boolean
+  isEmpty: boolean
+  before: ReactNode
+  children: ReactNode
+}
+
+/** A value before and after. Screen readers are told which is which. */
+function Step({ isFirst, isEmpty, before, children }: StepProps) {
+  const texts = useMessages(messages)
+  if (isFirst) return <>{children}</>
+  return (
+    <>
+      <span className="visually-hidden">{texts.from}: </span>
+      <span className={isEmpty ? styles.muted! : styles.before!}>{before}</span>
+      <svg className={styles.arrow!} viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M1 8h13M10 4l4 4-4 4" />
+      </svg>
+      <span className="visually-hidden">{texts.to}: </span>
+      <span>{children}</span>
+    </>
+  )
+}
+
+type AnswerProps = { answer: AnswerDifference; consentTypes: readonly ConsentType[]; isFirst: boolean }
+
+function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  const { consent_type_id, channel, before, after } = answer
+  const isSame =
+    before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
+  return (
+    <div className={styles.change!}>
+      <dt>
+        {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
+      </dt>
+      <dd>
+        <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
+          {stateOf(after, entityTexts)}
+        </Step>
+        {isSame && <span className={styles.muted!}> · {texts.again}</span>}
+        {after?.answered_at && (
+          <span className={styles.muted!}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
+        )}
+        {after?.superseded && (
+          <span className={styles.muted!}>
+            {' '}
+            · {after.superseded.state ? entityTexts.answers.granted : entityTexts.answers.refused}: {texts.superseded}
+          </span>
+        )}
+      </dd>
+    </div>
+  )
+}
+
+function stateOf(answer: LoggedAnswer | undefined, { answers }: EntityTexts): string {
+  if (answer?.pending) return answers.pending
+  if (answer === undefined || answer.state === null) return answers.none
+  return answer.state ? answers.granted : answers.refused
+}

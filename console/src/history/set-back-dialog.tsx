@@ -1,0 +1,110 @@
+import type { Change } from '@kith/client'
+import { isKithError } from '@kith/client'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { type Entity, entitiesOf } from '../entity/entities.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { attributesOf, useSchema } from '../entity/schema.ts'
+import { Value } from '../entity/value.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading } from '../ui/page.tsx'
+import { bodyOf, type Difference, valuesToRestore, withoutChange } from './differences.ts'
+import styles from './history.module.css'
+import { nameOf } from './history-changes.tsx'
+import { messages } from './messages.ts'
+
+type SetBackDialogProps = {
+  owner: string
+  id: string
+  onClose: () => void
+  onSaved: () => void
+} & (
+  | { /** The change to undo. */ change: Change; version?: never }
+  | { /** The version to restore. */ version: number; change?: never }
+)
+
+type Plan = { version: number; differences: Difference[] }
+
+/** Shows which values an undone change or a restored version sets, and sets them. */
+export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: SetBackDialogProps) {
+  const texts = useMessages(messages)
+  const [hasConflict, setConflict] = useState(false)
+  const entities = entitiesOf(owner)
+  const { data, error, refetch, isFetching } = useQuery({
+    queryKey: ['history', owner, id, 'set-back', change?.sequence ?? version],
+    queryFn: async ({ signal }): Promise<Plan> => {
+      const now = await entities.getById(id, { signal })
+      const then = change ? withoutChange(now, change) : await entities.getById(id, { version: version!, signal })
+      return { version: now.version, differences: valuesToRestore(now, then) }
+    },
+    gcTime: 0,
+  })
+  const save = useMutation({
+    mutationFn: ({ version, differences }: Plan): Promise<Entity> =>
+      entities.patchById(id, bodyOf(differences), { ifMatch: version, representation: true }),
+    onSuccess: onSaved,
+    onError: async error => {
+      if (!isKithError(error) || error.status !== 412) return
+      await refetch()
+      setConflict(true)
+      save.reset()
+    },
+  })
+  const isEmpty = data?.differences.length === 0
+  const title = change ? texts.undoTitle(change.version!) : texts.restoreTitle(version!)
+  return (
+    <Dialog title={title} isOpen onClose={onClose} size="wide">
+      {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
+      {hasConflict && !save.isPending && <Notice kind="caution" title={texts.changedMeanwhile} />}
+      {data && (isEmpty ? <p>{texts.nothingToSet}</p> : <Preview owner={owner} differences={data.differences} />)}
+      <p className={styles.muted!}>{texts.answersStay}</p>
+      {save.error && <Problem error={save.error} />}
+      <Actions>
+        <Button onPress={onClose} autoFocus>
+          {isEmpty ? texts.close : texts.cancel}
+        </Button>
+        {data && !isEmpty && (
+          <Button look="primary" onPress={() => save.mutate(data)} isPending={save.isPending || isFetching}>
+            {save.isPending ? `${texts.saving}…` : texts.apply}
+          </Button>
+        )}
+      </Actions>
+    </Dialog>
+  )
+}
+
+function Preview({ owner, differences }: { owner: string; differences: readonly Difference[] }) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const attributes = attributesOf(useSchema(), owner)
+  return (
+    <>
+      <p>{texts.willBeSet}</p>
+      <table className={styles.table!}>
+        <thead>
+          <tr>
+            <th scope="col">{texts.value}</th>
+            <th scope="col">{texts.now}</th>
+            <th scope="col">{texts.willBe}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {differences.map(difference => (
+            <tr key={`${difference.group} ${difference.key}`}>
+              <th scope="row">{nameOf(difference, entityTexts, attributes)}</th>
+              <td>
+                <Value value={difference.before} />
+              </td>
+              <td>
+                <Value value={difference.after} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  )
+}

@@ -1,0 +1,139 @@
+import type { Attribute } from '@kith/client'
+import { KithError } from '@kith/client'
+import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
+import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { useShortcut } from '../app/keys.tsx'
+import { useMessages } from '../app/language.tsx'
+import { attributePrefix } from '../filters/field-types.ts'
+import { Button } from '../ui/button.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { EmptyState, Loading } from '../ui/page.tsx'
+import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
+import { useColumns } from './columns.tsx'
+import { messages } from './messages.ts'
+import styles from './people.module.css'
+import type { PeoplePage, PeopleQuery, PersonRow } from './people-query.ts'
+import { type PeopleSearch, sortOf, sortText } from './search.ts'
+import { useDefinitions } from './use-definitions.ts'
+
+const IndexDialog = lazy(() => import('./index-dialog.tsx'))
+
+export type Change = (changed: Partial<Record<keyof PeopleSearch, unknown>>, replace?: boolean) => void
+
+type PeopleTableProps = {
+  search: PeopleSearch
+  query: PeopleQuery
+  list: UseInfiniteQueryResult<InfiniteData<PeoplePage>>
+  /** The names of the chosen columns. */
+  columns: readonly string[]
+  change: Change
+}
+
+/** The rows of the list, or why there are none. */
+export function PeopleTable({ search, query, list, columns: names, change }: PeopleTableProps) {
+  const texts = useMessages(messages)
+  const { data: definitions } = useDefinitions()
+  const [unindexed, setUnindexed] = useState<Attribute>()
+  const columns = useColumns(names)
+  const { data, error, isPlaceholderData, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
+  const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
+  const position = usePosition(query, rows)
+  useRetryWhileBuilding(error, refetch)
+  const sort = (next: Sort) => {
+    const key = next.field.startsWith(attributePrefix) ? next.field.slice(attributePrefix.length) : undefined
+    const attribute = definitions?.attributes.find(each => each.owner === 'people' && each.key === key)
+    if (attribute && !attribute.indexed) setUnindexed(attribute)
+    else change({ sort: sortText(next), text: undefined })
+  }
+  const isEmpty = data !== undefined && !isPlaceholderData && rows.length === 0 && !hasNextPage
+  return (
+    <>
+      {error && <Problem error={error} onRetry={() => (data ? fetchNextPage() : refetch())} />}
+      {isEmpty && <NobodyListed query={query} change={change} />}
+      {!data && !error && <Loading />}
+      {rows.length > 0 && (
+        <div
+          className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list!}
+          aria-busy={isPlaceholderData}
+        >
+          <VirtualTable<PersonRow>
+            key={position.listKey}
+            label={texts.people}
+            columns={columns}
+            rows={rows}
+            rowKey={rowKey}
+            hasMore={hasNextPage && !error}
+            // A new function for each page makes the table ask again after a page that brought no row into sight.
+            onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
+            sort={query.text === '' ? sortOf(search) : undefined}
+            onSort={sort}
+            activeIndex={position.active}
+          />
+        </div>
+      )}
+      <Suspense>
+        {unindexed && (
+          <IndexDialog
+            attribute={unindexed}
+            onClose={() => setUnindexed(undefined)}
+            onIndexed={() => {
+              setUnindexed(undefined)
+              change({ sort: attributePrefix + unindexed.key, text: undefined })
+            }}
+          />
+        )}
+      </Suspense>
+    </>
+  )
+}
+
+const rowKey = ({ id }: PersonRow) => id
+
+/** The row that the keys j and k have reached. It begins before the first row in each list. */
+function usePosition(query: PeopleQuery, rows: readonly PersonRow[]) {
+  const texts = useMessages(messages)
+  const listKey = JSON.stringify([query.text, query.filter, query.sort])
+  const [reached, setReached] = useState({ listKey, index: -1 })
+  const index = reached.listKey === listKey ? reached.index : -1
+  const move = (by: number) =>
+    rows.length > 0 && setReached({ listKey, index: Math.max(0, Math.min(rows.length - 1, index + by)) })
+  useShortcut('j', texts.keyNext, () => move(1))
+  useShortcut('k', texts.keyPrevious, () => move(-1))
+  return { listKey, active: index < 0 ? undefined : index }
+}
+
+/** While the service builds an index, it answers 503. The list then asks again every few seconds. */
+function useRetryWhileBuilding(error: unknown, refetch: () => void) {
+  useEffect(() => {
+    if (!(error instanceof KithError) || error.status !== 503) return
+    const timer = setTimeout(refetch, 3_000)
+    return () => clearTimeout(timer)
+  }, [error, refetch])
+}
+
+function NobodyListed({ query, change }: { query: PeopleQuery; change: Change }) {
+  const texts = useMessages(messages)
+  if (query.text !== '')
+    return (
+      <EmptyState title={texts.nobodyFound(query.text)}>
+        <p>{texts.nobodyFoundAdvice}</p>
+        <Button onPress={() => change({ text: undefined })}>{texts.clearSearch}</Button>
+      </EmptyState>
+    )
+  if (query.filter)
+    return (
+      <EmptyState title={texts.nobodyMatches}>
+        <Button onPress={() => change({ filter: undefined, segment: undefined })}>{texts.clearFilter}</Button>
+      </EmptyState>
+    )
+  return (
+    <EmptyState title={texts.emptyTitle}>
+      <LinkButton to="/import" look="primary">
+        {texts.importFile}
+      </LinkButton>
+      <p>{texts.emptySeed}</p>
+      <code>npm run -s kith -- seed</code>
+    </EmptyState>
+  )
+}

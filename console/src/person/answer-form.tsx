@@ -1,0 +1,185 @@
+import { type ConsentAssignment, isKithError, type Person } from '@kith/client'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { isEqual } from '../entity/equal.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions } from '../ui/dialog.tsx'
+import { Select, TextField } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { consentMessages } from './consent-messages.ts'
+import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
+
+type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person): void; onClose: () => void }
+
+type Method = NonNullable<ConsentAssignment['method']>
+type Draft = {
+  state: '' | 'true' | 'false'
+  method: Method
+  source: string
+  text: string
+  reference: string
+  at: string
+}
+
+/** The methods that somebody who records an answer by hand can vouch for. */
+const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'other']
+const noText = 'none'
+
+const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose) =>
+  consents.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
+
+const assignmentOf = (draft: Draft, { consent_type_id, channel }: Purpose): ConsentAssignment => ({
+  consent_type_id,
+  channel,
+  state: draft.state === 'true',
+  method: draft.method,
+  ...(draft.source.trim() && { source: draft.source }),
+  ...(draft.reference.trim() && { reference: draft.reference }),
+  ...(draft.text !== noText && { text_version: Number(draft.text) }),
+  ...(draft.at && { collected_at: new Date(draft.at).toISOString() }),
+})
+
+const maxRepeats = 3
+
+/**
+ * Records an answer of a person who was read as `base`. A change of other values since then does not concern the answer. Another
+ * answer does: then nothing is recorded, and the person of now is returned.
+ */
+async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
+  const body = { consents: [assignmentOf(draft, purpose)] }
+  for (let [read, repeats] = [base, 0]; ; repeats++) {
+    try {
+      const options = { ifMatch: read.version, representation: true } as const
+      return { person: (await client.people.patchById(base.id, body, options)) as Person, isRecorded: true }
+    } catch (error) {
+      if (!isKithError(error) || error.status !== 412 || repeats === maxRepeats) throw error
+      const now = (await client.people.getById(base.id)) as Person
+      if (!isEqual(effectiveOf(now, purpose), effectiveOf(read, purpose))) return { person: now, isRecorded: false }
+      read = now
+    }
+  }
+}
+
+/** Records an answer that a person gave, with its evidence. */
+export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps) {
+  const texts = useMessages(consentMessages)
+  const [draft, setDraft] = useState<Draft>({
+    state: '',
+    method: 'phone',
+    source: '',
+    text: noText,
+    reference: '',
+    at: '',
+  })
+  const [base, setBase] = useState(person)
+  const [hasConflict, setConflict] = useState(false)
+  const [isIncomplete, setIncomplete] = useState(false)
+  const save = useMutation({
+    mutationFn: () => recordAnswer(base, draft, purpose),
+    onSuccess: ({ person, isRecorded }) => {
+      onShow(person)
+      setBase(person)
+      if (isRecorded) onClose()
+      else setConflict(true)
+    },
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setIncomplete(draft.state === '')
+    if (draft.state !== '') save.mutate()
+  }
+  return (
+    <form className={styles.stack!} onSubmit={submit} aria-label={texts.record} noValidate>
+      <h3>{texts.record}</h3>
+      <p className={styles.muted!}>{texts.recordAdvice}</p>
+      {hasConflict && (
+        <Notice kind="caution" title={texts.conflict}>
+          <p>{texts.conflictAdvice}</p>
+        </Notice>
+      )}
+      <AnswerFields draft={draft} onChange={setDraft} purpose={purpose} isIncomplete={isIncomplete} />
+      {save.error && <Problem error={save.error} />}
+      <Actions>
+        <Button onPress={onClose}>{texts.cancel}</Button>
+        <Button type="submit" look="primary" isPending={save.isPending}>
+          {save.isPending ? `${texts.saving}…` : texts.save}
+        </Button>
+      </Actions>
+    </form>
+  )
+}
+
+type AnswerFieldsProps = { draft: Draft; onChange(draft: Draft): void; purpose: Purpose; isIncomplete: boolean }
+
+function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplete }: AnswerFieldsProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const versions = useTextVersions(type?.text_versions ?? 0, type?.id)
+  const set = (more: Partial<Draft>) => onChange({ ...draft, ...more })
+  const asksTwice = type?.channels.some(one => one.channel === channel && one.double_opt_in)
+  return (
+    <>
+      <Select
+        label={texts.answer}
+        options={[
+          { value: 'true', label: texts.grant },
+          { value: 'false', label: texts.refuse },
+        ]}
+        value={draft.state === '' ? null : draft.state}
+        onChange={state => set({ state: state as Draft['state'] })}
+        {...(asksTwice && { help: texts.doubleOptIn })}
+        {...(isIncomplete && draft.state === '' && { error: texts.needsAnswer })}
+      />
+      <Select
+        label={texts.method}
+        options={methods.map(value => ({ value, label: entityTexts.methods[value] }))}
+        value={draft.method}
+        onChange={method => set({ method })}
+      />
+      <TextField
+        label={texts.source}
+        help={texts.sourceHelp}
+        value={draft.source}
+        onChange={source => set({ source })}
+      />
+      {versions.length > 0 && (
+        <Select
+          label={texts.textVersion}
+          options={[{ value: noText, label: texts.noText }, ...versions]}
+          value={draft.text}
+          onChange={text => set({ text })}
+        />
+      )}
+      <TextField
+        label={texts.collectedAt}
+        help={texts.collectedHelp}
+        type="datetime-local"
+        value={draft.at}
+        onChange={at => set({ at })}
+      />
+      <TextField label={texts.reference} value={draft.reference} onChange={reference => set({ reference })} />
+    </>
+  )
+}
+
+/** The newest texts of a purpose, newest first. Nobody answers to older ones by hand. */
+function useTextVersions(count: number, consentTypeId: number | undefined) {
+  const texts = useMessages(consentMessages)
+  const mayRead = useScope('schema:read')
+  const { data } = useQuery({
+    queryKey: ['consents', 'texts', consentTypeId, count],
+    queryFn: ({ signal }) =>
+      client.schema.consentTypes.texts(consentTypeId!, { after: Math.max(0, count - 20), limit: 20, signal }),
+    enabled: mayRead && consentTypeId !== undefined && count > 0,
+  })
+  return (data?.items ?? []).toReversed().map(({ version, language, text }) => ({
+    value: String(version),
+    label: `${texts.textOf(version)} · ${language}`,
+    help: text.length > 160 ? `${text.slice(0, 160)}…` : text,
+  }))
+}

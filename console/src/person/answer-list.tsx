@@ -1,0 +1,151 @@
+import type { Person, RecordedAnswer } from '@kith/client'
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { LongText } from '../entity/value.tsx'
+import { Button } from '../ui/button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, Facts, Loading } from '../ui/page.tsx'
+import { consentMessages } from './consent-messages.ts'
+import { downloadFile } from './download.ts'
+import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
+
+type AnswerListProps = { person: Person; purpose: Purpose; at: string | undefined }
+
+const pageSize = 20
+
+/** Each answer of the person to a purpose on a channel, newest first, with its evidence. */
+export function AnswerList({ person, purpose, at }: AnswerListProps) {
+  const texts = useMessages(consentMessages)
+  const { consent_type_id, channel } = purpose
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+    // With a past moment, the history is that of now, and answers of later are left out.
+    queryKey: ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version],
+    queryFn: ({ pageParam, signal }) =>
+      client.consents.historyById(person.id, {
+        consent_type_id,
+        channel,
+        limit: pageSize,
+        signal,
+        ...(pageParam !== undefined && { before_version: pageParam }),
+      }),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
+  })
+  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  const answers = data.pages
+    .flatMap(({ items }) => items)
+    .filter(answer => at === undefined || Date.parse(answer.at) <= Date.parse(at))
+  const standing = answers.find(({ superseded }) => !superseded)
+  return (
+    <section className={styles.stack!} aria-label={texts.evidence}>
+      <h3>{texts.evidence}</h3>
+      {answers.length === 0 && !hasNextPage && <p className={styles.muted!}>{texts.noAnswers}</p>}
+      <ol className={`${styles.answers} ${styles.linkList}`}>
+        {answers.map(answer => (
+          <Answer
+            key={`${answer.sequence} ${answer.merged_person_id ?? ''}`}
+            answer={answer}
+            personId={person.id}
+            isStanding={answer === standing}
+          />
+        ))}
+      </ol>
+      {hasNextPage && (
+        <div>
+          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
+            {texts.showOlder}
+          </Button>
+        </div>
+      )}
+    </section>
+  )
+}
+
+type AnswerProps = { answer: RecordedAnswer; personId: string; isStanding: boolean }
+
+function Answer({ answer, personId, isStanding }: AnswerProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  const { state, pending, superseded, merged_person_id, text_version, consent_type_id, channel, sequence } = answer
+  const owner = merged_person_id ?? personId
+  const receipt = useMutation({
+    mutationFn: async () => {
+      const content = await client.consents.receiptById(owner, { consent_type_id, channel }, { sequence })
+      downloadFile(`receipt-${sequence}.json`, 'application/json', `${JSON.stringify(content, null, 2)}\n`)
+    },
+  })
+  const word = pending ? 'pending' : state ? 'granted' : 'refused'
+  const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
+  const text = (value: string | null) => value && <LongText text={value} />
+  return (
+    <li className={styles.answer!}>
+      <div className={styles.answerHead!}>
+        <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
+        {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
+        {superseded && <Badge>{texts.superseded}</Badge>}
+        {merged_person_id && <span className={styles.small!}>{texts.ofMerged}</span>}
+      </div>
+      <Facts
+        facts={[
+          [texts.answered, formats.exactTime(answer.collected_at ?? answer.at)],
+          [texts.recorded, texts.recordedBy(formats.exactTime(answer.at), answer.actor)],
+          ...given(texts.method, answer.method && entityTexts.methods[answer.method]),
+          ...given(texts.source, text(answer.source)),
+          ...given(
+            texts.textVersion,
+            text_version !== null && <TextOfVersion consentTypeId={consent_type_id} version={text_version} />,
+          ),
+          ...given(texts.ip, text(answer.ip)),
+          ...given(texts.userAgent, text(answer.user_agent)),
+          ...given(texts.reference, text(answer.reference)),
+        ]}
+      />
+      {receipt.error && <Problem error={receipt.error} />}
+      <div>
+        <Button onPress={() => receipt.mutate()} isPending={receipt.isPending}>
+          {texts.receipt}
+        </Button>
+      </div>
+    </li>
+  )
+}
+
+/** The version of the text that an answer names, and on demand the text itself. */
+function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; version: number }) {
+  const texts = useMessages(consentMessages)
+  const mayRead = useScope('schema:read')
+  const [isOpen, setOpen] = useState(false)
+  const { data, error, refetch } = useQuery({
+    queryKey: ['consents', 'text', consentTypeId, version],
+    queryFn: async ({ signal }) =>
+      (await client.schema.consentTypes.texts(consentTypeId, { after: version - 1, limit: 1, signal })).items[0] ??
+      null,
+    enabled: isOpen,
+    // A text never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  return (
+    <div className={styles.stack!}>
+      <div className={styles.textVersion!}>
+        <span>{texts.textOf(version)}</span>
+        {mayRead && (
+          <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
+            {isOpen ? texts.hideText : texts.showText}
+          </Button>
+        )}
+      </div>
+      {isOpen && error && <Problem error={error} onRetry={() => refetch()} />}
+      {isOpen && data && (
+        <blockquote className={styles.quote!} lang={data.language}>
+          {data.text}
+        </blockquote>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { type FormEvent, useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { localTime } from '../entity/fields.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { messages } from './messages.ts'
+import type { SetMoment } from './search.ts'
+
+/** A button that asks for a moment, and shows the person as of then. */
+export function AsOfButton({ at, setMoment }: { at?: string | undefined; setMoment: SetMoment }) {
+  const texts = useMessages(messages)
+  const mayRead = useScope('changes:read')
+  const [isOpen, setOpen] = useState(false)
+  if (!mayRead) return null
+  return (
+    <>
+      <Button onPress={() => setOpen(true)}>{texts.asOf}</Button>
+      {isOpen && <AsOfDialog at={at} setMoment={setMoment} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+type AsOfDialogProps = { at: string | undefined; setMoment: SetMoment; onClose: () => void }
+
+function AsOfDialog({ at, setMoment, onClose }: AsOfDialogProps) {
+  const texts = useMessages(messages)
+  const [text, setText] = useState(() => localTime(at ?? Date.now()))
+  const [isFuture, setFuture] = useState(false)
+  const time = Date.parse(text)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (Number.isNaN(time) || time > Date.now()) return setFuture(true)
+    onClose()
+    setMoment({ at: new Date(time).toISOString() })
+  }
+  return (
+    <Dialog title={texts.asOfTitle} isOpen onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        <TextField
+          label={texts.asOfLabel}
+          help={texts.asOfHelp}
+          type="datetime-local"
+          autoFocus
+          value={text}
+          onChange={value => {
+            setText(value)
+            setFuture(false)
+          }}
+          {...(isFuture && { error: texts.asOfFuture })}
+        />
+        <Actions>
+          <Button onPress={onClose}>{texts.cancel}</Button>
+          <Button type="submit" look="primary">
+            {texts.asOfShow}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,45 @@
+import type { Erasure } from '@kith/client'
+import { useMutation } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { downloadFile } from './download.ts'
+import { messages } from './messages.ts'
+
+/** Saves the certificate of an erasure as a file that `kith verify` reads. */
+export const downloadCertificate = (id: string, certificate: string) =>
+  downloadFile(`erasure-${id}.certificate`, 'application/jose', `${certificate}\n`)
+
+const pageSize = 500
+
+/** The erasure of a person, from the list of all. */
+async function findErasure(id: string): Promise<Erasure | undefined> {
+  for (let before: number | undefined; ; ) {
+    const page = await client.erasures.list({ limit: pageSize, ...(before !== undefined && { before }) })
+    const found = page.items.find(({ person_id }) => person_id === id)
+    if (found || !page.has_more) return found
+    before = page.items.at(-1)!.id
+  }
+}
+
+/** Downloads the certificate of a person who was erased. */
+export function CertificateButton({ id }: { id: string }) {
+  const texts = useMessages(messages)
+  const load = useMutation({
+    mutationFn: async () => {
+      const certificate = (await findErasure(id))?.certificate ?? null
+      if (certificate !== null) downloadCertificate(id, certificate)
+      return certificate
+    },
+  })
+  return (
+    <>
+      {load.error && <Problem error={load.error} />}
+      {load.data === null && <Notice title={texts.noCertificate} />}
+      <Button onPress={() => load.mutate()} isPending={load.isPending}>
+        {texts.certificateOfErasure}
+      </Button>
+    </>
+  )
+}

@@ -1,0 +1,98 @@
+import type { ContactDecision, ContactReason, Person } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading } from '../ui/page.tsx'
+import { AnswerForm } from './answer-form.tsx'
+import { AnswerList } from './answer-list.tsx'
+import { consentMessages } from './consent-messages.ts'
+import styles from './person.module.css'
+import type { Purpose } from './purpose.ts'
+
+type ConsentDialogProps = {
+  person: Person
+  purpose: Purpose
+  at: string | undefined
+  onShow: ((person: Person) => void) | undefined
+  onClose: () => void
+}
+
+/** Why a person may be written to or not, the answers with their evidence, and a form for a new one. */
+export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentDialogProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const [mayRead, mayWrite] = [useScope('consents:read'), useScope('people:write')]
+  const [isRecording, setRecording] = useState(false)
+  const { consent_type_id, channel, name, type } = purpose
+  const decision = useQuery({
+    queryKey: ['consents', 'decision', person.id, person.version, consent_type_id, channel, at],
+    queryFn: ({ signal }) =>
+      client.consents.contactableById(
+        person.id,
+        { consent_type_id, channel },
+        { signal, ...(at !== undefined && { at }) },
+      ),
+    enabled: mayRead,
+  })
+  const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
+  return (
+    <Dialog title={texts.title(name, entityTexts.channels[channel])} isOpen onClose={onClose} size="wide">
+      {!mayRead && <p className={styles.muted!}>{texts.needsScope}</p>}
+      {decision.data ? (
+        <Decision decision={decision.data} purpose={purpose} />
+      ) : (
+        mayRead &&
+        (decision.error ? <Problem error={decision.error} onRetry={() => decision.refetch()} /> : <Loading />)
+      )}
+      {mayRead && <AnswerList person={person} purpose={purpose} at={at} />}
+      {isRecording && onShow && (
+        <AnswerForm person={person} purpose={purpose} onShow={onShow} onClose={() => setRecording(false)} />
+      )}
+      {!isRecording && (
+        <Actions>
+          {mayRecord && <Button onPress={() => setRecording(true)}>{texts.record}</Button>}
+          <Button onPress={onClose} autoFocus>
+            {texts.close}
+          </Button>
+        </Actions>
+      )}
+    </Dialog>
+  )
+}
+
+/** The rules that allow or forbid it, in their order. */
+function Decision({ decision: { allowed, reasons }, purpose }: { decision: ContactDecision; purpose: Purpose }) {
+  const texts = useMessages(consentMessages)
+  const formats = useFormats()
+  const title = (allowed ? texts.allowed : texts.forbidden)[purpose.channel]
+  return (
+    <Notice kind={allowed ? 'success' : 'caution'} title={`${title}.`}>
+      <p>{texts.because}</p>
+      <ol className={styles.reasons!}>
+        {reasons.map(reason => (
+          <li key={reason.rule}>{explain(reason, purpose, texts, formats.dateTime)}</li>
+        ))}
+      </ol>
+    </Notice>
+  )
+}
+
+function explain(
+  reason: ContactReason,
+  { channel }: Purpose,
+  { reasons }: (typeof consentMessages)['en'],
+  format: (at: string) => string,
+): string {
+  if (reason.rule === 'no_address') return reasons.no_address[channel]
+  if (reason.rule === 'default') return reason.state ? reasons.allowedByDefault : reasons.forbiddenByDefault
+  if (reason.rule !== 'answer') return reasons[reason.rule]
+  const when = format(reason.collected_at ?? reason.at)
+  if (reason.pending) return reasons.pending(when)
+  return reason.state ? reasons.granted(when) : reasons.refused(when)
+}

@@ -1,0 +1,126 @@
+import type { EffectiveConsent, Person } from '@kith/client'
+import { useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { consentTypeName, useSchema } from '../entity/schema.ts'
+import { Badge, Section } from '../ui/page.tsx'
+import { ConsentDialog } from './consent-dialog.tsx'
+import { consentMessages } from './consent-messages.ts'
+import styles from './person.module.css'
+import type { Channel, Purpose } from './purpose.ts'
+
+const channels: readonly Channel[] = ['email', 'sms']
+
+type ConsentsSectionProps = {
+  person: Person
+  /** The past moment that the page shows. */
+  at?: string | undefined
+  onShow?: (person: Person) => void
+}
+
+/** The consents of a person: purposes by channels. Each cell leads to the reason and the evidence. */
+export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const { consent_types: types } = useSchema()
+  const [open, setOpen] = useState<Purpose>()
+  const ids = [...new Set(person.consents.map(({ consent_type_id }) => consent_type_id))]
+  const addresses = { email: person.email, sms: person.mobile_number }
+  return (
+    <Section title={texts.consents}>
+      {ids.length === 0 ? (
+        <p className={styles.muted!}>{texts.noPurposes}</p>
+      ) : (
+        <div className={styles.scroll!}>
+          <table className={`${styles.table} ${styles.matrix}`} aria-label={texts.consents}>
+            <thead>
+              <tr>
+                <th scope="col">{texts.purpose}</th>
+                {channels.map(channel => (
+                  <th key={channel} scope="col">
+                    {entityTexts.channels[channel]}
+                    {addresses[channel] === null && (
+                      <>
+                        {' '}
+                        <Badge kind="caution">{texts.noAddress[channel]}</Badge>
+                      </>
+                    )}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {ids.map(id => (
+                <tr key={id}>
+                  <th scope="row">{consentTypeName(types, id)}</th>
+                  {channels.map(channel => (
+                    <td key={channel}>
+                      <Cell
+                        consent={person.consents.find(one => one.consent_type_id === id && one.channel === channel)}
+                        name={consentTypeName(types, id)}
+                        onOpen={() =>
+                          setOpen({
+                            consent_type_id: id,
+                            channel,
+                            name: consentTypeName(types, id),
+                            type: types.find(type => type.id === id),
+                          })
+                        }
+                      />
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {open && (
+        <ConsentDialog person={person} purpose={open} at={at} onShow={onShow} onClose={() => setOpen(undefined)} />
+      )}
+    </Section>
+  )
+}
+
+const kinds = {
+  granted: 'positive',
+  refused: 'negative',
+  pending: 'caution',
+  none: 'neutral',
+  mandatory: 'accent',
+} as const
+
+/** The state of a purpose on a channel in one word of {@link kinds}. */
+export function stateOf({ state, source, pending }: EffectiveConsent): keyof typeof kinds {
+  if (source === 'mandatory') return 'mandatory'
+  if (pending) return 'pending'
+  if (source === 'default') return 'none'
+  return state ? 'granted' : 'refused'
+}
+
+type CellProps = { consent: EffectiveConsent | undefined; name: string; onOpen: () => void }
+
+function Cell({ consent, name, onOpen }: CellProps) {
+  const texts = useMessages(consentMessages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  if (!consent) return <span className={styles.small!}>{texts.notOffered}</span>
+  const state = stateOf(consent)
+  const { channel, answered_at, method } = consent
+  return (
+    <button type="button" className={styles.cell!} onClick={onOpen}>
+      <span className="visually-hidden">
+        {name}, {entityTexts.channels[channel]}:{' '}
+      </span>
+      <Badge kind={kinds[state]}>{entityTexts.answers[state]}</Badge>
+      {answered_at && (
+        <span className={styles.small!}>
+          {texts.since(formats.date(answered_at))}
+          {method && ` · ${entityTexts.methods[method]}`}
+        </span>
+      )}
+      {state === 'none' && <span className={styles.small!}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
+      <span className="visually-hidden">. {texts.show}</span>
+    </button>
+  )
+}

@@ -1,0 +1,164 @@
+import type { AnySchema } from '@kith/client'
+import { isKithError, type Merged, type Person } from '@kith/client'
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useDeferredValue, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading } from '../ui/page.tsx'
+import { MergeNotice } from './merge-notice.tsx'
+import { MergePreview } from './merge-preview.tsx'
+import { messages } from './messages.ts'
+import styles from './person.module.css'
+import { nameOf } from './person-address.ts'
+import { rightsMessages } from './rights-messages.ts'
+
+type MergeDialogProps = {
+  person: Person
+  onClose: () => void
+  onShow(person: Person): void
+  onNotice(notice: ReactNode): void
+}
+
+/** Chooses another person, shows both side by side with the result, and merges them. */
+export function MergeDialog({ person, onClose, onShow, onNotice }: MergeDialogProps) {
+  const texts = useMessages(rightsMessages)
+  const { cancel } = useMessages(messages)
+  const [other, setOther] = useState<Person>()
+  return (
+    <Dialog title={texts.mergeTitle(nameOf(person))} isOpen onClose={onClose} size="wide">
+      {other ? (
+        <Comparison
+          pair={{ survivor: person, other }}
+          onBack={() => setOther(undefined)}
+          onMerged={({ person }, { survivor, other }) => {
+            onClose()
+            onShow(person as Person)
+            onNotice(
+              <MergeNotice
+                key={other.id}
+                survivorId={survivor.id}
+                from={{ from_id: other.id }}
+                title={texts.mergedTitle(nameOf(other))}
+                onShow={onShow}
+              />,
+            )
+          }}
+        />
+      ) : (
+        <>
+          <p>{texts.mergeAdvice}</p>
+          <PersonChoice without={person.id} onChoose={setOther} />
+          <Actions>
+            <Button onPress={onClose}>{cancel}</Button>
+          </Actions>
+        </>
+      )}
+    </Dialog>
+  )
+}
+
+const resultSize = 8
+const maxIdentifier = 255
+
+/** Searches for a person and chooses one. */
+function PersonChoice({ without, onChoose }: { without: string; onChoose(person: Person): void }) {
+  const texts = useMessages(rightsMessages)
+  const [text, setText] = useState('')
+  const searched = useDeferredValue(text.trim())
+  const { data, error, refetch, isFetching } = useQuery({
+    queryKey: ['people', 'choice', searched],
+    queryFn: async ({ signal }) => {
+      // An identifier is found at once. Words are found as soon as the search knows of the change.
+      const { items: exact } = await client.people.lookup({ external_id: searched.slice(0, maxIdentifier) }, { signal })
+      const search = client.people.search(searched, { size: resultSize, signal }).page()
+      const { items: similar } = await search.catch(error => {
+        if (exact.length === 0) throw error
+        return { items: [] }
+      })
+      const people = [...exact, ...similar] as Person[]
+      return [...new Map(people.map(person => [person.id, person])).values()]
+    },
+    enabled: searched !== '',
+    placeholderData: keepPreviousData,
+  })
+  const found = (data ?? []).filter(({ id, state }) => id !== without && state === 'active')
+  return (
+    <>
+      <TextField label={texts.mergeSearch} type="search" value={text} onChange={setText} autoFocus />
+      {error && <Problem error={error} onRetry={() => refetch()} />}
+      {searched !== '' && data && !isFetching && found.length === 0 && <p role="status">{texts.mergeNobody}</p>}
+      {searched !== '' && (
+        <ul className={styles.results!}>
+          {found.map(person => (
+            <li key={person.id}>
+              <button type="button" className={styles.result!} onClick={() => onChoose(person)}>
+                <strong>
+                  <bdi>{nameOf(person)}</bdi>
+                </strong>
+                <br />
+                <span className={styles.small!}>
+                  {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+type Pair = { survivor: Person; other: Person }
+
+type ComparisonProps = {
+  pair: Pair
+  onBack: () => void
+  onMerged(result: Merged<AnySchema>, pair: Pair): void
+}
+
+function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
+  const texts = useMessages(rightsMessages)
+  const { changedMeanwhile } = useMessages(messages)
+  const [isSwapped, setSwapped] = useState(false)
+  const ids = isSwapped ? [given.other.id, given.survivor.id] : [given.survivor.id, given.other.id]
+  const { data, error, refetch, isFetching } = useQuery({
+    queryKey: ['people', 'merge', ...ids],
+    queryFn: async ({ signal }) => {
+      const [survivor, other] = (await Promise.all(ids.map(id => client.people.getById(id, { signal })))) as Person[]
+      const options = { dryRun: true, ifMatch: survivor!.version, signal }
+      const result = await client.people.mergeById(survivor!.id, { from_id: other!.id }, options)
+      return { pair: { survivor: survivor!, other: other! }, result }
+    },
+    gcTime: 0,
+  })
+  const merge = useMutation({
+    mutationFn: ({ survivor, other }: Pair) =>
+      client.people.mergeById(survivor.id, { from_id: other.id }, { ifMatch: survivor.version }),
+    onSuccess: (result, pair) => onMerged(result, pair),
+    onError: error => isKithError(error) && error.status === 412 && refetch(),
+  })
+  const hasChanged = isKithError(merge.error) && merge.error.status === 412
+  return (
+    <>
+      {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
+      {data && <MergePreview {...data.pair} result={data.result} />}
+      {hasChanged ? <Notice kind="caution" title={changedMeanwhile} /> : merge.error && <Problem error={merge.error} />}
+      <Actions>
+        <Button onPress={onBack}>{texts.mergeOther}</Button>
+        <Button onPress={() => setSwapped(!isSwapped)}>{texts.swap}</Button>
+        <Button
+          look="primary"
+          isDisabled={!data}
+          isPending={merge.isPending || isFetching}
+          onPress={() => data && merge.mutate(data.pair)}
+        >
+          {merge.isPending ? `${texts.merging}…` : texts.mergeNow}
+        </Button>
+      </Actions>
+    </>
+  )
+}

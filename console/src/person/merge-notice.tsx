@@ -1,0 +1,49 @@
+import { isKithError, type MergeFrom, type Person } from '@kith/client'
+import { useMutation } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { Button } from '../ui/button.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { personAddress } from './person-address.ts'
+import { rightsMessages } from './rights-messages.ts'
+
+type MergeNoticeProps = {
+  /** The person who survived. */
+  survivorId: string
+  from: MergeFrom
+  title: string
+  children?: ReactNode
+  onShow(person: Person): void
+}
+
+/** Says that somebody was merged into the person, and offers to undo it. */
+export function MergeNotice({ survivorId, from, title, children, onShow }: MergeNoticeProps) {
+  const texts = useMessages(rightsMessages)
+  const mayWrite = useScope('people:write')
+  const undo = useMutation({
+    mutationFn: () => client.people.unmergeById(survivorId, from),
+    onSuccess: ({ person }) => onShow(person as Person),
+  })
+  if (undo.data)
+    return (
+      <Notice kind="success" title={texts.unmerged}>
+        <Link {...personAddress(undo.data.unmerged)}>{texts.unmergedLink}</Link>
+      </Notice>
+    )
+  return (
+    <Notice kind="success" title={title}>
+      {children}
+      {undo.error && (isKithError(undo.error, 'not_found') ? <p>{texts.notMerged}</p> : <Problem error={undo.error} />)}
+      {mayWrite && (
+        <div>
+          <Button onPress={() => undo.mutate()} isPending={undo.isPending}>
+            {undo.isPending ? `${texts.undoingMerge}…` : texts.undoMerge}
+          </Button>
+        </div>
+      )}
+    </Notice>
+  )
+}

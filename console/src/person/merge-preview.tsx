@@ -1,0 +1,100 @@
+import type { AnySchema, Merged, Person } from '@kith/client'
+import { useFormats, useMessages } from '../app/language.tsx'
+import type { Entity } from '../entity/entities.ts'
+import { isEqual } from '../entity/equal.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { attributesOf, consentTypeName, useSchema } from '../entity/schema.ts'
+import { Value } from '../entity/value.tsx'
+import styles from './person.module.css'
+import { rightsMessages } from './rights-messages.ts'
+
+type MergePreviewProps = { survivor: Person; other: Person; result: Merged<AnySchema> }
+
+type Row = { key: string; label: string; values: [survivor: unknown, other: unknown, result: unknown] }
+
+const profileKeys = [
+  ...['external_id', 'first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth'],
+  ...['language', 'push_notification_consent'],
+]
+
+/** The two people and the result side by side, and what else changes. */
+export function MergePreview({ survivor, other, result: { changes, person } }: MergePreviewProps) {
+  const texts = useMessages(rightsMessages)
+  const formats = useFormats()
+  const rows = useRows(survivor, other, person as Person)
+  const { links, aliases } = changes
+  const moved = links.moved_in + links.moved_out
+  return (
+    <>
+      <div className={styles.scroll!}>
+        <table className={styles.table!}>
+          <thead>
+            <tr>
+              <th scope="col">{texts.field}</th>
+              <th scope="col">{texts.survivor}</th>
+              <th scope="col">{texts.other}</th>
+              <th scope="col">{texts.result}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ key, label, values }) => (
+              <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs!}>
+                <th scope="row">{label}</th>
+                {(['survivor', 'other', 'result'] as const).map((side, index) => (
+                  <td key={side}>
+                    <Value value={values[index]} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {changes.fields.length === 0 && <p>{texts.nothingFilled}</p>}
+      <Answers changes={changes.consents} />
+      {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}
+      {links.dropped > 0 && <p>{texts.linksDropped(links.dropped, formats.number(links.dropped))}</p>}
+      {aliases.length > 0 && <p>{texts.aliases(aliases.join(', '))}</p>}
+    </>
+  )
+}
+
+/** A row for each value that one of the two has. */
+function useRows(survivor: Person, other: Person, result: Person): Row[] {
+  const { fields } = useMessages(entityMessages)
+  const attributes = attributesOf(useSchema(), 'people')
+  const people = [survivor, other, result] as unknown as Entity[]
+  const rows = profileKeys.map(key => ({
+    key,
+    label: (fields as Record<string, string>)[key] ?? key,
+    values: people.map(person => person[key] ?? null) as Row['values'],
+  }))
+  const keys = new Set(people.flatMap(({ attribute_values }) => Object.keys(attribute_values)))
+  const attributeRows = [...keys].map(key => ({
+    key: `attribute ${key}`,
+    label: attributes.get(key)?.name || key,
+    values: people.map(({ attribute_values }) => attribute_values[key] ?? null) as Row['values'],
+  }))
+  return [...rows, ...attributeRows].filter(({ values }) => values.some(value => value !== null))
+}
+
+function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'] }) {
+  const texts = useMessages(rightsMessages)
+  const { answers, channels } = useMessages(entityMessages)
+  const { consent_types } = useSchema()
+  if (changes.length === 0) return null
+  const wordOf = (answer: (typeof changes)[number]['before']) =>
+    answer === null ? answers.none : answer.pending ? answers.pending : answer.state ? answers.granted : answers.refused
+  return (
+    <div>
+      <p>{texts.answersChange}</p>
+      <ul>
+        {changes.map(({ consent_type_id, channel, before, after }) => (
+          <li key={`${consent_type_id} ${channel}`}>
+            {consentTypeName(consent_types, consent_type_id)} · {channels[channel]}: {wordOf(before)} → {wordOf(after)}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}

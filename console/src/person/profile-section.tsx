@@ -1,0 +1,76 @@
+import type { Person } from '@kith/client'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { EditForm } from '../entity/edit-form.tsx'
+import type { Entity } from '../entity/entities.ts'
+import { type Field, profileField, storedValue } from '../entity/fields.ts'
+import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
+import { useEdit } from '../entity/use-edit.ts'
+import { LongText, Value } from '../entity/value.tsx'
+import { Button } from '../ui/button.tsx'
+import { Facts, Section } from '../ui/page.tsx'
+import { messages } from './messages.ts'
+
+const fieldsOf = ({ fields }: EntityTexts): Field[] => [
+  profileField('first_name', fields.first_name),
+  profileField('last_name', fields.last_name),
+  profileField('email', fields.email),
+  profileField('mobile_prefix', fields.mobile_prefix),
+  profileField('mobile_number', fields.mobile_number),
+  profileField('date_of_birth', fields.date_of_birth, 'date'),
+  profileField('language', fields.language),
+  profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
+  profileField('external_id', fields.external_id),
+]
+
+type ProfileSectionProps = {
+  person: Person
+  /** Without it, the section is read only. */
+  onSaved?: (entity: Entity) => void
+}
+
+/** The fields of a person. */
+export function ProfileSection({ person, onSaved }: ProfileSectionProps) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  const mayWrite = useScope('people:write') && onSaved !== undefined
+  const entity = person as unknown as Entity
+  const fields = fieldsOf(entityTexts)
+  const edit = useEdit({ owner: 'people', id: person.id, entity, fields, onSaved: onSaved ?? (() => {}) })
+  if (edit.isEditing)
+    return (
+      <Section title={texts.profile}>
+        <EditForm label={texts.profile} edit={edit} fields={fields} />
+      </Section>
+    )
+  const shown = (field: Field) => {
+    const value = storedValue(field, entity)
+    // A day has no time zone: it is the same day everywhere.
+    return field.kind === 'date' && typeof value === 'string' ? (
+      <LongText text={formats.date(`${value}T12:00:00`)} />
+    ) : (
+      <Value value={value} />
+    )
+  }
+  return (
+    <Section
+      title={texts.profile}
+      actions={
+        mayWrite && (
+          <Button aria-label={`${entityTexts.edit}: ${texts.profile}`} onPress={edit.begin}>
+            {entityTexts.edit}
+          </Button>
+        )
+      }
+    >
+      <Facts
+        facts={[
+          ...fields.map(field => [field.label, shown(field)] as const),
+          [texts.internalId, <code key="id">{person.id}</code>],
+          [texts.created, <time key="created">{formats.dateTime(person.created_at)}</time>],
+        ]}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,23 @@
+import { countries } from '../../cli/seed/name-lists.ts'
+
+type RunSql = (text: string, values: unknown[]) => Promise<unknown>
+
+/**
+ * Inserts people with one statement, as kith stores them: `customer-1` to `customer-<count>`, with names, emails and cities that repeat.
+ * The person with the number n has the same values in every run.
+ */
+export async function insertManyPeople(runSql: RunSql, organization_id: number, count: number): Promise<void> {
+  const firstNames = countries.flatMap(country => country.firstNames)
+  const lastNames = countries.flatMap(country => country.lastNames)
+  const cities = countries.flatMap(country => country.cities)
+  await runSql(
+    `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, language,
+       attributes, created_at, updated_at, email_key, has_keys)
+     select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'customer-' || n, true, 1,
+       ($3::text[])[1 + n % ${firstNames.length}], ($4::text[])[1 + n / ${firstNames.length} % ${lastNames.length}],
+       'person' || n || '@example.org', 'en', jsonb_build_object('city', ($5::text[])[1 + n % ${cities.length}]),
+       now(), now(), 'person' || n || '@example.org', true
+     from generate_series(1, $2::integer) n`,
+    [organization_id, count, firstNames, lastNames, cities],
+  )
+}
