@@ -115,7 +115,7 @@ function Count({
   list,
 }: {
   query: PeopleQuery
-  list: Pick<List, 'isSuccess' | 'hasNextPage'> & { data?: unknown }
+  list: Pick<List, 'isSuccess' | 'isPlaceholderData' | 'hasNextPage'> & { data?: unknown }
 }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
@@ -126,7 +126,7 @@ function Count({
   const text = () => {
     if (!isSearch)
       return counted === undefined ? (isError ? '' : `${texts.counting}…`) : texts.count(counted, number(counted))
-    if (!list.isSuccess) return ''
+    if (!list.isSuccess || list.isPlaceholderData) return ''
     return list.hasNextPage ? texts.atLeast(number(shown)) : texts.count(shown, number(shown))
   }
   return (
