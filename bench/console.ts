@@ -134,9 +134,9 @@ async function measureKeys(page: Page) {
     for (let length = 1; length <= word.length; length++) {
       await page.waitForTimeout(150)
       const typed = word.slice(0, length)
-      const shown = page.evaluate<number>(untilShown(typed.trim()))
+      await page.evaluate(watchKey(typed.trim()))
       await page.keyboard.press(word[length - 1] === ' ' ? 'Space' : word[length - 1]!)
-      times.push(await shown)
+      times.push(await page.evaluate<number>('shownMs'))
     }
   }
   printTimes(`key to results, ${times.length} keys`, times)
@@ -145,15 +145,17 @@ async function measureKeys(page: Page) {
 /** Whether the list shows the results for a text: those of the address, and none of before. */
 const isShown = (text: string) => `(
   (new URL(location.href).searchParams.get('text') ?? '').replaceAll('"', '').trim() === ${JSON.stringify(text)} &&
-  !document.querySelector('main [aria-busy=true]') && document.querySelector('${rowLink}') !== null
+  !document.querySelector('main [aria-busy=true]') &&
+  document.querySelector('${rowLink}, main [class*=emptyTitle]') !== null
 )`
 
-const untilShown = (text: string) => `new Promise(resolve => {
+/** Makes `shownMs` the time from the next key to the frame that shows its results. */
+const watchKey = (text: string) => `void (globalThis.shownMs = new Promise(resolve => {
   addEventListener('keydown', ({ timeStamp }) => {
     const look = () => ${isShown(text)} ? setTimeout(() => resolve(performance.now() - timeStamp)) : requestAnimationFrame(look)
     requestAnimationFrame(look)
   }, { once: true, capture: true })
-})`
+}))`
 
 /** Scrolls with a steady speed, and counts the frames that were not drawn in time. */
 async function measureScrolling(page: Page) {

@@ -2,6 +2,8 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
+import { chosenColumns } from '../people/chosen-columns.ts'
+import { listOf, peopleQuery } from '../people/people-query.ts'
 import { validatePeopleSearch } from '../people/search.ts'
 import { validatePersonSearch } from '../person/search.ts'
 import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
@@ -43,12 +45,21 @@ const home = createRoute({
   },
 })
 
+const loadPeoplePage = () => import('../people/people-page.tsx')
+
 const people = createRoute({
   getParentRoute: () => shell,
   path: '/people',
   validateSearch: validatePeopleSearch,
-  component: lazyRouteComponent(() => import('../people/people-page.tsx'), 'PeoplePage'),
+  loaderDeps: ({ search }) => search,
+  // The rows are requested while the code of the page comes. The page shows an error of this request.
+  loader: ({ deps }) => {
+    void queryClient.prefetchInfiniteQuery(peopleQuery(listOf(deps, chosenColumns(deps.columns))))
+  },
+  component: lazyRouteComponent(loadPeoplePage, 'PeoplePage'),
 })
+// The code of the page on which most people begin comes while the session is read.
+if (location.pathname === '/console/people') loadPeoplePage().catch(() => {})
 
 const person = createRoute({
   getParentRoute: () => shell,

@@ -120,7 +120,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
       align: 'end',
       render: ({ sequence }) => formats.number(sequence),
     },
-    { key: 'at', header: texts.at, minWidth: 180, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
+    { key: 'at', header: texts.at, minWidth: 205, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
     {
       key: 'subject',
       header: texts.subject,

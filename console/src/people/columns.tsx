@@ -13,20 +13,8 @@ import styles from './people.module.css'
 import type { PersonRow } from './people-query.ts'
 import { useDefinitions } from './use-definitions.ts'
 
-export const defaultColumns = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
-const storageKey = 'kith.people.columns'
 /** Fields that the name column shows already. */
 const hidden = ['first_name', 'last_name']
-
-/** The names of the columns: those of the address, else those chosen here before, else the standard ones. */
-export function chosenColumns(inAddress: string | undefined): string[] {
-  const text = inAddress ?? localStorage.getItem(storageKey)
-  return text === null ? defaultColumns : text.split(',').filter(name => name !== '')
-}
-
-export function storeColumns(names: readonly string[]): void {
-  localStorage.setItem(storageKey, names.join(','))
-}
 
 /** The fields that a column can show, with their labels. Attributes are there when the definitions are. */
 export function useColumnFields(): FilterField[] {

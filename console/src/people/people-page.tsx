@@ -1,16 +1,16 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Loading, Page } from '../ui/page.tsx'
-import { chosenColumns, storeColumns } from './columns.tsx'
+import { chosenColumns, storeColumns } from './chosen-columns.ts'
 import { messages } from './messages.ts'
-import { countQuery, type PeopleQuery, peopleQuery } from './people-query.ts'
+import { countQuery, listOf, type PeopleQuery, peopleQuery } from './people-query.ts'
 import { PeopleTable } from './people-table.tsx'
-import { effectiveFilter, type PeopleSearch, sortOf } from './search.ts'
+import type { PeopleSearch } from './search.ts'
 import { Toolbar } from './toolbar.tsx'
 
 // Dialogs and the filter are loaded when they are opened first, so that the list comes early.
@@ -36,7 +36,7 @@ export function PeoplePage() {
     [navigate],
   )
   const names = chosenColumns(search.columns)
-  const query = usePeopleQuery(search, names)
+  const query = listOf(search, names)
   const list = useInfiniteQuery(peopleQuery(query))
   const close = () => setOpened(undefined)
   useShortcut('f', texts.keyFilter, () => setFilterOpen(true))
@@ -86,27 +86,6 @@ export function PeoplePage() {
   )
 }
 
-/** What the list asks the service for. */
-function usePeopleQuery(search: PeopleSearch, names: readonly string[]): PeopleQuery {
-  const { text = '' } = search
-  const isSearch = text.trim() !== ''
-  const shape = JSON.stringify([effectiveFilter(search), isSearch ? undefined : sortOf(search), names])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that it has
-  return useMemo(
-    () => ({
-      text: text.trim(),
-      filter: effectiveFilter(search),
-      // A search has an order of its own and returns whole people.
-      sort: isSearch ? undefined : sortOf(search),
-      fields: isSearch ? [] : fieldsOfColumns(names),
-    }),
-    [text, shape],
-  )
-}
-
-const fieldsOfColumns = (names: readonly string[]): string[] =>
-  names.includes('mobile_number') ? ['mobile_prefix', ...names] : [...names]
-
 type List = ReturnType<typeof useInfiniteQuery<unknown>>
 
 /** How many people the list has. The exact number comes after the first rows. */
@@ -115,7 +94,7 @@ function Count({
   list,
 }: {
   query: PeopleQuery
-  list: Pick<List, 'isSuccess' | 'hasNextPage'> & { data?: unknown }
+  list: Pick<List, 'isSuccess' | 'isPlaceholderData' | 'hasNextPage'> & { data?: unknown }
 }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
@@ -126,7 +105,7 @@ function Count({
   const text = () => {
     if (!isSearch)
       return counted === undefined ? (isError ? '' : `${texts.counting}…`) : texts.count(counted, number(counted))
-    if (!list.isSuccess) return ''
+    if (!list.isSuccess || list.isPlaceholderData) return ''
     return list.hasNextPage ? texts.atLeast(number(shown)) : texts.count(shown, number(shown))
   }
   return (

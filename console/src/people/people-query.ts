@@ -3,6 +3,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { client } from '../app/client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
+import { effectiveFilter, type PeopleSearch, sortOf } from './search.ts'
 
 /** A person of the list. It has the members of the chosen columns, and those that its link needs. */
 export type PersonRow = Pick<Person, 'id' | 'external_id'> & Partial<Person>
@@ -16,6 +17,16 @@ export type PeopleQuery = {
 }
 
 export type PeoplePage = { items: PersonRow[]; next: string | null }
+
+/** The list that an address stands for, with the members that its columns show. */
+export function listOf(search: PeopleSearch, columns: readonly string[]): PeopleQuery {
+  const text = search.text?.trim() ?? ''
+  const filter = effectiveFilter(search)
+  // A search has an order of its own and returns whole people.
+  if (text !== '') return { text, filter, sort: undefined, fields: [] }
+  const fields = columns.includes('mobile_number') ? ['mobile_prefix', ...columns] : [...columns]
+  return { text, filter, sort: sortOf(search), fields }
+}
 
 /** The members that every row needs, whatever its columns are. */
 const rowFields = ['id', 'external_id', 'first_name', 'last_name', 'email', 'state']

@@ -32,7 +32,7 @@ export function Toolbar({ search, change, isFilterOpen, onFilter }: ToolbarProps
   )
 }
 
-/** A search begins this long after the last key. A single key begins it at once. */
+/** A key searches at once if the search before began longer ago than this, else after this pause without a key. */
 const pauseMs = 100
 
 /** The field that searches while one types. */
@@ -88,7 +88,7 @@ function useSentText({ typed, text, change }: { typed: string; text: string; cha
       latest.current.change({ text: typed === '' ? undefined : typed }, latest.current.text !== '')
     }
     const sinceMs = performance.now() - sentAt.current
-    if (sinceMs > 3 * pauseMs) return send()
+    if (sinceMs > pauseMs) return send()
     const timer = setTimeout(send, pauseMs)
     return () => clearTimeout(timer)
   }, [typed])
