@@ -78,17 +78,12 @@ function after(milliseconds: number): { promise: Promise<'due'>; cancel(): void 
 
 /** Parses the values of an NDJSON stream. Throws a SyntaxError if the last line is incomplete. */
 export async function* valuesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown, void, undefined> {
-  for await (const line of linesOf(chunks)) yield JSON.parse(line)
-}
-
-/** Splits an NDJSON stream into its lines, unchanged. Throws a SyntaxError if the last line is incomplete. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
   for await (const chunk of chunks) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield line
+    for (const line of lines) if (line !== '') yield JSON.parse(line)
   }
   if (rest !== '') throw new SyntaxError('the last line is incomplete')
 }

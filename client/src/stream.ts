@@ -1,7 +1,7 @@
 import { payloadOf } from './answer.ts'
 import { KithConnectionError, KithTimeoutError } from './errors.ts'
 import { eventsOf, type ServerEvent } from './events.ts'
-import { linesOf, textOfLines, uploadOf, valuesOf } from './ndjson.ts'
+import { textOfLines, uploadOf, valuesOf } from './ndjson.ts'
 
 /** The format of a response that is read while it arrives. */
 export type StreamFormat<T> = {
@@ -13,9 +13,6 @@ export type StreamFormat<T> = {
 
 /** Lines of JSON. */
 export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
-
-/** Lines of JSON as text, for a copy that keeps every digit: JSON.parse loses those of numbers beyond 2^53. */
-export const ndjsonText: StreamFormat<string> = { mediaType: 'application/x-ndjson', parse: linesOf }
 
 /** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
 export const serverEvents: StreamFormat<ServerEvent> = {
