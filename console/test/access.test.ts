@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { createClient } from '../../client/index.ts'
 import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { signIn } from '../../test/support/browser-session.ts'
@@ -56,9 +57,9 @@ it('a token that the page makes works, with the scopes that were chosen', async 
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Create' }).click()
     const token = await page.getByRole('alertdialog').locator('code').textContent()
-    const get = (path: string) =>
-      fetch(`${service.address}${path}`, { headers: { Authorization: `Bearer ${token}` } }).then(({ status }) => status)
-    expect([await get('/v1/people'), await get('/v1/schema')]).toEqual([200, 403])
+    const client = createClient({ url: service.address, token: token! })
+    expect((await client.people.list().page()).items).toEqual([])
+    await expect(client.schema.get()).rejects.toMatchObject({ code: 'forbidden' })
   })
 })
 

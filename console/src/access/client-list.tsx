@@ -135,6 +135,7 @@ function NewClient({
   const [isPending, setPending] = useState(false)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
+    if (isPending) return
     setPending(true)
     setError(undefined)
     await client.access.clients.create({ name: name.trim(), scopes }).then(onCreated).catch(setError)
@@ -156,7 +157,7 @@ function NewClient({
         {scopes.length === 0 && <p className={styles.muted!}>{texts.scopesMissing}</p>}
         <Actions>
           <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary" isPending={isPending} isDisabled={scopes.length === 0}>
+          <Button type="submit" look="primary" isDisabled={scopes.length === 0}>
             {texts.create}
           </Button>
         </Actions>

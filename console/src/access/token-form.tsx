@@ -24,6 +24,7 @@ export function TokenForm() {
   const [isPending, setPending] = useState(false)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
+    if (isPending) return
     setPending(true)
     setError(undefined)
     try {
@@ -53,7 +54,7 @@ export function TokenForm() {
         {error !== undefined && <Problem error={error} />}
         {scopes.length === 0 && <p className={styles.muted!}>{texts.scopesMissing}</p>}
         <div>
-          <Button type="submit" look="primary" isPending={isPending} isDisabled={scopes.length === 0}>
+          <Button type="submit" look="primary" isDisabled={scopes.length === 0}>
             {texts.create}
           </Button>
         </div>

@@ -40,7 +40,8 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const channels = new Set(answers.map(({ channel }) => channel))
   const differences = differencesOf(change).filter(({ key }) => !(key in summaries && channels.has(summaries[key]!)))
   if (differences.length === 0 && answers.length === 0)
-    return change.operation === 'update' ? <p className={styles.muted!}>{texts.noValues}</p> : null
+    // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
+    return <p className={styles.muted!}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
     <dl className={styles.changes!}>
       {differences.map(difference => (

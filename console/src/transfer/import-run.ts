@@ -29,7 +29,8 @@ export type Pause = { error: unknown; isDoubling: boolean; isAutomatic: boolean 
 
 export type RunState = Counts & {
   phase: 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
-  readBytes: number
+  /** About how many bytes of the file are done. */
+  doneBytes: number
   /** The time in milliseconds that the import was at work, without its pauses. */
   workMs: number
   /** Lines that were neither sent nor refused: the placeholders of an exported file. */
@@ -55,7 +56,7 @@ export class ImportRun {
   readonly job: ImportJob
   readonly #refused: RefusedLines
   readonly #listeners = new Set<() => void>()
-  readonly #abort = new AbortController()
+  #abort = new AbortController()
   #state: RunState
   #decide: ((decision: 'repeat' | 'leave out') => void) | undefined
 
@@ -64,7 +65,7 @@ export class ImportRun {
     this.#refused = new RefusedLines(job.head)
     const counts = { received: 0, created: 0, updated: 0, unchanged: 0, refused: 0, skipped: 0 }
     const lines = { refusedLines: [], furtherRefused: 0 }
-    this.#state = { phase: 'running', readBytes: 0, workMs: 0, pause: null, error: undefined, ...counts, ...lines }
+    this.#state = { phase: 'running', doneBytes: 0, workMs: 0, pause: null, error: undefined, ...counts, ...lines }
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -82,25 +83,45 @@ export class ImportRun {
   start(): Promise<void> {
     return this.#work(async () => {
       const { items, readBytes } = this.job.open()
-      for await (const slice of slicesOf(items)) {
+      let taken = 0
+      async function* counted() {
+        for await (const batch of items) {
+          taken += batch.length
+          yield batch
+        }
+      }
+      for await (const slice of slicesOf(counted())) {
         if (this.#abort.signal.aborted) return
         await this.#importSlice(slice)
-        this.#update({ readBytes: readBytes() })
+        // The browser reads far ahead of what has been sent.
+        const { received, skipped } = this.#state
+        this.#update({ doneBytes: (readBytes() * (received + skipped)) / taken })
       }
     })
   }
 
   /** Sends the refused lines that the page shows again, with the changes that somebody made. */
-  resend(): Promise<void> {
+  async resend(): Promise<void> {
     const lines = this.#refused.takeShown()
-    this.#update({ refused: this.#state.refused - lines.length, received: this.#state.received - lines.length })
-    return this.#work(async () => {
+    this.#countRefused(-lines.length)
+    let done = 0
+    await this.#work(async () => {
       const items = await Promise.all(lines.map(line => this.job.reread(line)))
       async function* batches() {
         yield items
       }
-      for await (const slice of slicesOf(batches())) await this.#importSlice(slice)
+      for await (const slice of slicesOf(batches())) {
+        if (!(await this.#importSlice(slice))) return
+        done += slice.length
+      }
     })
+    // Lines that were not sent, because somebody cancelled or the service refused, stay refused.
+    this.#refused.putBack(lines.slice(done))
+    this.#countRefused(lines.length - done)
+  }
+
+  #countRefused(count: number): void {
+    this.#update({ refused: this.#state.refused + count, received: this.#state.received + count })
   }
 
   mend(line: number, content: RefusedLine['content']): void {
@@ -124,6 +145,7 @@ export class ImportRun {
   }
 
   async #work(work: () => Promise<void>): Promise<void> {
+    this.#abort = new AbortController()
     this.#update({ phase: 'running', error: undefined })
     try {
       await work()
@@ -133,10 +155,11 @@ export class ImportRun {
     }
   }
 
-  async #importSlice(items: ImportItem[]): Promise<void> {
+  /** Returns false if the import was cancelled before the slice was sent. */
+  async #importSlice(items: ImportItem[]): Promise<boolean> {
     const sent = items.filter(({ body }) => body !== null)
     const counts = sent.length === 0 ? noCounts : await this.#sendUntilAnswered(sent)
-    if (!counts) return
+    if (!counts) return false
     const refused = items.filter((item): item is ImportItem & { refusal: Refusal } => item.refusal !== undefined)
     const skipped = items.filter(({ body, refusal }) => body === null && !refusal).length
     this.#refused.add(refused)
@@ -149,6 +172,7 @@ export class ImportRun {
       refused: state.refused + refused.length,
       skipped: state.skipped + skipped,
     })
+    return true
   }
 
   /** Sends the lines until a request succeeds, and notes their refusals. Returns undefined if the import was cancelled. */

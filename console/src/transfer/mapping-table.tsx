@@ -40,8 +40,8 @@ export function MappingTable({
           <thead>
             <tr>
               <th scope="col">{texts.column}</th>
-              <th scope="col">{texts.firstValues}</th>
               <th scope="col">{texts.becomes}</th>
+              <th scope="col">{texts.firstValues}</th>
             </tr>
           </thead>
           <tbody>
@@ -51,6 +51,15 @@ export function MappingTable({
                 <th scope="row">
                   <span className={styles.value!}>{name || '—'}</span>
                 </th>
+                <td className={styles.fieldCell!}>
+                  <Select
+                    aria-label={`${texts.becomes}: ${name}`}
+                    placeholder={texts.choose}
+                    options={optionsOf(name)}
+                    value={mapping[index] ?? null}
+                    onChange={field => onChange(mapping.map((before, other) => (other === index ? field : before)))}
+                  />
+                </td>
                 <td>
                   <span className={`${styles.value} ${styles.muted}`}>
                     {start.records
@@ -60,15 +69,6 @@ export function MappingTable({
                       .map(cell => cell.slice(0, 100))
                       .join(' · ')}
                   </span>
-                </td>
-                <td className={styles.fieldCell!}>
-                  <Select
-                    aria-label={`${texts.becomes}: ${name}`}
-                    placeholder={texts.choose}
-                    options={optionsOf(name)}
-                    value={mapping[index] ?? null}
-                    onChange={field => onChange(mapping.map((before, other) => (other === index ? field : before)))}
-                  />
                 </td>
               </tr>
             ))}

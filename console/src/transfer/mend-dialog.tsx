@@ -5,7 +5,7 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { messages } from './messages.ts'
-import type { RefusedLine } from './refused-lines.ts'
+import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
 
 /** Lets a person correct the cells of a refused record, or the text of a refused line. */
@@ -34,7 +34,7 @@ export function MendDialog({
         <Notice kind="caution" title={details.length > 0 ? '' : message}>
           {details.map(({ path, message }) => (
             <p key={`${path} ${message}`}>
-              <code>{path}</code> {message}
+              <code>{nameOfPath(path)}</code> {message}
             </p>
           ))}
         </Notice>

@@ -72,6 +72,12 @@ export class RefusedLines {
     return lines
   }
 
+  /** Shows lines again that were taken and not sent. */
+  putBack(lines: readonly RefusedLine[]): void {
+    this.#shown = [...this.#shown, ...lines].sort((a, b) => a.line - b.line)
+    this.#characters += lines.reduce((sum, { content }) => sum + charactersOf(content), 0)
+  }
+
   mend(line: number, content: RefusedLine['content']): void {
     this.#shown = this.#shown.map(each => (each.line === line ? { ...each, content, isMended: true } : each))
   }
@@ -92,3 +98,6 @@ export class RefusedLines {
     return stringify([cells], { delimiter: this.#head!.delimiter })
   }
 }
+
+/** `/attribute_values/city` → `attribute_values.city`, as columns are named. */
+export const nameOfPath = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.')

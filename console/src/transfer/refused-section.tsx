@@ -7,7 +7,7 @@ import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import type { ImportRun, RunState } from './import-run.ts'
 import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
-import type { RefusedLine } from './refused-lines.ts'
+import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
 
 /** The refused lines with their reasons. They can be mended and sent again, or downloaded. */
@@ -21,7 +21,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: RunState
     {
       key: 'line',
       header: texts.line,
-      minWidth: 72,
+      minWidth: 110,
       grow: 0.2,
       align: 'end',
       render: ({ line }) => formats.number(line),
@@ -104,7 +104,7 @@ const refusedName = (fileName: string, extension: string) =>
 
 function reason({ message, details }: RefusedLine['refusal']): string {
   if (details.length === 0) return message
-  return details.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)).join('; ')
+  return details.map(({ path, message }) => `${nameOfPath(path)} ${message}`.trim()).join('; ')
 }
 
 const summary = (content: RefusedLine['content']) =>

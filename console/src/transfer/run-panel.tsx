@@ -71,7 +71,7 @@ function Progress({ run, state }: { run: ImportRun; state: RunState }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { fileName, totalBytes, isDryRun } = run.job
-  const fraction = totalBytes === 0 ? 1 : Math.min(1, state.readBytes / totalBytes)
+  const fraction = totalBytes === 0 ? 1 : Math.min(1, state.doneBytes / totalBytes)
   const seconds = state.workMs / 1_000
   const rate = seconds > 0 ? Math.round(state.received / seconds) : 0
   const secondsLeft = fraction > 0 ? Math.ceil((seconds * (1 - fraction)) / fraction) : null

@@ -171,7 +171,7 @@ function DeliveryDialog({ delivery, onClose }: { delivery: WebhookDelivery; onCl
       <h3>
         {texts.response} {response_status}
       </h3>
-      <pre className={styles.body!}>{response || error || texts.noResponse}</pre>
+      <ScrollingText text={response || error || texts.noResponse} />
       <Actions>
         <Button onPress={onClose} autoFocus>
           {texts.close}
@@ -192,5 +192,14 @@ function SentChange({ sequence }: { sequence: number }) {
     staleTime: Number.POSITIVE_INFINITY,
   })
   const found = change.data?.sequence === sequence ? JSON.stringify(change.data, undefined, 2) : texts.requestGone
-  return <pre className={styles.body!}>{change.isLoading ? '…' : found}</pre>
+  return <ScrollingText text={change.isLoading ? '…' : found} />
+}
+
+function ScrollingText({ text }: { text: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the text too
+    <pre className={styles.body!} tabIndex={0}>
+      {text}
+    </pre>
+  )
 }

@@ -64,6 +64,7 @@ export function WebhookForm({
   const change = (changed: Partial<Form>) => setForm({ ...form, ...changed })
   const submit = async (event: FormEvent) => {
     event.preventDefault()
+    if (isPending) return
     setPending(true)
     setError(undefined)
     await onSubmit(bodyOf(form)).catch(setError)
@@ -138,7 +139,7 @@ export function WebhookForm({
         {error !== undefined && <Problem error={error} />}
         <Actions>
           <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary" isPending={isPending}>
+          <Button type="submit" look="primary">
             {action}
           </Button>
         </Actions>
