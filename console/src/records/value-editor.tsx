@@ -84,6 +84,8 @@ export function ValueEditor({ record, field, onClose }: ValueEditorProps) {
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
+    // An empty text in place of a stored empty text, or a moment in another notation, is no change.
+    if (text === textOf(form, start.value)) return onClose()
     save(start.value, start.version)
   }
   const keepStored = async () => {

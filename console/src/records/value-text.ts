@@ -1,4 +1,8 @@
-import type { Attribute } from '@kith/client'
+/** The members of an attribute that decide how its values are edited. */
+export type EditedAttribute = {
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  cardinality: 'one' | 'many'
+}
 
 /** How a value is edited: as one text, as a text with a value on each line, or as JSON. */
 export type ValueForm = 'plain' | 'lines' | 'json'
@@ -6,7 +10,7 @@ export type ValueForm = 'plain' | 'lines' | 'json'
 const isScalar = (value: unknown) =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
-const scalarTypes: Record<Attribute['type'], string> = {
+const scalarTypes: Record<EditedAttribute['type'], string> = {
   text: 'string',
   number: 'number',
   boolean: 'boolean',
@@ -18,7 +22,7 @@ const scalarTypes: Record<Attribute['type'], string> = {
 }
 
 /** The form for a value of an attribute. A value that does not fit the attribute, and one without an attribute, is edited as JSON. */
-export function formOf(attribute: Attribute | undefined, value: unknown): ValueForm {
+export function formOf(attribute: EditedAttribute | undefined, value: unknown): ValueForm {
   if (!attribute || attribute.type === 'json') return 'json'
   const fits = (item: unknown) => typeof item === scalarTypes[attribute.type]
   if (value === null || value === undefined) return attribute.cardinality === 'many' ? 'lines' : 'plain'
@@ -41,7 +45,7 @@ export type ParseFault = { reason: 'number' | 'boolean' } | { reason: 'json'; wo
 type Parsed = { value: unknown } | { fault: ParseFault }
 
 /** The value of an edited text. An empty text is null, which clears the value. */
-export function valueOfText(form: ValueForm, attribute: Attribute | undefined, text: string): Parsed {
+export function valueOfText(form: ValueForm, attribute: EditedAttribute | undefined, text: string): Parsed {
   if (text.trim() === '') return { value: null }
   if (form === 'json') return parseJson(text)
   if (form === 'plain') return parseScalar(attribute!.type, text)
@@ -62,7 +66,7 @@ function parseJson(text: string): Parsed {
   }
 }
 
-function parseScalar(type: Attribute['type'], text: string): Parsed {
+function parseScalar(type: EditedAttribute['type'], text: string): Parsed {
   if (type === 'number') {
     const value = Number(text)
     return Number.isFinite(value) ? { value } : { fault: { reason: 'number' } }
