@@ -7,6 +7,7 @@ import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
+import { insertManyPeople } from '../../test/support/many-people.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 
 const service = useService()
@@ -313,16 +314,20 @@ describe('hostile values', () => {
   })
 })
 
+const count = 1_234
+const bodies = Array.from({ length: count }, (_, number) => ({
+  external_id: `p${number}`,
+  first_name: `Quote "${number}"`,
+  language: number % 2 ? 'en' : 'de',
+}))
+let stock: Organization
+beforeAll(async () => {
+  stock = await service.organization()
+  for (let start = 0; start < count; start += 1_000) await create(stock, bodies.slice(start, start + 1_000))
+})
+
 describe('the CSV file', () => {
   it('has everybody of the filter, with the columns of the table', async () => {
-    const stock = await service.organization()
-    const count = 1_234
-    const bodies = Array.from({ length: count }, (_, number) => ({
-      external_id: `p${number}`,
-      first_name: `Quote "${number}"`,
-      language: number % 2 ? 'en' : 'de',
-    }))
-    for (let start = 0; start < count; start += 1_000) await create(stock, bodies.slice(start, start + 1_000))
     const filter = encodeURIComponent(JSON.stringify({ language: 'en' }))
     await open(stock, `/people?filter=${filter}&columns=language`, async page => {
       await countIs(page, '617 people')
@@ -341,7 +346,24 @@ describe('the CSV file', () => {
           .sort(),
       )
     })
-    // The list reads pages ahead of the scrolling, and its place is kept while one looks at somebody.
+  })
+
+  it('is not made if the export is stopped', async () => {
+    await open(stock, '/people', async page => {
+      await countIs(page, '1,234 people')
+      await page.getByRole('button', { name: 'Export as CSV' }).click()
+      // The page of the export never comes.
+      const asked = new Promise<void>(resolve => page.route('**/v1/people/list', () => resolve()))
+      await page.getByRole('button', { name: 'Export', exact: true }).click()
+      await asked
+      await page.getByRole('button', { name: 'Stop' }).click()
+      await page.getByText('The export was stopped.').waitFor()
+    })
+  })
+})
+
+describe('a long list', () => {
+  it('reads ahead of the scrolling, and keeps its place while one looks at somebody', async () => {
     await open(stock, '/people', async page => {
       await countIs(page, '1,234 people')
       const list = page.getByRole('region', { name: 'People' })
@@ -359,6 +381,32 @@ describe('the CSV file', () => {
       await page.waitForURL('**/console/people/p*')
       await page.goBack()
       await expect.poll(scrollTop).toBe(20_000)
+    })
+  })
+})
+
+describe('a hundred thousand people', () => {
+  it('are searched while one types', async () => {
+    const crowd = await service.organization()
+    await create(crowd, [{ external_id: 'first' }])
+    await insertManyPeople(service.sql, crowd.id, 100_000)
+    await index()
+    await open(crowd, '/people', async page => {
+      await countIs(page, '100,001 people')
+      await searchField(page).focus()
+      let typed = ''
+      for (const letter of 'okafor am') {
+        typed += letter
+        await page.keyboard.press(letter === ' ' ? 'Space' : letter)
+        const { items } = await crowd.client.people.search(typed.trim(), { size: 10 }).page()
+        const names = items.map(({ first_name, last_name }) => `${first_name} ${last_name}`)
+        await expect.poll(async () => (await namesOn(page)).slice(0, 10)).toEqual(names)
+      }
+      await expect.poll(async () => new Set(await namesOn(page))).toEqual(new Set(['Amelia Okafor']))
+      await searchField(page).fill('customer-77777')
+      await expect.poll(() => namesOn(page)).toHaveLength(1)
+      await searchField(page).fill('whitakr niam')
+      await expect.poll(async () => new Set(await namesOn(page))).toEqual(new Set(['Niamh Whitaker']))
     })
   })
 })

@@ -86,6 +86,10 @@ it('a consent type gets a new version of its text, and the old one stays', async
   await openConsole(consoleOf(organization), '/schema?tab=consents', async page => {
     await page.getByRole('link', { name: 'Marketing' }).click()
     await page.getByText('Send me news.').waitFor()
+    await button(page, 'Edit consent type').click()
+    await page.getByText('Double opt-in for Email').click()
+    await button(page, 'Save').click()
+    await page.getByText('Email · default · confirmed by link').waitFor()
     await button(page, 'Add a version').click()
     await page.getByLabel('Text', { exact: true }).fill('Send me news every week.')
     await button(page, 'Add a version').click()
@@ -95,6 +99,26 @@ it('a consent type gets a new version of its text, and the old one stays', async
       expect.stringMatching(/^Version 1 · en[\s\S]*Send me news\./),
     ])
   })
+})
+
+it('an engineer links a stack to another, and sees the link in the picture', async () => {
+  const organization = await shop()
+  await openConsole(consoleOf(organization), '/schema?owner=orders', async page => {
+    await page.getByRole('link', { name: 'New attribute' }).click()
+    await page.getByLabel('Key').fill('replaces')
+    await page.getByRole('button', { name: /Type/ }).click()
+    await page.getByRole('option', { name: 'Link to a record' }).click()
+    await page.getByRole('button', { name: /Links to/ }).click()
+    await page.getByRole('option', { name: 'Orders (orders)' }).click()
+    await button(page, 'Preview').click()
+    await page.getByText('No stored value is in the way. Nothing is saved yet.').waitFor()
+    await button(page, 'Create').click()
+    await page.getByRole('link', { name: 'replaces' }).waitFor()
+    await page.getByRole('tab', { name: 'Picture' }).click()
+    await page.getByText('replaces links to Orders').waitFor()
+    expect(await page.locator('[data-link="orders.replaces"]').count()).toBe(1)
+  })
+  expect(await attributeOf(organization, 'replaces')).toMatchObject({ type: 'stack', target_stack: 'orders' })
 })
 
 it('the picture shows every stack and every relationship, as boxes and arrows and as a list', async () => {

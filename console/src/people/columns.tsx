@@ -5,6 +5,7 @@ import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type FilterField, fieldsOf } from '../filters/fields.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
+import { personAddress } from '../person/person-address.ts'
 import { Badge } from '../ui/page.tsx'
 import type { Column } from '../ui/virtual-table.tsx'
 import { messages } from './messages.ts'
@@ -95,7 +96,7 @@ function NameCell({ row }: { row: PersonRow }) {
   const texts = useMessages(messages)
   return (
     <span className={styles.nameCell!}>
-      <Link to="/people/$externalId" params={{ externalId: row.external_id ?? row.id }} className={styles.name!}>
+      <Link {...personAddress(row)} className={styles.name!}>
         {cut(nameOf(row) ?? texts.noName)}
       </Link>
       {row.state === 'placeholder' && <Badge>{texts.placeholder}</Badge>}

@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { personAddress } from '../person/person-address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -33,7 +34,7 @@ export default function PersonDialog({ onClose }: { onClose(): void }) {
     mutationFn: (body: PersonBody) => client.people.create(body),
     onSuccess: async person => {
       queryClient.invalidateQueries({ queryKey: ['people'] })
-      await navigate({ to: '/people/$externalId', params: { externalId: person.external_id ?? person.id } })
+      await navigate(personAddress(person))
     },
   })
   const submit = (event: FormEvent) => {

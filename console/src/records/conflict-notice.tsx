@@ -2,11 +2,10 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { LongText, Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { Facts } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './records.module.css'
 
-/** The value that somebody else has stored meanwhile. Who and when are known with the scope `changes:read`. */
+/** The value that somebody else has stored meanwhile. The author and the time are known with the scope `changes:read`. */
 export type Conflict = { stored: unknown; version: number; actor?: string; at?: string }
 
 type ConflictNoticeProps = {
@@ -27,13 +26,20 @@ export function ConflictNotice({ conflict, before, mine, isPending, onKeepStored
   return (
     <Notice kind="error" title={texts.conflict}>
       <p>{actor && at ? texts.changedBy(actor, formats.exactTime(at)) : texts.changedMeanwhile}</p>
-      <Facts
-        facts={[
-          [texts.valueBefore, <Value key="before" value={before} />],
-          [texts.valueStored, <Value key="stored" value={stored} />],
-          [texts.valueMine, <LongText key="mine" text={mine} />],
-        ]}
-      />
+      <dl className={styles.choices!}>
+        <dt>{texts.valueBefore}</dt>
+        <dd>
+          <Value value={before} />
+        </dd>
+        <dt>{texts.valueStored}</dt>
+        <dd>
+          <Value value={stored} />
+        </dd>
+        <dt>{texts.valueMine}</dt>
+        <dd>
+          <LongText text={mine} />
+        </dd>
+      </dl>
       <div className={styles.actions!}>
         <Button onPress={onKeepStored}>{texts.keepStored}</Button>
         <Button look="primary" onPress={onWriteMine} isPending={isPending}>

@@ -1,4 +1,4 @@
-import type { Attribute } from '@kith/client'
+import type { Attribute, RecordBody } from '@kith/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
@@ -17,12 +17,24 @@ import { formOf, valueOfText } from './value-text.ts'
 
 type NewRecordDialogProps = { stackKey: string; attributes: readonly Attribute[]; onClose: () => void }
 
+/** Stores a new record, and then shows it. */
+function useCreate(stackKey: string) {
+  const navigate = useNavigate()
+  const queryClient = useQueryClient()
+  return useMutation({
+    mutationFn: ({ body, makesTargets }: { body: RecordBody; makesTargets: boolean }) =>
+      client.stack(stackKey).create(body as never, makesTargets ? {} : { references: 'strict' }),
+    onSuccess: async ({ record_id }) => {
+      await queryClient.invalidateQueries({ queryKey: ['records', stackKey] })
+      await navigate({ to: '/records/$stackKey/$recordId', params: { stackKey, recordId: record_id } })
+    },
+  })
+}
+
 /** Creates a record. */
 export function NewRecordDialog({ stackKey, attributes, onClose }: NewRecordDialogProps) {
   const texts = useMessages(messages)
   const faultText = useFaultText()
-  const navigate = useNavigate()
-  const queryClient = useQueryClient()
   const [externalId, setExternalId] = useState('')
   const [typed, setTyped] = useState<Record<string, string>>({})
   const [makesTargets, setMakesTargets] = useState(false)
@@ -33,23 +45,15 @@ export function NewRecordDialog({ stackKey, attributes, onClose }: NewRecordDial
   const faults = new Map(
     parsed.flatMap(([key, result]) => ('fault' in result ? [[key, faultText(result.fault)] as const] : [])),
   )
-  const create = useMutation({
-    mutationFn: () => {
-      const values = parsed.flatMap(([key, result]) =>
-        'value' in result && result.value !== null ? [[key, result.value]] : [],
-      )
-      const body = { external_id: externalId.trim() || null, attribute_values: Object.fromEntries(values) }
-      return client.stack(stackKey).create(body, makesTargets ? {} : { references: 'strict' })
-    },
-    onSuccess: async ({ record_id }) => {
-      await queryClient.invalidateQueries({ queryKey: ['records', stackKey] })
-      await navigate({ to: '/records/$stackKey/$recordId', params: { stackKey, recordId: record_id } })
-    },
-  })
+  const create = useCreate(stackKey)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     setTried(true)
-    if (faults.size === 0) create.mutate()
+    const values = parsed.flatMap(([key, result]) =>
+      'value' in result && result.value !== null ? [[key, result.value]] : [],
+    )
+    const body = { external_id: externalId.trim() || null, attribute_values: Object.fromEntries(values) }
+    if (faults.size === 0) create.mutate({ body, makesTargets })
   }
   const { own, others } = valueErrors(create.error)
   return (

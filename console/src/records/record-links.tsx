@@ -15,7 +15,7 @@ import styles from './records.module.css'
 
 type RecordLinksProps = { stackKey: string; recordId: string; definitions: Definitions }
 
-/** What a record is linked with: the targets of its own relationships, and what names it. */
+/** The links of a record: the targets of its own relationships, and the people and records that name it. */
 export function RecordLinks({ stackKey, recordId, definitions }: RecordLinksProps) {
   const texts = useMessages(messages)
   const active = definitions.attributes.filter(attribute => attribute.state === 'active' && isRelationship(attribute))

@@ -6,20 +6,10 @@ import { LongText, Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { messages } from './messages.ts'
+import type { RecordField } from './record-field.ts'
 import styles from './records.module.css'
 import { AttributeValue } from './value-display.tsx'
 import { ValueEditor } from './value-editor.tsx'
-
-/** A value of a record: of its own field, or of an attribute. */
-export type RecordField = {
-  group: 'field' | 'attribute'
-  key: string
-  name: string
-  attribute: Attribute | undefined
-  value: unknown
-  /** Its name stands beside it. */
-  isShownByName: boolean
-}
 
 type RecordValuesProps = { record: StackRecord; definitions: Definitions; canEdit: boolean }
 

@@ -33,6 +33,7 @@ export function RecordView({ record }: { record: StackRecord }) {
   const canEdit = mayWrite && !isPast && !isEvent
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['records', stackKey] })
   const showNow = () => navigate({ search: {} })
+  const close = () => setDialog(undefined)
   return (
     <Page
       title={external_id ?? recordId}
@@ -65,15 +66,15 @@ export function RecordView({ record }: { record: StackRecord }) {
           />
         </Section>
       </div>
-      {dialog === 'delete' && <DeleteDialog record={record} onClose={() => setDialog(undefined)} />}
+      {dialog === 'delete' && <DeleteDialog record={record} onClose={close} />}
       {dialog === 'set-back' && (
         <SetBackDialog
           owner={stackKey}
           id={recordId}
           version={version}
-          onClose={() => setDialog(undefined)}
+          onClose={close}
           onSaved={() => {
-            setDialog(undefined)
+            close()
             refresh()
             showNow()
           }}

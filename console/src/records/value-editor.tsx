@@ -12,8 +12,8 @@ import { Checkbox } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { type Conflict, ConflictNotice } from './conflict-notice.tsx'
 import { messages } from './messages.ts'
+import type { RecordField } from './record-field.ts'
 import { recordQuery } from './record-queries.ts'
-import type { RecordField } from './record-values.tsx'
 import styles from './records.module.css'
 import { valueErrors } from './value-errors.ts'
 import { useFaultText, ValueField } from './value-field.tsx'
@@ -128,14 +128,19 @@ export function ValueEditor({ record, field, onClose }: ValueEditorProps) {
         />
       )}
       {write.error && !conflict && others && <Problem error={write.error} />}
-      {!conflict && (
-        <div className={styles.actions!}>
-          <Button type="submit" look="primary" isPending={write.isPending}>
-            {texts.save}
-          </Button>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-        </div>
-      )}
+      {!conflict && <SaveOrCancel isPending={write.isPending} onCancel={onClose} />}
     </form>
+  )
+}
+
+function SaveOrCancel({ isPending, onCancel }: { isPending: boolean; onCancel: () => void }) {
+  const texts = useMessages(messages)
+  return (
+    <div className={styles.actions!}>
+      <Button type="submit" look="primary" isPending={isPending}>
+        {texts.save}
+      </Button>
+      <Button onPress={onCancel}>{texts.cancel}</Button>
+    </div>
   )
 }

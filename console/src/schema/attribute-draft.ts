@@ -4,7 +4,7 @@ import { isEqual } from '../entity/equal.ts'
 export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
 export type AttributeType = (typeof attributeTypes)[number]
 
-/** What the form of an attribute holds: texts as they were typed. */
+/** The content of the form of an attribute: texts as they were typed. */
 export type AttributeDraft = {
   key: string
   name: string
@@ -64,7 +64,7 @@ export const rulesOfType: Record<AttributeType, readonly ('unique' | 'enum' | 'p
   stack: [],
 }
 
-/** A typed text as a value of the type. What does not parse stays a text, which the service refuses with its reason. */
+/** A typed text as a value of the type. A text that does not parse stays a text, and the service refuses it with its reason. */
 function parsedValue(type: AttributeType, text: string): string | number | boolean {
   if (type === 'number') return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text

@@ -132,6 +132,17 @@ function RuleFields({ draft, set, errors }: PartProps) {
           {texts.ruleNames.unique}
         </Flag>
       )}
+      <ValueRuleFields draft={draft} set={set} errors={errors} />
+    </fieldset>
+  )
+}
+
+/** The rules that a value is checked by alone. */
+function ValueRuleFields({ draft, set, errors }: PartProps) {
+  const texts = useMessages(messages)
+  const rules = rulesOfType[draft.type]
+  return (
+    <>
       {rules.includes('enum') && (
         <TextField
           label={texts.ruleNames.enum}
@@ -167,7 +178,7 @@ function RuleFields({ draft, set, errors }: PartProps) {
           />
         </div>
       )}
-    </fieldset>
+    </>
   )
 }
 

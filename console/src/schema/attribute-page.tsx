@@ -54,10 +54,12 @@ function AttributeView({ attribute, definitions }: { attribute: Attribute; defin
         </>
       }
     >
-      <Section title={texts.whatItIs}>
-        <Facts facts={factsOf(attribute, definitions, texts)} />
-        <IndexProgress attribute={attribute} />
-      </Section>
+      {!isEditing && (
+        <Section title={texts.whatItIs}>
+          <Facts facts={factsOf(attribute, definitions, texts)} />
+          <IndexProgress attribute={attribute} />
+        </Section>
+      )}
       {mayWrite && (
         <AttributeEditor
           attribute={attribute}

@@ -22,7 +22,7 @@ type ConsentTypeFormProps = {
 
 const channelNames = ['email', 'sms'] as const
 const fields = ['key', 'name', 'description', 'channels', 'mandatory', 'default_state']
-/** What holds for somebody who has not answered. */
+/** The state of somebody who has not answered. */
 type WithoutAnswer = 'granted' | 'refused' | 'mandatory'
 
 /** Creates or changes a purpose that people are asked for. */

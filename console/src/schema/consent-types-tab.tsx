@@ -54,7 +54,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   )
 }
 
-/** What holds for somebody who has not answered. */
+/** The state of somebody who has not answered, in words. */
 export const withoutAnswer = (
   { mandatory, default_state }: Pick<ConsentType, 'mandatory' | 'default_state'>,
   texts: { mandatory: string; granted: string; refused: string },

@@ -52,36 +52,10 @@ export function DeclareDialog({
     preview.mutate()
   }
   const error = declare.error ?? preview.error
-  const errors = fieldErrors(error)
   return (
     <Dialog title={texts.declareKey(key)} isOpen onClose={onClose}>
       <form noValidate className={styles.form!} onSubmit={submit}>
-        <Select
-          label={texts.type}
-          options={plainTypes.map(type => ({ value: type, label: texts.types[type] }))}
-          value={declaration.type}
-          onChange={type => set({ type })}
-          error={errors.type}
-        />
-        <Select
-          label={texts.cardinality}
-          options={[
-            { value: 'one', label: texts.one },
-            { value: 'many', label: texts.many },
-          ]}
-          value={declaration.cardinality}
-          onChange={cardinality => set({ cardinality })}
-          error={errors.cardinality}
-        />
-        <TextField label={texts.name} value={declaration.name} onChange={name => set({ name })} error={errors.name} />
-        <Flag
-          isSelected={declaration.indexed}
-          onChange={indexed => set({ indexed })}
-          help={texts.indexedHelp}
-          error={errors.indexed}
-        >
-          {texts.indexed}
-        </Flag>
+        <DeclarationFields declaration={declaration} set={set} errors={fieldErrors(error)} />
         {error && !isShownAtFields(error, fields) && <Problem error={error} />}
         {preview.isSuccess && <FitResult owner={owner} declared={preview.data} />}
         <Actions>
@@ -101,5 +75,45 @@ export function DeclareDialog({
         </Actions>
       </form>
     </Dialog>
+  )
+}
+
+type DeclarationFieldsProps = {
+  declaration: Declaration
+  set: (change: Partial<Declaration>) => void
+  errors: Partial<Record<string, string>>
+}
+
+function DeclarationFields({ declaration, set, errors }: DeclarationFieldsProps) {
+  const texts = useMessages(messages)
+  return (
+    <>
+      <Select
+        label={texts.type}
+        options={plainTypes.map(type => ({ value: type, label: texts.types[type] }))}
+        value={declaration.type}
+        onChange={type => set({ type })}
+        error={errors.type}
+      />
+      <Select
+        label={texts.cardinality}
+        options={[
+          { value: 'one', label: texts.one },
+          { value: 'many', label: texts.many },
+        ]}
+        value={declaration.cardinality}
+        onChange={cardinality => set({ cardinality })}
+        error={errors.cardinality}
+      />
+      <TextField label={texts.name} value={declaration.name} onChange={name => set({ name })} error={errors.name} />
+      <Flag
+        isSelected={declaration.indexed}
+        onChange={indexed => set({ indexed })}
+        help={texts.indexedHelp}
+        error={errors.indexed}
+      >
+        {texts.indexed}
+      </Flag>
+    </>
   )
 }

@@ -1,6 +1,6 @@
 import type { Attribute, Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { isRelationship, targetOwner } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
@@ -21,23 +21,35 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   const [zoom, setZoom] = useState(1)
   const boxes = useMemo(() => boxesOf(definitions, texts), [definitions, texts])
   const layout = useMemo(() => layOut(boxes, 'people'), [boxes])
-  const step = (by: number) => setZoom(zooms[Math.max(0, Math.min(zooms.length - 1, zooms.indexOf(zoom) + by))]!)
+  const frame = useRef<HTMLElement>(null)
+  // A picture that is larger than its frame begins with the box in the middle.
+  useEffect(() => {
+    const people = layout.boxes.find(({ key }) => key === 'people')!
+    frame.current?.scrollTo(
+      people.x + people.width / 2 - frame.current.clientWidth / 2,
+      people.y + people.height / 2 - frame.current.clientHeight / 2,
+    )
+  }, [layout])
+  const smaller = zooms.findLast(known => known < zoom)
+  const larger = zooms.find(known => known > zoom)
+  const fit = () => setZoom(Math.min(1, (frame.current!.clientWidth - 2) / layout.width))
   return (
     <div className={styles.page!}>
       <div className={styles.tools!}>
         <p className={styles.muted!}>{texts.pictureHelp}</p>
         <div className={styles.zoom!}>
-          <Button onPress={() => step(-1)} isDisabled={zoom === zooms[0]} aria-label={texts.zoomOut}>
+          <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
           </Button>
-          <span className={styles.percent!}>{formats.percent(zoom)}</span>
-          <Button onPress={() => step(1)} isDisabled={zoom === zooms.at(-1)} aria-label={texts.zoomIn}>
+          <span className={styles.percent!}>{formats.percent(Math.round(zoom * 100) / 100)}</span>
+          <Button onPress={() => setZoom(larger!)} isDisabled={larger === undefined} aria-label={texts.zoomIn}>
             +
           </Button>
+          <Button onPress={fit}>{texts.zoomFit}</Button>
         </div>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls */}
-      <section className={styles.frame!} tabIndex={0} aria-label={texts.pictureLabel}>
+      <section ref={frame} className={styles.frame!} tabIndex={0} aria-label={texts.pictureLabel}>
         <Drawing layout={layout} boxes={boxes} zoom={zoom} />
       </section>
       <Section title={texts.asList}>
@@ -59,7 +71,17 @@ function Drawing({ layout, boxes, zoom }: DrawingProps) {
     <svg width={width * zoom} height={height * zoom} viewBox={`0 0 ${width} ${height}`}>
       <defs>
         {['head', 'chosenHead'].map(id => (
-          <marker key={id} id={id} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+          <marker
+            key={id}
+            id={id}
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerWidth="10"
+            markerHeight="10"
+            markerUnits="userSpaceOnUse"
+            orient="auto"
+          >
             <path d="M 0 0.5 L 7.5 4 L 0 7.5 z" className={styles[id]!} />
           </marker>
         ))}

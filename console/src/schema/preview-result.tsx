@@ -7,7 +7,7 @@ import { ViolationItem } from './violations.tsx'
 
 const maxShown = 20
 
-/** What a change of rules would find. Undefined means that the session may not read the values. */
+/** The result of a preview. Undefined means that the session may not read the values. */
 export function PreviewResult({ owner, preview }: { owner: string; preview: RulePreview | undefined }) {
   const texts = useMessages(messages)
   const formats = useFormats()

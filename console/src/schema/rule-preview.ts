@@ -4,7 +4,7 @@ import { client } from '../app/client.ts'
 /** The preview ends its search when it has found this many. */
 const maxFound = 1_000
 
-/** What a change of rules would find among the stored values. */
+/** The stored values that a change of rules would find. */
 export type RulePreview = {
   found: Violation[]
   /** Whether more may follow. */

@@ -14,6 +14,15 @@ type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved
 
 const fields = ['key', 'name', 'kind', 'retention_days']
 
+type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string }
+
+function writeStack(stack: Stack | undefined, { key, name, kind, days }: StackDraft): Promise<Stack> {
+  const retention_days = kind === 'item' || days === '' ? null : Number(days)
+  if (stack) return client.schema.stacks.patch(stack.key, { name: name || stack.key, retention_days })
+  const optional = { ...(name && { name }), ...(retention_days !== null && { retention_days }) }
+  return client.schema.stacks.create({ key, kind, ...optional })
+}
+
 /** Creates a stack, or changes the name and the retention of one. Key and kind never change, and no stack is deleted. */
 export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const texts = useMessages(messages)
@@ -21,16 +30,9 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const [name, setName] = useState(stack?.name ?? '')
   const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
   const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
-  const save = useDefinitionWrite(() => {
-    const retention_days = kind === 'item' || days.trim() === '' ? null : Number(days)
-    if (stack) return client.schema.stacks.patch(stack.key, { name: name.trim() || stack.key, retention_days })
-    return client.schema.stacks.create({
-      key: key.trim(),
-      kind,
-      ...(name.trim() && { name: name.trim() }),
-      ...(retention_days !== null && { retention_days }),
-    })
-  })
+  const save = useDefinitionWrite(() =>
+    writeStack(stack, { key: key.trim(), name: name.trim(), kind, days: days.trim() }),
+  )
   const submit = (event: FormEvent) => {
     event.preventDefault()
     save.mutate(undefined, { onSuccess: onSaved })

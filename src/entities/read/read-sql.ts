@@ -18,7 +18,7 @@ const linksOf = (organization: string, condition = '') =>
      where l.organization_id = ${organization} and l.source_id = e.id ${condition}
    )`
 
-/** What a read returns of an entity e: SQL for its attributes, its links and each member of `member`, or for null in place of one. */
+/** The parts of an entity e that a read returns, as SQL: its attributes, its links, and each other member or null in its place. */
 type RowParts = { attributes: string; links: string; member: (name: string, column: string) => string }
 
 /**
