@@ -125,3 +125,20 @@ it('explains why a sign-in at the issuer failed, also by a word that nobody know
     }
   })
 })
+
+it('offers to load a page again whose code could not be loaded', async () => {
+  const options = { expectedErrors: /Failed to load resource|imported module|preload/ }
+  await openConsole(
+    await consoleOf(),
+    '/people',
+    async page => {
+      await page.route(/assets\/access-page/, route => route.abort())
+      await page.goto(`${service.address}/console/access`)
+      await page.getByText('The page could not be loaded').waitFor()
+      await page.unroute(/assets\/access-page/)
+      await page.getByRole('button', { name: 'Reload' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Access' }).waitFor()
+    },
+    options,
+  )
+})

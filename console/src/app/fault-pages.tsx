@@ -1,6 +1,7 @@
 import type { ErrorComponentProps } from '@tanstack/react-router'
+import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Page } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
@@ -17,12 +18,24 @@ export function NotFoundPage() {
   )
 }
 
-/** The page in place of one that failed. Its code may be missing after an update of the service, so it offers a reload. */
+/** How browsers and Vite name code or styles that could not be loaded: there is no code for it. */
+const missingCode = /imported module|importing a module|preload/i
+
+/** The page in place of one that failed. */
 export function PageFault({ error }: ErrorComponentProps) {
   const texts = useMessages(messages)
+  const reload = () => location.reload()
   return (
     <Page title={texts.fault}>
-      <Problem error={error} onRetry={() => location.reload()} />
+      {missingCode.test(error.message) ? (
+        <Notice kind="error" title={texts.missingCode}>
+          <div>
+            <Button onPress={reload}>{texts.reload}</Button>
+          </div>
+        </Notice>
+      ) : (
+        <Problem error={error} onRetry={reload} />
+      )}
     </Page>
   )
 }

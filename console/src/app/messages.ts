@@ -26,6 +26,8 @@ export const messages = defineMessages({
     notFound: 'Page not found',
     notFoundAdvice: 'The console has no page at this address.',
     fault: 'This page failed',
+    missingCode: 'The page could not be loaded: the connection broke, or kith was updated meanwhile.',
+    reload: 'Reload',
     signIn: 'Sign in',
     signInWith: (issuer: string) => `Sign in with ${issuer}`,
     signingIn: 'Signing you in',
@@ -71,6 +73,9 @@ export const messages = defineMessages({
     notFound: 'Seite nicht gefunden',
     notFoundAdvice: 'Unter dieser Adresse hat die Konsole keine Seite.',
     fault: 'Diese Seite ist fehlgeschlagen',
+    missingCode:
+      'Die Seite konnte nicht geladen werden: Die Verbindung ist abgebrochen, oder kith wurde inzwischen aktualisiert.',
+    reload: 'Neu laden',
     signIn: 'Anmelden',
     signInWith: (issuer: string) => `Mit ${issuer} anmelden`,
     signingIn: 'Sie werden angemeldet',
@@ -119,6 +124,9 @@ export const messages = defineMessages({
     notFound: 'Pagina non trovata',
     notFoundAdvice: 'La console non ha una pagina a questo indirizzo.',
     fault: 'Questa pagina non è riuscita',
+    missingCode:
+      'La pagina non è stata caricata: la connessione si è interrotta oppure kith è stato aggiornato nel frattempo.',
+    reload: 'Ricarica',
     signIn: 'Accedi',
     signInWith: (issuer: string) => `Accedi con ${issuer}`,
     signingIn: 'Accesso in corso',

@@ -1,3 +1,4 @@
+import { KithConnectionError } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext } from 'react'
 
@@ -24,12 +25,17 @@ export class SessionError extends Error {
   }
 }
 
-/** Sends a request to an address below /console, and returns `data` of its answer. Throws a SessionError. */
+/**
+ * Sends a request to an address below /console, and returns `data` of its answer. Throws a SessionError, or a KithConnectionError if
+ * there is no answer.
+ */
 export async function requestConsole<Data>(method: string, path: string, body?: unknown): Promise<Data> {
   const response = await fetch(`/console/${path}`, {
     method,
     headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
     body: body === undefined ? null : JSON.stringify(body),
+  }).catch(cause => {
+    throw new KithConnectionError('The service cannot be reached, or the connection broke.', { cause })
   })
   const answer = (await response.json().catch(() => undefined)) as
     | { data?: Data; code?: string; message?: string }

@@ -51,8 +51,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
 }
 
 function explain(error: unknown, texts: (typeof messages)['en']): { title: string; advice?: string } {
-  if (error instanceof KithConnectionError || error instanceof TypeError)
-    return { title: texts.unreachable, advice: texts.unreachableAdvice }
+  if (error instanceof KithConnectionError) return { title: texts.unreachable, advice: texts.unreachableAdvice }
   if (error instanceof KithTimeoutError) return { title: texts.tooSlow, advice: texts.unreachableAdvice }
   const status = error instanceof KithError || error instanceof SessionError ? error.status : undefined
   if (status === 401) return { title: texts.signedOut, advice: texts.signedOutAdvice }
