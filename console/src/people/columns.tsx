@@ -62,7 +62,7 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
 }
 
 const minWidthOf = (name: string, field: FilterField | undefined) =>
-  name === 'email' ? 190 : field?.type === 'datetime' ? 165 : name === 'language' ? 100 : 130
+  name === 'email' ? 215 : field?.type === 'datetime' ? 165 : name === 'language' ? 100 : 130
 
 const isSortable = (field: FilterField | undefined) =>
   field !== undefined && field.type !== 'relation' && field.type !== 'json' && field.type !== 'state'
