@@ -17,6 +17,9 @@ FROM node:${NODE}-bookworm-slim AS console
 WORKDIR /opt/kith
 COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY client client
+# The pages run the rules of kith import and kith export.
+COPY src src
+COPY cli cli
 COPY console console
 RUN npm ci --ignore-scripts && npm run build --workspace console
 

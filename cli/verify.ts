@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
+import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../client/index.ts'
 import {
   type CertificateContent,
   CertificateError,
   findCertificate,
   verifyCertificate,
 } from '../src/ledger/certificate.ts'
-import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '../src/ledger/verify-receipt.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { visible } from './visible.ts'

@@ -21,6 +21,7 @@ export type {
   AttributeEndpoints,
   AttributeRule,
   DefinitionEndpoints,
+  ProposedRules,
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'
@@ -49,6 +50,7 @@ export {
   type ImportResult,
   KithImportError,
 } from './src/import.ts'
+export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'
 export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
@@ -79,6 +81,7 @@ export type {
 export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'
+export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,
   verifyWebhook,

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
 import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
@@ -19,8 +20,8 @@ function compressFiles(): Plugin {
         names.map(async name => {
           const path = join(dir!, name)
           const content = await readFile(path)
-          await writeFile(`${path}.br`, brotliCompressSync(content))
-          await writeFile(`${path}.gz`, gzipSync(content))
+          await writeFile(`${path}.br`, await promisify(brotliCompress)(content))
+          await writeFile(`${path}.gz`, await promisify(gzip)(content))
         }),
       )
     },
@@ -35,7 +36,14 @@ export default defineConfig({
     react(),
     compressFiles(),
   ],
-  resolve: { alias: { '@kith/client': join(import.meta.dirname, '../client/index.ts') } },
+  resolve: {
+    alias: {
+      '@kith/client': join(import.meta.dirname, '../client/index.ts'),
+      // The rules of kith import and kith export run here too, with the builds of their parsers for browsers.
+      'csv-parse': 'csv-parse/browser/esm',
+      'csv-stringify/sync': 'csv-stringify/browser/esm/sync',
+    },
+  },
   // `npm run dev` draws the pages from their sources, with the data of a kith that runs on its usual address.
   server: {
     proxy: Object.fromEntries(
@@ -50,5 +58,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,
+    // Most of the build is the compression, which the report of slow plugins would name each time.
+    rolldownOptions: { checks: { pluginTimings: false } },
   },
 })

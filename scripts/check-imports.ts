@@ -22,7 +22,7 @@ const technicalModules: Record<string, string[]> = {
   idempotency: ['organizations', 'changes', 'db'],
   readers: ['cells', 'db'],
   db: [],
-  access: ['http', 'auth', 'organizations', 'cells', 'db'],
+  access: ['http', 'auth', 'sessions', 'organizations', 'cells', 'db'],
   operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'cells', 'instruments', 'db'],
   openapi: ['http'],
   instruments: ['http', 'db'],
@@ -33,12 +33,16 @@ const areas: Record<string, string[]> = {
   src: ['src'],
   cli: ['cli', 'src', 'client'],
   client: ['client'],
-  console: ['console', 'client'],
   examples: ['examples', 'client'],
+  console: ['console', 'client', 'cli'],
 }
 
 /** The files outside of its module that a sql file may import: the columns of a person's profile, and the people of the change log. */
 const sharedSql = ['src/profile-fields.ts', 'src/changes/people-sql.ts']
+
+/** The files of the command line that the console runs too: the rules of imports and exports, which use nothing of Node. */
+const sharedWithConsole =
+  /^cli\/(import\/(cell-parser|columns|csv|item|ndjson|normalize-name|pieces|profile-answers)|export\/csv)\.ts$/
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
@@ -66,6 +70,10 @@ const rules: ImportRule[] = [
   {
     message: (from, to) => `${from.area}/ does not import ${to.path}: it imports only ${listed(areas[from.area]!)}`,
     isBroken: (from, to) => areas[from.area]?.includes(to.area) === false,
+  },
+  {
+    message: (_, to) => `the console runs only some files of the command line, not ${to.path}`,
+    isBroken: (from, to) => from.area === 'console' && to.area === 'cli' && !sharedWithConsole.test(to.path),
   },
   {
     message: () => 'no file imports a test',

@@ -60,11 +60,13 @@ async function takePictures(browser: Browser, { name, colorScheme, viewport }: (
   await page.getByLabel('Client id').fill(client_id)
   await page.getByLabel('Client secret').fill(client_secret)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForURL(address => !address.pathname.endsWith('/sign-in'))
   for (const [picture, path] of Object.entries(pages)) {
     await page.goto(`${url}/console${path}`)
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.waitForLoadState('networkidle')
+    // A page with a live feed never falls silent, so this does not wait for the network.
+    await page.waitForTimeout(2_000)
+    await page.getByText('Loading…').first().waitFor({ state: 'hidden' })
     await page.screenshot({ path: join(folder, `${picture}-${name}.png`) })
   }
   await context.close()

@@ -9,7 +9,7 @@ import type { Route } from './http/pipeline/route.ts'
 import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
 import { createRouter } from './http/pipeline/router.ts'
 import { registerConsole } from './http/routes/console.ts'
-import { registerSessionRoutes } from './http/routes/console-session.ts'
+import { registerSessionRoutes, registerSignInMethods } from './http/routes/console-session.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
 import { registerTokenRoute, tokenRow } from './http/routes/oauth.ts'
 import { registerPages } from './http/routes/pages.ts'
@@ -31,7 +31,6 @@ import { erasureRoutes } from './rights/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
-import { sessionRoutes } from './sessions/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -58,7 +57,6 @@ export function routeTable(services: TableServices): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
-    ...sessionRoutes(),
     ...accessRoutes(db),
     ...operationRoutes(services),
   ]
@@ -123,6 +121,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
   registerSessionRoutes(router, services)
+  registerSignInMethods(router, services)
   registerPages(router, services, linkPages(config))
   registerConsole(router)
   serveDocument(router, () => openApiDocument(services))

@@ -16,7 +16,9 @@ function withReadableMessage(entry: Entry): Entry {
   }
   if (Array.isArray(entry.first_steps)) {
     const { address, console: link, first_steps: firstSteps, hint, msg, ...rest } = entry
-    const opening = link ? ['', 'Open the console within a minute:', '', `  ${link}`] : []
+    const opening = link
+      ? ['', 'Sign in to the console within a minute (kith console prints another link):', '', `  ${link}`]
+      : []
     return { ...rest, msg: [msg, ...opening, '', hint, '', ...firstSteps.map(step => `  ${step}`), ''].join('\n') }
   }
   if (typeof entry.stack === 'string') {

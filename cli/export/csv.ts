@@ -18,8 +18,14 @@ export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string 
  * column holds answers only, no defaults and no grants that wait for their confirmation, and columns for the time, the
  * method and the text of the answer follow it. The column `attribute_values` holds, as JSON, the values that a cell cannot
  * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
+ * With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe, which an import keeps.
  */
-export function csvShape(owner: string, definitions: Definitions, listSeparator: string): CsvShape {
+export function csvShape(
+  owner: string,
+  definitions: Definitions,
+  listSeparator: string,
+  { escapesFormulas = false }: { escapesFormulas?: boolean } = {},
+): CsvShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const columns = [
     field('external_id'),
@@ -28,7 +34,7 @@ export function csvShape(owner: string, definitions: Definitions, listSeparator:
     remainderColumn(declared, listSeparator),
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),
   ]
-  const options = { cast: { boolean: String } }
+  const options = { cast: { boolean: String }, escape_formulas: escapesFormulas }
   return {
     header: stringify([columns.map(({ name }) => name)]),
     rowsOf: entities =>

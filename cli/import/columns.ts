@@ -40,6 +40,12 @@ const signature = ['state', 'version', 'created_at', 'updated_at']
 /** Read-only columns of an export. The two consent flags summarize the answers, which have columns of their own. */
 const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', ...summaryColumns]
 
+/** The columns of an exported file that an import leaves out. A file that is no export has none. */
+export function readOnlyColumnsOf(names: string[]): string[] {
+  const isExport = signature.every(name => names.includes(name))
+  return names.filter(name => isExport && readOnlyFields.includes(name))
+}
+
 /**
  * Finds the target of each column of a header. Throws an Error if a column is unknown, or if two columns have the same
  * target, so that no column is silently ignored.
@@ -49,9 +55,8 @@ export function columnsOf(header: string[], owner: string, definitions: Definiti
   const missing = [...options.map.keys(), ...options.ignore].filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(`The file has no column ${missing.join(', ')}. Its columns are ${names.join(', ')}.`)
-  const isExport = signature.every(name => names.includes(name))
   const fieldTargets = targetsOf(owner, definitions)
-  const leftOut = names.filter(name => isExport && readOnlyFields.includes(name) && !options.map.has(name))
+  const leftOut = readOnlyColumnsOf(names).filter(name => !options.map.has(name))
   const targets = names.map(name => {
     if (options.ignore.includes(name) || leftOut.includes(name)) return nothing
     return (
@@ -103,7 +108,8 @@ function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, 
   return changed
 }
 
-const nothing: Target = { to: 'nothing' }
+/** The target of a column that is not imported. */
+export const nothing: Target = { to: 'nothing' }
 const attribute = (key: string, type: CellType, many: boolean): Target => ({
   to: 'attribute',
   name: `attribute_values.${key}`,

@@ -1,9 +1,8 @@
-import { isUtf8 } from 'node:buffer'
 import { type CsvError, parse } from 'csv-parse'
 import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
-import { beginning } from './input.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
+import { beginning, type Pieces } from './pieces.ts'
 import { type Column, firstValue, type ReadAnswers, readAnswers } from './profile-answers.ts'
 import type { ProfilePlan } from './profile-columns.ts'
 
@@ -23,6 +22,8 @@ export type CsvHead = { cells: string[]; delimiter: string }
 const maxRecordBytes = 16_777_216
 const delimiters = [',', ';', '\t', '|']
 const detectionBytes = 65_536
+/** The parser's build for browsers takes bytes only as a text. In Node, that conversion would cost time. */
+const isNode = 'Buffer' in globalThis
 
 /**
  * Parses CSV (RFC 4180) and converts the records that are not empty to bodies. `plan` is called once, with the header,
@@ -30,12 +31,12 @@ const detectionBytes = 65_536
  * record is written back byte for byte.
  */
 export async function* csvItems(
-  pieces: AsyncIterable<Buffer>,
+  pieces: Pieces,
   settings: CsvSettings,
   plan: (head: CsvHead) => FileColumns,
 ): AsyncGenerator<ImportItem[]> {
   const [start, all] = await beginning(pieces, detectionBytes)
-  const delimiter = settings.delimiter ?? detectDelimiter(start.toString('latin1'))
+  const delimiter = settings.delimiter ?? detectDelimiter(latin1Of(start.subarray(0, detectionBytes)))
   let columns: FileColumns | undefined
   let reasonColumns = 0
   for await (const records of recordsOf(all, delimiter)) {
@@ -53,7 +54,7 @@ export async function* csvItems(
 
 type Record = { cells: string[]; line: number }
 
-async function* recordsOf(pieces: AsyncIterable<Buffer>, delimiter: string): AsyncGenerator<Record[]> {
+async function* recordsOf(pieces: Pieces, delimiter: string): AsyncGenerator<Record[]> {
   const records: Record[] = []
   let line = 1
   const parser = parse({
@@ -79,7 +80,7 @@ async function* recordsOf(pieces: AsyncIterable<Buffer>, delimiter: string): Asy
   parser.on('error', () => {}).resume()
   const takeRecords = () => records.splice(0)
   for await (const piece of pieces) {
-    await step(done => parser.write(piece, done))
+    await step(done => parser.write(isNode ? piece : latin1Of(piece), 'latin1', done))
     yield takeRecords()
   }
   await step(done => parser.end(done))
@@ -102,7 +103,8 @@ function detectDelimiter(text: string): string {
 
 type Body = ({ body: string } | { body: null; refusal?: Refusal }) & { answers?: ReadAnswers }
 
-function bodyOf(original: string[], columns: FileColumns, settings: CsvSettings): Body {
+/** Converts a record to a body. Its cells are Latin-1. */
+export function bodyOf(original: string[], columns: FileColumns, settings: CsvSettings): Body {
   const { targets, stateAt, constants, profile } = columns
   const cells = constants.length === 0 ? original : [...original, ...constants]
   if (cells.length !== targets.length) {
@@ -239,10 +241,29 @@ function join({ fields, attributes, consents, answers, evidence }: Parts): strin
 // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is the same in Latin-1 and UTF-8
 const ascii = /^[\x00-\x7f]*$/
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** The bytes of a cell in work. 200,000 records with two such cells take 1.5 s to read, and with Uint8Array.from 2.8 s (Node 24). */
+const shortCell = new Uint8Array(1_024)
+
 /** Decodes a cell that was read as Latin-1 as UTF-8. Throws if it is not valid UTF-8. */
 export function textOf(cell: string): string {
   if (ascii.test(cell)) return cell
-  const bytes = Buffer.from(cell, 'latin1')
-  if (!isUtf8(bytes)) throw new Error('is not UTF-8')
-  return bytes.toString()
+  const bytes = cell.length <= shortCell.length ? shortCell.subarray(0, cell.length) : new Uint8Array(cell.length)
+  for (let index = 0; index < cell.length; index++) bytes[index] = cell.charCodeAt(index)
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw new Error('is not UTF-8')
+  }
+}
+
+/** The cell of a text, as the cells of a record are: one character per byte of UTF-8. */
+export const cellOf = (text: string): string => (ascii.test(text) ? text : latin1Of(new TextEncoder().encode(text)))
+
+// TextDecoder has no Latin-1: that name stands for windows-1252.
+function latin1Of(bytes: Uint8Array): string {
+  let text = ''
+  for (let start = 0; start < bytes.length; start += 8_192)
+    text += String.fromCharCode(...bytes.subarray(start, start + 8_192))
+  return text
 }

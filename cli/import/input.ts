@@ -4,12 +4,13 @@ import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { UsageError } from '../command.ts'
+import { beginning, decodedToUtf8, type Pieces, withoutByteOrderMark } from './pieces.ts'
 
 export type Format = 'ndjson' | 'csv'
 
 /** A file that is read piece by piece, uncompressed, in UTF-8, and without a byte order mark. */
 export type Input = {
-  pieces: AsyncIterable<Buffer>
+  pieces: Pieces
   /** The size on disk; null if it is unknown. */
   totalBytes: number | null
   /** How many of these bytes have been read. */
@@ -58,7 +59,7 @@ async function sizeOf(file: string, path: string): Promise<number | null> {
   return found.isFile() ? found.size : null
 }
 
-async function* decompressed(file: string, pieces: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* decompressed(file: string, pieces: Pieces): AsyncGenerator<Uint8Array> {
   const [start, all] = await beginning(pieces, 2)
   if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
   const uncompressed = createGunzip({ chunkSize: pieceBytes })
@@ -70,50 +71,4 @@ async function* decompressed(file: string, pieces: AsyncGenerator<Buffer>): Asyn
     if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error
     throw new Error(`${file} is damaged: it cannot be decompressed (${(error as Error).message}).`)
   }
-}
-
-/** Converts the text to UTF-8. The decoder drops the byte order mark. */
-async function* decodedToUtf8(file: string, pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
-  const decoder = new TextDecoder(encoding, { fatal: true })
-  try {
-    for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }))
-    yield Buffer.from(decoder.decode())
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
-    throw new Error(`${file} is not encoded in ${encoding}. Use another --encoding.`)
-  }
-}
-
-async function* withoutByteOrderMark(file: string, pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const [start, all] = await beginning(pieces, 3)
-  if ((start[0] === 0xff && start[1] === 0xfe) || (start[0] === 0xfe && start[1] === 0xff))
-    throw new Error(`${file} is encoded in UTF-16. Use --encoding utf-16le or utf-16be.`)
-  let markBytes = start.indexOf('\ufeff') === 0 ? 3 : 0
-  for await (const piece of all) {
-    yield markBytes > 0 ? piece.subarray(markBytes) : piece
-    markBytes = 0
-  }
-}
-
-/** Returns the first `bytes` bytes or more, as far as there are any, and all pieces again including these. */
-export async function beginning(
-  pieces: AsyncIterable<Buffer>,
-  bytes: number,
-): Promise<[start: Buffer, all: AsyncGenerator<Buffer>]> {
-  const iterator = pieces[Symbol.asyncIterator]()
-  let start: Buffer = Buffer.alloc(0)
-  while (start.length < bytes) {
-    const next = await iterator.next()
-    if (next.done) break
-    start = start.length === 0 ? next.value : Buffer.concat([start, next.value])
-  }
-  async function* all() {
-    try {
-      if (start.length > 0) yield start
-      for (let next = await iterator.next(); !next.done; next = await iterator.next()) yield next.value
-    } finally {
-      await iterator.return?.()
-    }
-  }
-  return [start, all()]
 }

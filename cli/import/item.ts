@@ -7,7 +7,7 @@ export type ImportItem = {
   /** The JSON to send; null if the command itself refuses the item, or skips it because it is an exported placeholder. */
   body: string | null
   /** The content of the file: the bytes of a line, or the Latin-1 cells of a record. */
-  original: Buffer | string[]
+  original: Uint8Array | string[]
   /** The reason, if the item is refused. */
   refusal?: Refusal
   /** The answers that a profile read from the record. */

@@ -1,6 +1,6 @@
-import { isUtf8 } from 'node:buffer'
 import { writable } from '../../client/index.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
+import { concat, type Pieces } from './pieces.ts'
 
 /** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
 const maxLineBytes = 16_777_216
@@ -11,7 +11,7 @@ const keptBytes = 1_000
  * Splits NDJSON into lines, without the blank ones, each with the JSON to send. This is the line itself, except for exported
  * lines and lines from a file of refused lines.
  */
-export async function* ndjsonItems(pieces: AsyncIterable<Buffer>, owner: string): AsyncGenerator<ImportItem[]> {
+export async function* ndjsonItems(pieces: Pieces, owner: string): AsyncGenerator<ImportItem[]> {
   const lines = new Lines()
   for await (const piece of pieces) yield itemsOf(lines.take(piece), owner)
   yield itemsOf(lines.last(), owner)
@@ -23,23 +23,34 @@ function itemsOf(lines: Line[], owner: string): ImportItem[] {
       { line, body: null, original: bytes, refusal: buildUnfitRefusal(message) },
     ]
     if (cut) return refusedItem(`has more than ${maxLineBytes} bytes`)
-    if (!isUtf8(bytes)) return refusedItem('is not UTF-8')
-    const text = withoutReason(bytes.toString()).trim()
+    const decoded = decode(bytes)
+    if (decoded === undefined) return refusedItem('is not UTF-8')
+    const text = withoutReason(decoded).trim()
     return text === '' ? [] : [{ line, original: bytes, ...bodyOf(text, owner) }]
   })
 }
 
-type Line = { line: number; bytes: Buffer; cut: boolean }
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+type Line = { line: number; bytes: Uint8Array; cut: boolean }
 
 /** Assembles lines from pieces. Only the beginning of a line that is too long is kept. */
 class Lines {
   #line = 1
-  #parts: Buffer[] = []
+  #parts: Uint8Array[] = []
   #bytes = 0
   #cut = false
 
   /** Adds a piece and returns the lines that are complete now. */
-  take(piece: Buffer): Line[] {
+  take(piece: Uint8Array): Line[] {
     const lines = []
     let start = 0
     for (let end = piece.indexOf(10); end !== -1; end = piece.indexOf(10, start)) {
@@ -56,15 +67,15 @@ class Lines {
     return this.#bytes > 0 ? [this.#end()] : []
   }
 
-  #hold(part: Buffer) {
+  #hold(part: Uint8Array) {
     this.#bytes += part.length
     this.#cut ||= this.#bytes > maxLineBytes
     this.#parts.push(part)
-    if (this.#cut) this.#parts = [Buffer.concat(this.#parts).subarray(0, keptBytes)]
+    if (this.#cut) this.#parts = [concat(this.#parts).subarray(0, keptBytes)]
   }
 
   #end(): Line {
-    const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
+    const bytes = this.#parts.length === 1 ? this.#parts[0]! : concat(this.#parts)
     const line = { line: this.#line++, bytes, cut: this.#cut }
     ;[this.#parts, this.#bytes, this.#cut] = [[], 0, false]
     return line
@@ -72,12 +83,13 @@ class Lines {
 }
 
 /** Adds the reason to a refused line: as its first field, or before the line if it is not an object. */
-export function withReason(original: Buffer, reason: string): Buffer {
+export function withReason(original: Uint8Array, reason: string): Uint8Array {
+  const encoder = new TextEncoder()
   const head = `{"refused_because":${JSON.stringify(reason)}`
-  const body = /^\s*\{\s*/.exec(original.toString('latin1', 0, keptBytes))
-  if (!body) return Buffer.concat([Buffer.from(`${head}} `), original])
+  const body = /^\s*\{\s*/.exec(String.fromCharCode(...original.subarray(0, keptBytes)))
+  if (!body) return concat([encoder.encode(`${head}} `), original])
   const rest = original.subarray(body[0].length)
-  return Buffer.concat([Buffer.from(rest[0] === 0x7d ? head : `${head},`), rest])
+  return concat([encoder.encode(rest[0] === 0x7d ? head : `${head},`), rest])
 }
 
 const earlierReason = /^\s*\{\s*"refused_because"\s*:\s*"(?:[^"\\]|\\.)*"\s*([,}])/

@@ -70,4 +70,4 @@ export class UnacknowledgedItems {
 
 /** The approximate memory of an item: its body, and the original of about the same size. */
 const bytesOf = ({ body, original }: ImportItem) =>
-  2 * (body?.length ?? 0) + (original instanceof Buffer ? original.length : 0)
+  2 * (body?.length ?? 0) + (original instanceof Uint8Array ? original.length : 0)

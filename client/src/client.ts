@@ -4,6 +4,7 @@ import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
+import { LedgerEndpoints } from './ledger.ts'
 import { OperationsEndpoints } from './operations.ts'
 import type { CallOptions, ClientOptions } from './options.ts'
 import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
@@ -36,6 +37,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   readonly #transport: Transport
   readonly people: People<S>
   readonly consents: ConsentEndpoints
+  readonly ledger: LedgerEndpoints
   readonly schema: SchemaEndpoints
   readonly changes: ChangeEndpoints<S>
   readonly webhooks: WebhookEndpoints
@@ -49,6 +51,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.#transport = createTransport(options)
     this.people = new People<S>(this.#transport, 'people')
     this.consents = new ConsentEndpoints(this.#transport.send)
+    this.ledger = new LedgerEndpoints(this.#transport)
     this.schema = new SchemaEndpoints(this.#transport.send)
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)

@@ -162,12 +162,28 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
 }
 
 const attributesPath = '/v1/schema/attributes'
+const textOf = (flag: boolean | undefined) => (flag === undefined ? undefined : String(flag))
 
 /** A rule that values violate: the type of the attribute, or one of its rules. */
 export type AttributeRule = Violation['rules'][number]
 
-/** The options of violations: only those of one `rule`. A page has at most `size` entities, 50 by default, after `after_id`. */
-export type ViolationOptions = Pick<PageOptions, 'size' | 'after_id'> & { rule?: AttributeRule } & CallOptions
+/** Rules that an attribute may get. */
+export type ProposedRules = {
+  required?: boolean
+  enum?: readonly (string | number | boolean)[]
+  pattern?: string
+  minimum?: number | string
+  maximum?: number | string
+}
+
+/**
+ * The options of violations: only those of one `rule`, or of the rules in `proposed` in place of those of the attribute. A page has at
+ * most `size` entities, 50 by default, after `after_id`.
+ */
+export type ViolationOptions = Pick<PageOptions, 'size' | 'after_id'> & {
+  rule?: AttributeRule
+  proposed?: ProposedRules
+} & CallOptions
 
 /** The endpoints of attributes. */
 export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number> {
@@ -188,10 +204,23 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
    * for await (const { external_id, rules } of client.schema.attributes.violations(total.id))
    *   console.log(external_id, rules.join()) // o-1 minimum
    * ```
+   *
+   * With `proposed`, it lists those that would stand against rules that the attribute does not have yet:
+   *
+   * ```ts
+   * const total = (await client.schema.attributes.list()).find(({ key }) => key === 'total')!
+   * const { items } = await client.schema.attributes.violations(total.id, { proposed: { minimum: 20 } }).page()
+   * console.log(items.map(({ external_id }) => external_id).join()) // o-1
+   * ```
    */
-  violations(id: number, { rule, size, after_id: first, ...options }: ViolationOptions = {}): Listing<Violation> {
+  violations(
+    id: number,
+    { rule, proposed, size, after_id: first, ...options }: ViolationOptions = {},
+  ): Listing<Violation> {
+    const { required, enum: values, ...others } = proposed ?? {}
+    const rules = { required: textOf(required), enum: values?.map(String), ...others }
     const read = async ({ after_id }: Position) => {
-      const path = `${attributesPath}/${segment(String(id))}/violations${queryOf({ rule, size, after_id })}`
+      const path = `${attributesPath}/${segment(String(id))}/violations${queryOf({ rule, ...rules, size, after_id })}`
       const request = { method: 'GET', path, options, repeatable: true, writes: false } as const
       const { next_after_id, ...page } = (await this.#send(request)) as ViolationPage
       return { ...page, after_id: next_after_id }

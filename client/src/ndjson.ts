@@ -33,6 +33,13 @@ export function uploadOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Upl
   return { stream: new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 }), sourceError: () => failure, end }
 }
 
+/** All lines as the text of a body. */
+export async function textOfLines(lines: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
+  let text = ''
+  for await (const line of lines) text += textOf(line)
+  return text
+}
+
 async function* chunksOf(lines: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
   const iterator = iteratorOf(lines)
   try {
@@ -71,17 +78,12 @@ function after(milliseconds: number): { promise: Promise<'due'>; cancel(): void 
 
 /** Parses the values of an NDJSON stream. Throws a SyntaxError if the last line is incomplete. */
 export async function* valuesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown, void, undefined> {
-  for await (const line of linesOf(chunks)) yield JSON.parse(line)
-}
-
-/** Splits an NDJSON stream into its lines, unchanged. Throws a SyntaxError if the last line is incomplete. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
   for await (const chunk of chunks) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield line
+    for (const line of lines) if (line !== '') yield JSON.parse(line)
   }
   if (rest !== '') throw new SyntaxError('the last line is incomplete')
 }

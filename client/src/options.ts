@@ -10,7 +10,10 @@ export type ClientOptions = (
    * Tokens are fetched from POST /oauth/token. They are renewed before they expire and when the service refuses one.
    */
   | { token?: never; getToken?: never; clientCredentials: ClientCredentials; session?: never }
-  /** In a browser, on a page of the service itself: the cookie of a console session authenticates the requests. */
+  /**
+   * In a browser, on a page of the service itself: the cookie of a console session authenticates the requests. An import
+   * collects its lines and sends them at once, because browsers cannot stream a request over HTTP/1.1.
+   */
   | { token?: never; getToken?: never; clientCredentials?: never; session: true }
 ) & {
   /** The URL of the service: `https://kith.example.org`. It includes the path if the service is below one. */

@@ -5,7 +5,7 @@ import { KithConnectionError } from './errors.ts'
 import type { ImportAnswer, ImportOptions } from './import.ts'
 import type { CallOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
-import { ndjson, ndjsonText, type StreamFormat } from './stream.ts'
+import { ndjson } from './stream.ts'
 import type {
   BatchDryRun,
   DossierLine,
@@ -233,30 +233,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     return this.#dossier(pathOfId(id), options)
   }
 
-  /**
-   * Reads the lines of a dossier as text, to store them: JSON.parse loses digits of numbers beyond 2^53, and the text has them all.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * const lines: string[] = []
-   * for await (const line of client.people.dossierTextById(id)) lines.push(line)
-   * console.log(JSON.parse(lines.at(-1)!).type) // end
-   * ```
-   */
-  dossierTextById(id: string, options?: CallOptions): AsyncIterable<string> {
-    const request = { method: 'GET', path: `${this.path}${pathOfId(id)}/dossier`, options, format: ndjsonText } as const
-    const isEnd = (line: string) => (JSON.parse(line) as DossierLine).type === 'end'
-    return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request), isEnd) }
-  }
-
   #dossier(path: string, options: CallOptions | undefined): AsyncIterable<DossierLine> {
-    const request = {
-      method: 'GET',
-      path: `${this.path}${path}/dossier`,
-      options,
-      format: ndjson as StreamFormat<DossierLine>,
-    } as const
-    return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request), ({ type }) => type === 'end') }
+    const request = { method: 'GET', path: `${this.path}${path}/dossier`, options, format: ndjson } as const
+    return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request)) }
   }
 
   /**
@@ -340,16 +319,11 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 }
 
-/** Passes the lines on. Throws if the last one is not the end. */
-async function* completeLines<Line>(
-  lines: AsyncGenerator<Line>,
-  isEnd: (line: Line) => boolean,
-): AsyncGenerator<Line, void, undefined> {
-  let last: Line | undefined
-  for await (const line of lines) {
-    last = line
+async function* completeLines(lines: AsyncGenerator<unknown>): AsyncGenerator<DossierLine, void, undefined> {
+  let isComplete = false
+  for await (const line of lines as AsyncGenerator<DossierLine>) {
+    isComplete = line.type === 'end'
     yield line
   }
-  if (last === undefined || !isEnd(last))
-    throw new KithConnectionError('The dossier is incomplete: its last line is missing.', {})
+  if (!isComplete) throw new KithConnectionError('The dossier is incomplete: its last line is missing.', {})
 }

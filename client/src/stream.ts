@@ -1,7 +1,7 @@
 import { payloadOf } from './answer.ts'
 import { KithConnectionError, KithTimeoutError } from './errors.ts'
 import { eventsOf, type ServerEvent } from './events.ts'
-import { linesOf, uploadOf, valuesOf } from './ndjson.ts'
+import { textOfLines, uploadOf, valuesOf } from './ndjson.ts'
 
 /** The format of a response that is read while it arrives. */
 export type StreamFormat<T> = {
@@ -13,9 +13,6 @@ export type StreamFormat<T> = {
 
 /** Lines of JSON. */
 export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
-
-/** Lines of JSON as text, for a copy that keeps every digit: JSON.parse loses those of numbers beyond 2^53. */
-export const ndjsonText: StreamFormat<string> = { mediaType: 'application/x-ndjson', parse: linesOf }
 
 /** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
 export const serverEvents: StreamFormat<ServerEvent> = {
@@ -35,6 +32,8 @@ export type StreamCall<T> = {
   timeoutMs: number
   signal: AbortSignal | undefined
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
+  /** Whether the lines are collected and sent as one body. Browsers cannot stream a body over HTTP/1.1. */
+  isBodyWhole: boolean
   /** Called with the headers of a response in this format. */
   onResponse: ((headers: Headers) => void) | undefined
 }
@@ -44,11 +43,12 @@ export type StreamCall<T> = {
  * client's errors, the signal's reason, and the error that the source of the lines threw.
  */
 export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, void, undefined> {
-  const { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, onResponse } = call
-  const upload = lines === undefined ? undefined : uploadOf(lines)
+  const { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole, onResponse } = call
+  const text = lines && isBodyWhole ? await textOfLines(lines) : undefined
+  const upload = lines === undefined || isBodyWhole ? undefined : uploadOf(lines)
   const watchdog = createWatchdog(signal)
   // fetch requires `half` for a streamed body. The response is nevertheless read while the body is being sent.
-  const bodyInit = upload && ({ body: upload.stream, duplex: 'half' } as RequestInit)
+  const bodyInit = upload ? ({ body: upload.stream, duplex: 'half' } as RequestInit) : { body: text ?? null }
   try {
     const response = await watchdog.within(
       fetchFunction(url, { method, headers, ...bodyInit, redirect: 'error', signal: watchdog.signal }),

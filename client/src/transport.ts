@@ -107,7 +107,9 @@ export function createTransport(options: ClientOptions): Transport {
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
     const url = `${base}${path}`
     try {
-      yield* valuesFrom({ fetchFunction, method, url, headers, format, timeoutMs, signal, lines, onResponse })
+      const isBodyWhole = options.session === true
+      const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole, onResponse }
+      yield* valuesFrom(call)
     } catch (error) {
       // The lines of the request have been consumed and cannot be sent again.
       if (!authorization.renew(token, error) || renewed || lines) throw error

@@ -125,6 +125,28 @@ describe('a support agent', () => {
     expect((await people.get('charles')).state).toBe('active')
   })
 
+  it('cannot bring back a link to somebody who is gone, and is told so', async () => {
+    const organization = await service.organization()
+    const { people, schema } = organization.client
+    await schema.attributes.create({ owner: 'people', key: 'referrer', type: 'person' })
+    await people.create({ external_id: 'charles' })
+    await people.create({ external_id: 'ada', attribute_values: { referrer: 'charles' } })
+    await people.patch('ada', { attribute_values: { referrer: null } })
+    await people.delete('charles')
+    await openPerson(
+      organization,
+      'ada',
+      async page => {
+        await button(page, 'Undo the change of version 2').click()
+        await button(page, 'Set these values').click()
+        await dialog(page).getByRole('alert').getByText('/attribute_values/referrer', { exact: true }).waitFor()
+      },
+      { expectedErrors: /400/ },
+    )
+    expect((await people.get('ada')).version).toBe(2)
+    await expect(people.get('charles')).rejects.toMatchObject({ status: 404 })
+  })
+
   it('edits attributes by their types, and values under keys that nobody declared as JSON', async () => {
     const organization = await service.organization()
     const { people, schema } = organization.client

@@ -112,3 +112,16 @@ it.each([
     { context: { colorScheme, viewport: { width, height: 740 } } },
   )
 })
+
+it('explains why a sign-in at the issuer failed, also by a word that nobody knows', async () => {
+  await browser.open(async page => {
+    for (const [word, text] of [
+      ['no_access', 'Your account has no access to kith.'],
+      ['%3Cimg%20onerror%3Dalert(1)%3E', 'The sign-in did not succeed.'],
+      ['toString', 'The sign-in did not succeed.'],
+    ] as const) {
+      await page.goto(`${service.address}/console/sign-in?error=${word}`)
+      await page.getByRole('alert').getByText(text).waitFor()
+    }
+  })
+})

@@ -149,6 +149,15 @@ describe('POST /v1/tokens', () => {
     expect([status, body.data.name]).toEqual([200, 'Maria'])
   })
 
+  it.each(['link', 'retention', 'kith', 'default.Zm9vYmFyYmF6cXV4'])(
+    'refuses the name of another actor: %s',
+    async name => {
+      const { send } = await service.organization()
+      const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], name, expires_in: 60 })
+      expect([status, body.details?.map(detail => detail.path)]).toEqual([400, ['/name']])
+    },
+  )
+
   it.each([0, 366 * 86_400 + 1, 1.5, '60', null])('refuses a lifetime of %j', async expires_in => {
     const { send } = await service.organization()
     const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], expires_in })

@@ -4,6 +4,8 @@ import type { Lane } from '../db/shares.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
+import { sessionList } from '../sessions/schema.ts'
+import { listSessions, revokeSession } from '../sessions/sessions.ts'
 import { createApiClient, findApiClient, listApiClients, revokeApiClient } from './api-clients.ts'
 import {
   apiClient,
@@ -29,12 +31,12 @@ const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'cl
 type GlobalOf = (lane: Lane, call: Pick<Call, 'caller'>) => Database
 
 /**
- * The route table of clients, tokens and signing keys. They are in the first cell, whichever cell has the organization. `pool` is absent
+ * The route table of clients, tokens, signing keys and sessions of the console. They are in the first cell, whichever cell has the organization. `pool` is absent
  * where the table only describes the endpoints.
  */
 export function accessRoutes(pool: CellPool | undefined): Route[] {
   const globalOf: GlobalOf = (lane, { caller }) => firstCellOf(pool!).shareOf(caller.organization.id, lane)
-  return [...clientRoutes(globalOf), ...tokenRoutes(globalOf)]
+  return [...clientRoutes(globalOf), ...tokenRoutes(globalOf), ...sessionRoutes(globalOf)]
 }
 
 function clientRoutes(globalOf: GlobalOf): Route[] {
@@ -119,6 +121,43 @@ function tokenRoutes(globalOf: GlobalOf): Route[] {
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
       handle: async call => ({ status: 200, data: await listSigningKeys(globalOf('reads', call)) }),
+    }),
+  ]
+}
+
+function sessionRoutes(globalOf: GlobalOf): Route[] {
+  const path = '/v1/sessions'
+  return [
+    route({
+      method: 'GET',
+      tag,
+      path,
+      scope: 'access:read',
+      operationId: 'listSessions',
+      summary: 'List the sessions of the console',
+      description: 'The sessions that have not ended, newest first, at most 1,000.',
+      answer: sessionList,
+      handle: async call => {
+        const { caller, signal } = call
+        const items = await listSessions(globalOf('reads', call), caller.organization.id, signal)
+        return { status: 200, data: { items } }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      tag,
+      path: `${path}/{session_id}`,
+      params: { session_id: 'uuid' },
+      scope: 'access:write',
+      operationId: 'revokeSession',
+      summary: 'End a session of the console',
+      description: 'Its cookie is refused within ten seconds.',
+      answer: Type.Literal(true),
+      handle: async call => {
+        const { caller, params, signal } = call
+        await revokeSession(globalOf('writes', call), caller.organization.id, params.session_id!, signal)
+        return { status: 200, data: true }
+      },
     }),
   ]
 }

@@ -36,6 +36,23 @@ export type SignInIssuer = {
 /** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */
 const timeoutSeconds = 4
 
+/** Reads the endpoints of the issuer. The library is loaded with the first sign-in. */
+async function discover(
+  { issuer, jwksUrl }: NonNullable<Config['outsideIssuer']>,
+  { id, secret }: NonNullable<Config['issuerClient']>,
+): Promise<Configuration> {
+  const oidc = await import('openid-client')
+  const extensions = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []
+  const options = { timeout: timeoutSeconds, execute: extensions }
+  const found = await oidc.discovery(new URL(issuer), id, secret, undefined, options)
+  // The keys come only from the configured address, as those of bearer tokens.
+  const { supportsPKCE: _, ...metadata } = found.serverMetadata()
+  const configuration = new oidc.Configuration({ ...metadata, jwks_uri: jwksUrl }, id, secret)
+  configuration.timeout = timeoutSeconds
+  for (const extend of [...extensions, oidc.enableNonRepudiationChecks]) extend(configuration)
+  return configuration
+}
+
 /** Returns undefined if the configuration names no client of the outside issuer. */
 export function createSignInIssuer({
   outsideIssuer,
@@ -43,25 +60,10 @@ export function createSignInIssuer({
 }: Pick<Config, 'outsideIssuer' | 'issuerClient'>): SignInIssuer | undefined {
   if (!outsideIssuer || !issuerClient) return undefined
   let discovered: Promise<Configuration> | undefined
-  const { id, secret, scope, name } = issuerClient
-
-  /** The endpoints of the issuer, read once. The library is loaded with the first sign-in. */
-  async function discover(): Promise<Configuration> {
-    const oidc = await import('openid-client')
-    const isPlain = outsideIssuer!.issuer.startsWith('http:')
-    const extensions = isPlain ? [oidc.allowInsecureRequests] : []
-    const options = { timeout: timeoutSeconds, execute: extensions }
-    const found = await oidc.discovery(new URL(outsideIssuer!.issuer), id, secret, undefined, options)
-    // The keys come only from the configured address, as those of bearer tokens.
-    const { supportsPKCE: _, ...metadata } = found.serverMetadata()
-    const configuration = new oidc.Configuration({ ...metadata, jwks_uri: outsideIssuer!.jwksUrl }, id, secret)
-    configuration.timeout = timeoutSeconds
-    for (const extend of [...extensions, oidc.enableNonRepudiationChecks]) extend(configuration)
-    return configuration
-  }
+  const { scope, name } = issuerClient
 
   async function configure(): Promise<Configuration> {
-    discovered ??= discover()
+    discovered ??= discover(outsideIssuer!, issuerClient!)
     try {
       return await discovered
     } catch (cause) {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createClient } from '../../client/index.ts'
+import { signIn } from '../../test/support/browser-session.ts'
 import { setConnectable } from '../../test/support/cells.ts'
 import { runInProcess } from '../../test/support/command.ts'
-import { signIn } from '../../test/support/browser-session.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
@@ -71,6 +72,29 @@ describe('an organization of a further cell', () => {
       { key: 'first', cell: 'main' },
       { key: 'second', cell: 'b' },
     ])
+  })
+
+  it('has its clients in the first cell, and the doctor tells of both cells', async () => {
+    const { access, operations, consents } = inB.client
+    const { client_id, client_secret } = await access.clients.create({ name: 'Shop', scopes: ['people:read'] })
+    const shop = createClient({
+      url: service.address,
+      clientCredentials: { clientId: client_id, clientSecret: client_secret },
+      retries: 0,
+    })
+    expect(await shop.people.get('ada')).toMatchObject({ first_name: 'Ada' })
+    expect((await access.clients.list()).items).toMatchObject([{ client_id, revoked_at: null }])
+    expect((await inMain.client.access.clients.list()).items).toEqual([])
+    expect(await access.clients.revoke(client_id)).toBe(true)
+    const { items } = await consents.statistics({ interval: 'day' })
+    expect(items.map(({ consent_type_id }) => consent_type_id)).toContain(1)
+    const { findings } = await operations.doctor()
+    expect(findings).toContainEqual({
+      check: 'cells',
+      verdict: 'ok',
+      message: 'the cell b answers; it has 1 organization',
+      advice: null,
+    })
   })
 
   it('answers a read with If-Sequence by the log of its own cell', async () => {

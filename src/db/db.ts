@@ -46,7 +46,7 @@ export type TransactionOptions = {
    * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
    */
   readsFirst?: boolean
-  /** True if `work` only reads, and all of its statements see the database as of the first one. A nested transaction has no snapshot. */
+  /** True if all statements see the database as of the first one. A nested transaction has no snapshot of its own. */
   isSnapshot?: boolean
 }
 
@@ -268,9 +268,7 @@ async function transact<T>(
   let committing: Promise<unknown> | undefined
   clearWarning(client)
   let beginError: Error | undefined
-  const started: Promise<unknown>[] = [
-    client.query(isSnapshot ? 'begin isolation level repeatable read, read only' : 'begin'),
-  ]
+  const started: Promise<unknown>[] = [client.query(isSnapshot ? 'begin isolation level repeatable read' : 'begin')]
   // Citus would send a text with both commands to a worker again for each of them.
   if (lockTimeoutMs !== undefined) started.push(client.query(`set local lock_timeout = ${Math.floor(lockTimeoutMs)}`))
   const beginning = awaitPipelined(started).then(

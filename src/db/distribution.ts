@@ -43,7 +43,7 @@ export async function readDistribution(client: Queryable): Promise<Distribution 
   }
 }
 
-/** What is left to distribute, as a clause. Undefined if all is done. */
+/** Describes the tables and settings that are left to distribute, as a clause. Undefined if all is done. */
 export function describePending({ distributed, pending, settings: stored }: Distribution): string | undefined {
   const names = pending.map(({ name }) => name)
   if (distributed.length === 0) return 'the database has Citus, and no table is distributed'

@@ -4,8 +4,11 @@ import { isDeadlock } from './pg-errors.ts'
 const begin = statement('', 'savepoint joined')
 const commit = statement('', 'release savepoint joined')
 const rollback = statement('', 'rollback to savepoint joined')
-/** $1: milliseconds, 0 for no limit. It holds until the transaction ends, or until a rollback to the savepoint. */
-const limitLocksSql = statement('limit_locks', `select set_config('lock_timeout', $1, true)`)
+/**
+ * Limits the waits for locks; 0 milliseconds is no limit. It holds until the transaction ends, or until a rollback to the savepoint.
+ * Citus propagates the command to the workers, where the locks are, but not set_config() in a SELECT.
+ */
+const limitLocks = (ms: number) => statement('', `set local lock_timeout = ${Math.floor(ms)}`)
 
 /**
  * A deadlock inside a nested transaction. A retry of the nested part alone is no use: the other transaction may wait for a lock
@@ -47,7 +50,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       }) as never,
     transaction: async (work, { lockTimeoutMs = 0 } = {}) => {
       throwIfBroken()
-      const beginning = awaitPipelined([query(begin, []), query(limitLocksSql, [`${Math.floor(lockTimeoutMs)}`])])
+      const beginning = awaitPipelined([query(begin, []), query(limitLocks(lockTimeoutMs), [])])
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.

@@ -27,7 +27,7 @@ export type FilterOptions = {
   rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
 
-/** What a read with a filter returns besides: the count if it was asked for, and the undeclared keys that no entity carries. */
+/** The count if it was asked for, and the filter's undeclared keys that no entity carries. */
 export type FilterFindings = { counted: Count | undefined; unusedKeys: UndeclaredKey[] }
 
 /** A page, and the definitions that the filter was parsed with. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { type VerifiedReceipt, verifyReceipt } from '../../client/index.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { rotateLedgerKey } from './keys.ts'
-import { type VerifiedReceipt, verifyReceipt } from './verify-receipt.ts'
 
 const service = useService()
 let shop: Organization

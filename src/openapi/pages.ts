@@ -89,6 +89,7 @@ a { color: #0b57a4 }
 <h1>kith</h1>
 <p>A self-hosted contact and record data service. It is running.</p>
 <ul>
+<li><a href="/console">The console</a>: people, records, consents and operations, for people who do not write code</li>
 <li><a href="/docs">The API</a>: every endpoint, to read and to try out</li>
 <li><a href="/openapi.json">The OpenAPI document</a>: the same for programs</li>
 </ul>

@@ -9,6 +9,9 @@ export type ViolationName = (typeof violationNames)[number]
 
 const rule = Type.Enum([...violationNames])
 
+// A query has texts. They are converted to the type of the attribute.
+const proposed = 'Check this rule in place of the rules of the attribute: what a PATCH with it would leave.'
+
 /** Query of GET /v1/schema/attributes/{id}/violations. */
 export const violationsQuery = Type.Object(
   {
@@ -22,6 +25,17 @@ export const violationsQuery = Type.Object(
           '`type` are values that were stored before the declaration and are of another type.',
       }),
     ),
+    required: Type.Optional(Type.Boolean({ description: proposed })),
+    enum: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 1,
+        maxItems: 500,
+        description: `${proposed} Repeat the name for each value.`,
+      }),
+    ),
+    pattern: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: proposed })),
+    minimum: Type.Optional(Type.String({ description: proposed })),
+    maximum: Type.Optional(Type.String({ description: proposed })),
     size: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
     ),

@@ -65,6 +65,25 @@ describe('the violations of an attribute', () => {
     expect(await shown(id)).toEqual({})
   })
 
+  it('are found by a rule that the attribute does not have yet, and the attribute stays as it is', async () => {
+    await store({ low: 5, high: 12, none: null }, '/v1/stacks/orders')
+    const id = await declare({ owner: 'orders', type: 'number', maximum: 10 })
+    expect(await shown(id, '?minimum=10')).toEqual({ low: ['minimum'] })
+    expect(await shown(id, '?enum=5&enum=7')).toEqual({ high: ['enum'] })
+    expect(await shown(id, '?required=true&maximum=20')).toEqual({ none: ['required'] })
+    expect(await shown(id)).toEqual({ high: ['maximum'] })
+    for (const [query, path] of [
+      ['?minimum=x', '/minimum'],
+      ['?pattern=a', '/pattern'],
+      ['?enum=5&enum=x', '/enum/1'],
+      ['?minimum=5&maximum=4', '/minimum'],
+      ['?required=perhaps', '/required'],
+    ] as const) {
+      const reply = await list(id, query)
+      expect([reply.status, reply.body.details?.[0]?.path]).toEqual([400, path])
+    }
+  })
+
   it('come in pages in the order of the identifiers, each once', async () => {
     await store(Object.fromEntries(Array.from({ length: 250 }, (_, n) => [`p${n}`, n])))
     const id = await declare({ type: 'number', maximum: 100 })

@@ -1,12 +1,12 @@
 import { findAttribute } from '../attributes/attributes.ts'
 import type { PatternTime } from '../attributes/pattern.ts'
-import { brokenRules, isPresent, namesOfRules } from '../attributes/rules.ts'
+import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules, noRules } from '../attributes/rules.ts'
 import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf } from '../entities/write/unique-claims.ts'
 import { findHolders } from '../entities/write/unique-stage.ts'
-import { refuse } from '../errors.ts'
+import { pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
@@ -38,7 +38,7 @@ type Row = { id: string; external_id: string | null; active: boolean; value: unk
 export async function answerViolations(call: Call<ViolationsQuery>): Promise<HandlerResult> {
   const { db, caller, body, params, signal } = call
   const definitions = await currentDefinitions(db, caller.organization.id, signal)
-  const attribute = findAttribute(definitions, Number(params.id))
+  const attribute = withProposedRules(findAttribute(definitions, Number(params.id)), body)
   const isPeople = attribute.owner_stack_id === peopleStackId
   requireScope(caller, isPeople ? 'people:read' : 'records:read')
   const rules = rulesToCheck(attribute, body.rule)
@@ -61,6 +61,20 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
   }
   const next_after_id = after === null ? null : shownId(after, isPeople)
   return { status: 200, data: { items, has_more: next_after_id !== null, next_after_id } }
+}
+
+/** The attribute with the rules that the query proposes, if there are any, in place of its own. Throws a Fault of 400. */
+function withProposedRules(
+  attribute: Attribute,
+  { required, enum: values, pattern, minimum, maximum }: ViolationsQuery,
+): Attribute {
+  const given = { required, enum: values, pattern, minimum, maximum }
+  const texts = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  if (Object.keys(texts).length === 0) return attribute
+  const proposal: Attribute = { ...attribute, ...noRules, ...coerceRules(attribute.type, texts) }
+  const details = findRuleFaults(proposal).map(({ path, message }) => ({ path: pointer(...path), message }))
+  if (details.length > 0) refuse('invalid_parameter', 'The request breaks a rule.', { details })
+  return proposal
 }
 
 /** The rules to check. A relationship's links always fit its type. */

@@ -132,6 +132,44 @@ describe('a sign-in', () => {
     expect([status, refusal.details]).toEqual([400, [{ path: '', message }]])
   })
 
+  it.each([
+    ['a code that is no text', { code: 7 }, 'invalid_json', ['/code']],
+    ['a member that does not exist', { code: 'x', org: 'default' }, 'invalid_parameter', ['/org']],
+    [
+      'a secret that is too long',
+      { client_id: 'x', client_secret: 'x'.repeat(201) },
+      'invalid_parameter',
+      ['/client_secret'],
+    ],
+    ['a list', '[]', 'invalid_json', ['']],
+    ['a body that ends early', '{"code":', 'failed_binding_json', undefined],
+    ['no body', '', 'invalid_parameter', ['']],
+  ])('with %s is refused by its path', async (_, body, error, paths) => {
+    const { status, body: refusal } = await post(body)
+    expect([status, refusal.error]).toEqual([400, error])
+    if (paths) expect(refusal.details?.map(({ path }) => path)).toEqual(paths)
+  })
+
+  it('with a form, or with a code in the address, is refused: addresses are in logs', async () => {
+    const code = await codeFor(service, organization)
+    const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    expect((await post(`code=${code}`, form)).status).toBe(400)
+    expect((await sendAsPage(service, 'POST', `/console/session?code=${code}`)).status).toBe(400)
+    expect((await post({ code: 'x'.repeat(20_000) })).status).toBe(413)
+    expect((await post({ code })).status).toBe(200)
+  })
+
+  it('ends the session whose cookie it replaces, and is possible with a cookie that has ended', async () => {
+    const first = await signIn(service, organization)
+    const second = await post({ code: await codeFor(service, organization) }, { cookie: first.cookie })
+    expect(second.status).toBe(200)
+    expect(refusalOf(await first.send('GET', '/v1/organization'))).toEqual(isEnded)
+    const third = await post({ code: await codeFor(service, organization) }, { cookie: first.cookie })
+    expect([third.status, cookieOf(third)]).toEqual([200, expect.stringMatching(/^kith_session=./)])
+    const { items } = (await organization.send('GET', '/v1/sessions')).body.data
+    expect(items.map(({ id }: { id: string }) => id)).toEqual([third.body.data.id, second.body.data.id])
+  })
+
   it('is refused from another site, and without the headers that tell where it comes from', async () => {
     const code = await codeFor(service, organization)
     const other = { 'Sec-Fetch-Site': 'cross-site', Origin: service.address }

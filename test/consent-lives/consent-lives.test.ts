@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { verifyReceipt } from '../../client/index.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
-import { verifyReceipt } from '../../src/ledger/verify-receipt.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { sealLedgers } from '../support/ledger.ts'
 import { useService } from '../support/service.ts'

@@ -100,7 +100,7 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
     [readWrittenKeysSql, [id, bob, 1, [9]]],
     [readOwnAnswersSql, [id, bob]],
     [readTargetsSql, [id, JSON.stringify([{ position: 0, stack_id: 0, id: idOf(people + 7) }])]],
-    [returnIdentifiersSql, [id, idOf(people + 7), ['m9'], [9], 'm7', ada]],
+    [returnIdentifiersSql, [id, idOf(people + 7), ['m9'], [9], ['m7'], ada]],
     [returnLinksToSql, [id, idOf(people + 7), ada, JSON.stringify(moved), [idOf(people + 7)], [ada]]],
   ]
 }

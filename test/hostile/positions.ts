@@ -212,6 +212,7 @@ const definitions = [
   bodyPosition('a unique value', '/v1/stacks/orders', text => values({ code: text })),
   addressPosition('GET', text => `/v1/schema/attributes/1/violations?rule=${text}`),
   addressPosition('GET', text => `/v1/schema/attributes/1/violations?after_id=${text}`),
+  addressPosition('GET', text => `/v1/schema/attributes/1/violations?pattern=${text}`),
   bodyPosition('a consent type', '/v1/schema/consent-types', text => ({
     key: `k${Math.abs(hash(text))}`,
     name: text,
@@ -236,6 +237,8 @@ const access = [
   bodyPosition('the name of a client', '/v1/clients', text => ({ name: text, scopes: ['people:read'] })),
   bodyPosition('a scope of a client', '/v1/clients', text => ({ name: 'x', scopes: [text] })),
   bodyPosition('the name of a token', '/v1/tokens', text => ({ name: text, scopes: ['people:read'], expires_in: 60 })),
+  bodyPosition('a time of statistics', '/v1/consents/statistics', text => ({ interval: 'day', from: text })),
+  bodyPosition('an interval of statistics', '/v1/consents/statistics', text => ({ interval: text })),
   addressPosition('GET', text => `/v1/clients/${text}`),
   addressPosition('GET', text => `/v1/clients?before=${text}`),
 ]

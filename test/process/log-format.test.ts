@@ -58,6 +58,7 @@ describe('the log', { timeout: 90_000 }, () => {
       level: 30,
       time: expect.any(Number),
       address,
+      console: expect.stringContaining(`${address}/console/sign-in#code=default.`),
       hint: expect.stringContaining('DATABASE_URL'),
       first_steps: [expect.stringMatching(/^TOKEN=/), expect.any(String), expect.any(String)],
       msg: `kith is ready at ${address}`,
@@ -65,7 +66,7 @@ describe('the log', { timeout: 90_000 }, () => {
     expect(entries.at(-1)).toMatchObject({ msg: 'draining', signal: 'SIGTERM' })
   })
 
-  it('is readable text on a terminal: times, levels, colors, and the three lines to paste', async () => {
+  it('is readable text on a terminal: times, levels, colors, a link to the console, and the three lines to paste', async () => {
     const colored = await serveOnTerminal({})
     expect(colored).not.toBe(stripVTControlCharacters(colored))
     const lines = linesOf(stripVTControlCharacters(colored))
@@ -77,7 +78,8 @@ describe('the log', { timeout: 90_000 }, () => {
       ),
     )
     const address = /ready at (\S+)/.exec(colored)![1]
-    const pasteable = lines.filter(line => line.startsWith('  '))
+    const [link, ...pasteable] = lines.filter(line => line.startsWith('  '))
+    expect(link).toMatch(/^ {2}http:\S+\/console\/sign-in#code=default\.[\w-]{43}$/)
     expect(pasteable).toHaveLength(3)
     expect(pasteable[0]).toMatch(/^ {2}TOKEN=\$\(npm .* token --org default --scope "people:read people:write"\)$/)
     expect(pasteable[2]).toBe(`  curl -s -H "Authorization: Bearer $TOKEN" ${address}/v1/people/first`)

@@ -143,7 +143,7 @@ async function compareAll(casesOf: (route: Route, pairs: Pairs) => Case[]): Prom
 }
 
 // The tests send hundreds of pairs of requests.
-describe('an identifier of another organization', { timeout: 120_000 }, () => {
+describe('an identifier of another organization', { timeout: 240_000 }, () => {
   it('gets the same response as an unknown one in every path parameter', async () => {
     const statuses = await compareAll(pathCases)
     console.log(`foreign identifiers in paths: ${statuses.size} pairs on ${routes.length} routes`)

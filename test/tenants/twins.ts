@@ -77,7 +77,9 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
     await tx.query(statement('', 'rollback to savepoint alone'), [])
     return rows
   }
-  db.transaction = (work, options) => transaction(tx => work(serialize(tx, runChecked, runWatched)), options)
+  // A snapshot is read-only, and the watch deletes the twin's rows for a moment. Nothing writes beside these statements.
+  db.transaction = (work, options) =>
+    transaction(tx => work(serialize(tx, runChecked, runWatched)), { ...options, isSnapshot: false })
   db.query = (sqlStatement, values, signal) => db.transaction(tx => tx.query(sqlStatement, values), { signal }) as never
   return watch
 }

@@ -1,8 +1,35 @@
+import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
-import { messages } from '../app/messages.ts'
+import { useScope } from '../app/session.tsx'
 import { Page } from '../ui/page.tsx'
+import { Tabs } from '../ui/tabs.tsx'
+import { ClientList } from './client-list.tsx'
+import { KeyList } from './key-list.tsx'
+import { messages } from './messages.ts'
+import type { AccessSearch } from './search.ts'
+import { SessionList } from './session-list.tsx'
+import { TokenForm } from './token-form.tsx'
 
+/** The page of clients, tokens, sessions and keys. */
 export function AccessPage() {
   const texts = useMessages(messages)
-  return <Page title={texts.access}>…</Page>
+  const navigate = useNavigate()
+  const { tab = 'clients' } = useSearch({ strict: false }) as AccessSearch
+  const mayWrite = useScope('access:write')
+  const tabs = [
+    { id: 'clients', label: texts.clients, content: <ClientList /> },
+    ...(mayWrite ? [{ id: 'tokens', label: texts.tokens, content: <TokenForm /> }] : []),
+    { id: 'sessions', label: texts.sessions, content: <SessionList /> },
+    { id: 'keys', label: texts.keys, content: <KeyList /> },
+  ]
+  return (
+    <Page title={texts.title} subtitle={texts.subtitle}>
+      <Tabs
+        label={texts.title}
+        tabs={tabs}
+        selected={tabs.some(({ id }) => id === tab) ? tab : 'clients'}
+        onSelect={id => navigate({ to: '/access', search: { tab: id as NonNullable<AccessSearch['tab']> } })}
+      />
+    </Page>
+  )
 }

@@ -36,7 +36,15 @@ export const messages = defineMessages({
     codeRefused: 'This link no longer works.',
     codeRefusedAdvice: 'A sign-in link works once, for 60 seconds. Make a new one:',
     wrongCredentials: 'The client id or the secret is wrong.',
-    issuerFailed: 'The sign-in with the issuer did not succeed.',
+    issuerFaults: {
+      denied: 'The sign-in was refused. Sign in again, or ask for access where you have your account.',
+      expired: 'The sign-in took too long, or began in another browser. Sign in again.',
+      no_access: 'Your account has no access to kith. Ask its administrator for the claims org and scope.',
+      unavailable: 'The sign-in service does not answer. Sign in again later.',
+      failed: 'The sign-in did not succeed. The log of kith says why.',
+      throttled: 'Too many sign-ins have failed. Sign in again after a minute.',
+      read_only: 'This server only reads. Sign in at one that also writes.',
+    },
   },
   de: {
     people: 'Personen',
@@ -73,7 +81,18 @@ export const messages = defineMessages({
     codeRefused: 'Dieser Link gilt nicht mehr.',
     codeRefusedAdvice: 'Ein Anmeldelink gilt einmal, 60 Sekunden lang. Einen neuen erzeugt:',
     wrongCredentials: 'Die Client-ID oder das Geheimnis ist falsch.',
-    issuerFailed: 'Die Anmeldung beim Aussteller ist nicht gelungen.',
+    issuerFaults: {
+      denied:
+        'Die Anmeldung wurde abgelehnt. Melden Sie sich noch einmal an, oder bitten Sie dort um Zugang, wo Sie Ihr Konto haben.',
+      expired:
+        'Die Anmeldung hat zu lange gedauert oder in einem anderen Browser begonnen. Melden Sie sich noch einmal an.',
+      no_access:
+        'Ihr Konto hat keinen Zugang zu kith. Bitten Sie die Verwaltung des Kontos um die Angaben org und scope.',
+      unavailable: 'Der Anmeldedienst antwortet nicht. Melden Sie sich später noch einmal an.',
+      failed: 'Die Anmeldung ist nicht gelungen. Das Protokoll von kith nennt den Grund.',
+      throttled: 'Zu viele Anmeldungen sind fehlgeschlagen. Versuchen Sie es in einer Minute noch einmal.',
+      read_only: 'Dieser Server liest nur. Melden Sie sich an einem an, der auch schreibt.',
+    },
   },
   it: {
     people: 'Persone',
@@ -110,6 +129,14 @@ export const messages = defineMessages({
     codeRefused: 'Questo link non è più valido.',
     codeRefusedAdvice: 'Un link di accesso vale una volta, per 60 secondi. Creane uno nuovo:',
     wrongCredentials: 'L’ID del client o il segreto non è corretto.',
-    issuerFailed: 'L’accesso con l’emittente non è riuscito.',
+    issuerFaults: {
+      denied: 'L’accesso è stato rifiutato. Accedi di nuovo, oppure chiedi l’accesso dove hai il tuo account.',
+      expired: 'L’accesso ha richiesto troppo tempo o è iniziato in un altro browser. Accedi di nuovo.',
+      no_access: 'Il tuo account non ha accesso a kith. Chiedi all’amministratore i campi org e scope.',
+      unavailable: 'Il servizio di accesso non risponde. Riprova più tardi.',
+      failed: 'L’accesso non è riuscito. Il log di kith dice perché.',
+      throttled: 'Troppi accessi non riusciti. Riprova tra un minuto.',
+      read_only: 'Questo server è di sola lettura. Accedi a uno che scrive anche.',
+    },
   },
 })

@@ -1,9 +1,13 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { validateAccessSearch } from '../access/search.ts'
+import { validateChangesSearch } from '../changes/search.ts'
+import { validateConsentsSearch } from '../consents/search.ts'
 import { chosenColumns } from '../people/chosen-columns.ts'
 import { listOf, peopleQuery } from '../people/people-query.ts'
 import { validatePeopleSearch } from '../people/search.ts'
 import { validatePersonSearch } from '../person/search.ts'
-import { validateRecordsSearch } from '../records/search.ts'
+import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
+import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/search.ts'
 import { Loading } from '../ui/page.tsx'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
@@ -80,13 +84,34 @@ const records = createRoute({
 const record = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey/$recordId',
+  validateSearch: validateRecordSearch,
   component: lazyRouteComponent(() => import('../records/record-page.tsx'), 'RecordPage'),
 })
 
 const schema = createRoute({
   getParentRoute: () => shell,
   path: '/schema',
+  validateSearch: validateSchemaSearch,
   component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
+})
+
+const newAttribute = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/new-attribute',
+  validateSearch: validateNewAttributeSearch,
+  component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
+})
+
+const attribute = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/attributes/$attributeId',
+  component: lazyRouteComponent(() => import('../schema/attribute-page.tsx'), 'AttributePage'),
+})
+
+const consentType = createRoute({
+  getParentRoute: () => shell,
+  path: '/schema/consent-types/$consentTypeId',
+  component: lazyRouteComponent(() => import('../schema/consent-type-page.tsx'), 'ConsentTypePage'),
 })
 
 const transfer = createRoute({
@@ -104,6 +129,7 @@ const exporting = createRoute({
 const consents = createRoute({
   getParentRoute: () => shell,
   path: '/consents',
+  validateSearch: validateConsentsSearch,
   component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
 })
 
@@ -116,6 +142,7 @@ const ledger = createRoute({
 const changes = createRoute({
   getParentRoute: () => shell,
   path: '/changes',
+  validateSearch: validateChangesSearch,
   component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
 })
 
@@ -140,6 +167,7 @@ const operations = createRoute({
 const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
+  validateSearch: validateAccessSearch,
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
@@ -151,6 +179,9 @@ const pages = [
   records,
   record,
   schema,
+  newAttribute,
+  attribute,
+  consentType,
   transfer,
   exporting,
   consents,

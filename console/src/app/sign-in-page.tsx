@@ -12,22 +12,13 @@ import styles from './sign-in-page.module.css'
 
 type SignInMethods = { client_credentials: boolean; issuer: { name: string; start_url: string } | null }
 
-/** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
-export function SignInPage() {
-  const texts = useMessages(messages)
+/** Signs in by a one-time code or by credentials, and then shows the page that the person wanted. */
+function useSignIn() {
   const router = useRouter()
   const queryClient = useQueryClient()
-  const [code] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
-  const [credentials, setCredentials] = useState({ client_id: '', client_secret: '' })
+  const { next = '/people' } = useSearch({ from: '/sign-in' })
   const [error, setError] = useState<unknown>()
-  const [isPending, setPending] = useState(code !== null)
-  const { data: methods } = useQuery({
-    queryKey: ['sign-in-methods'],
-    queryFn: () => requestConsole<SignInMethods>('GET', 'sign-in-methods'),
-  })
-  const hasSentCode = useRef(false)
-  const { next = '/people', error: issuerError } = useSearch({ from: '/sign-in' })
-
+  const [isPending, setPending] = useState(false)
   const signIn = async (body: object) => {
     setPending(true)
     setError(undefined)
@@ -40,6 +31,15 @@ export function SignInPage() {
       setPending(false)
     }
   }
+  return { signIn, error, isPending }
+}
+
+/** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
+export function SignInPage() {
+  const texts = useMessages(messages)
+  const [code] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
+  const { signIn, error, isPending } = useSignIn()
+  const hasSentCode = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the code of the link is sent once, when the page opens
   useEffect(() => {
     document.title = `${texts.signIn} · kith`
@@ -49,57 +49,86 @@ export function SignInPage() {
     history.replaceState(history.state, '', location.pathname + location.search)
     signIn({ code })
   }, [])
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    signIn(credentials)
-  }
-  if (isPending && code !== null && error === undefined) return <Loading />
-  const isRefused = error instanceof SessionError && error.status === 401
+  if (code !== null && error === undefined) return <Loading />
   return (
     <main className={styles.main!}>
       <div className={styles.card!}>
         <h1 className={styles.title!}>
           <img src="/console/icon.svg" alt="" width="32" height="32" /> kith
         </h1>
-        {issuerError !== undefined && <Notice kind="error" title={texts.issuerFailed} />}
-        {isRefused && code !== null && (
-          <Notice kind="error" title={texts.codeRefused}>
-            <p>{texts.codeRefusedAdvice}</p>
-            <code>npm run -s kith -- console</code>
-          </Notice>
-        )}
-        {isRefused && code === null && <Notice kind="error" title={texts.wrongCredentials} />}
-        {error !== undefined && !isRefused && <Problem error={error} />}
-        {methods?.issuer && (
-          <a className={styles.issuer!} href={methods.issuer.start_url}>
-            {texts.signInWith(methods.issuer.name)}
-          </a>
-        )}
-        <form className={styles.form!} onSubmit={submit}>
-          <TextField
-            label={texts.clientId}
-            help={texts.clientHelp}
-            autoComplete="username"
-            isRequired
-            value={credentials.client_id}
-            onChange={client_id => setCredentials({ ...credentials, client_id })}
-          />
-          <TextField
-            label={texts.clientSecret}
-            type="password"
-            autoComplete="current-password"
-            isRequired
-            value={credentials.client_secret}
-            onChange={client_secret => setCredentials({ ...credentials, client_secret })}
-          />
-          <Button type="submit" look="primary" isPending={isPending}>
-            {isPending ? `${texts.signingIn}…` : texts.signIn}
-          </Button>
-        </form>
+        <SignInFault error={error} isByLink={code !== null} />
+        <IssuerLink />
+        <CredentialsForm onSubmit={signIn} isPending={isPending} />
         <p className={styles.advice!}>
           {texts.linkAdvice} <code>npm run -s kith -- console</code>
         </p>
       </div>
     </main>
+  )
+}
+
+/** Why a sign-in failed: here, or at the outside issuer, which leads back with a word of kith's list in the address. */
+function SignInFault({ error, isByLink }: { error: unknown; isByLink: boolean }) {
+  const texts = useMessages(messages)
+  const { error: word } = useSearch({ from: '/sign-in' })
+  if (error === undefined) {
+    if (word === undefined) return null
+    const faults: Record<string, string> = texts.issuerFaults
+    return <Notice kind="error" title={Object.hasOwn(faults, word) ? faults[word]! : texts.issuerFaults.failed} />
+  }
+  if (!(error instanceof SessionError && error.status === 401)) return <Problem error={error} />
+  if (!isByLink) return <Notice kind="error" title={texts.wrongCredentials} />
+  return (
+    <Notice kind="error" title={texts.codeRefused}>
+      <p>{texts.codeRefusedAdvice}</p>
+      <code>npm run -s kith -- console</code>
+    </Notice>
+  )
+}
+
+/** The link to the outside issuer, if the service has one. */
+function IssuerLink() {
+  const texts = useMessages(messages)
+  const { data: methods } = useQuery({
+    queryKey: ['sign-in-methods'],
+    queryFn: () => requestConsole<SignInMethods>('GET', 'sign-in-methods'),
+  })
+  if (!methods?.issuer) return null
+  return (
+    <a className={styles.issuer!} href={methods.issuer.start_url}>
+      {texts.signInWith(methods.issuer.name)}
+    </a>
+  )
+}
+
+function CredentialsForm({ onSubmit, isPending }: { onSubmit(credentials: object): void; isPending: boolean }) {
+  const texts = useMessages(messages)
+  const [credentials, setCredentials] = useState({ client_id: '', client_secret: '' })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onSubmit(credentials)
+  }
+  return (
+    <form className={styles.form!} onSubmit={submit}>
+      <TextField
+        label={texts.clientId}
+        help={texts.clientHelp}
+        autoComplete="username"
+        isRequired
+        value={credentials.client_id}
+        onChange={client_id => setCredentials({ ...credentials, client_id })}
+      />
+      <TextField
+        label={texts.clientSecret}
+        type="password"
+        autoComplete="current-password"
+        isRequired
+        value={credentials.client_secret}
+        onChange={client_secret => setCredentials({ ...credentials, client_secret })}
+      />
+      <Button type="submit" look="primary" isPending={isPending}>
+        {isPending ? `${texts.signingIn}…` : texts.signIn}
+      </Button>
+    </form>
   )
 }

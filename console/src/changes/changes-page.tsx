@@ -1,8 +1,171 @@
-import { useMessages } from '../app/language.tsx'
-import { messages } from '../app/messages.ts'
-import { Page } from '../ui/page.tsx'
+import type { Change } from '@kith/client'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Select, TextField } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Page } from '../ui/page.tsx'
+import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
+import { ChangeDialog } from './change-dialog.tsx'
+import { type Feed, useChangeFeed } from './change-feed.ts'
+import styles from './changes.module.css'
+import { messages } from './messages.ts'
+import { type ChangesSearch, operations, subjects } from './search.ts'
 
+/** The page of the change log, which follows it while it is open. */
 export function ChangesPage() {
   const texts = useMessages(messages)
-  return <Page title={texts.changes}>…</Page>
+  const search = useSearch({ strict: false }) as ChangesSearch
+  const navigate = useNavigate()
+  const [isPaused, setPaused] = useState(false)
+  const [shown, setShown] = useState<Change | null>(null)
+  const feed = useChangeFeed(search, isPaused)
+  const change = (changed: ChangesSearch) => navigate({ to: '/changes', search: changed, replace: true })
+  const { entity } = search
+  const rows = entity
+    ? feed.changes.filter(({ id, external_id }) => external_id === entity || String(id) === entity)
+    : feed.changes
+  return (
+    <Page
+      title={texts.title}
+      subtitle={texts.subtitle}
+      isFullHeight
+      actions={
+        <>
+          <span className={styles.status!}>
+            <Status status={feed.status} />
+          </span>
+          <Button onPress={() => setPaused(!isPaused)}>{isPaused ? texts.goOn : texts.pause}</Button>
+        </>
+      }
+    >
+      <Filters search={search} onChange={change} />
+      {feed.status === 'lost' && <Notice kind="caution">{texts.lost}</Notice>}
+      {feed.status === 'failed' && <Problem error={feed.error} onRetry={() => location.reload()} />}
+      {rows.length === 0 && feed.status !== 'connecting' ? (
+        <EmptyState title={texts.none}>{texts.noneAdvice}</EmptyState>
+      ) : (
+        <ChangeTable rows={rows} onShow={setShown} />
+      )}
+      {feed.hasOlder && (
+        <div>
+          <Button onPress={() => feed.showOlder()}>{texts.older}</Button>
+        </div>
+      )}
+      {shown && <ChangeDialog change={shown} onClose={() => setShown(null)} />}
+    </Page>
+  )
 }
+
+function Status({ status }: { status: Feed['status'] }) {
+  const texts = useMessages(messages)
+  if (status === 'live') return <Badge kind="positive">{texts.live}</Badge>
+  if (status === 'paused') return <Badge kind="caution">{texts.paused}</Badge>
+  return <Badge>{texts.connecting}</Badge>
+}
+
+function Filters({ search, onChange }: { search: ChangesSearch; onChange: (search: ChangesSearch) => void }) {
+  const texts = useMessages(messages)
+  const { subject, operation, ...rest } = search
+  return (
+    <div className={styles.filters!}>
+      <Select
+        label={texts.subject}
+        options={[{ value: '', label: texts.all }, ...subjects.map(value => ({ value, label: texts.subjects[value] }))]}
+        value={subject ?? ''}
+        onChange={value =>
+          onChange({ ...rest, ...(operation && { operation }), ...(value && { subject: value as Change['subject'] }) })
+        }
+      />
+      <Select
+        label={texts.operation}
+        options={[
+          { value: '', label: texts.all },
+          ...operations.map(value => ({ value, label: texts.operations[value] })),
+        ]}
+        value={operation ?? ''}
+        onChange={value =>
+          onChange({ ...rest, ...(subject && { subject }), ...(value && { operation: value as Change['operation'] }) })
+        }
+      />
+      <TextField
+        label={texts.entity}
+        value={search.entity ?? ''}
+        onChange={entity => {
+          const { entity: _, ...others } = search
+          onChange({ ...others, ...(entity && { entity }) })
+        }}
+      />
+    </div>
+  )
+}
+
+const kinds: Partial<Record<Change['operation'], 'positive' | 'negative'>> = {
+  create: 'positive',
+  restore: 'positive',
+  delete: 'negative',
+  erase: 'negative',
+}
+
+function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change) => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const columns: Column<Change>[] = [
+    {
+      key: 'number',
+      header: texts.number,
+      minWidth: 80,
+      grow: 0.3,
+      align: 'end',
+      render: ({ sequence }) => formats.number(sequence),
+    },
+    { key: 'at', header: texts.at, minWidth: 205, grow: 0.4, render: ({ at }) => formats.exactTime(at) },
+    {
+      key: 'subject',
+      header: texts.subject,
+      minWidth: 105,
+      grow: 0.4,
+      render: ({ subject, stack_key }) => stack_key ?? texts.subjects[subject],
+    },
+    { key: 'entity', header: texts.entity, minWidth: 130, render: ({ external_id, id }) => external_id ?? String(id) },
+    {
+      key: 'operation',
+      header: texts.operation,
+      minWidth: 115,
+      grow: 0.4,
+      render: ({ operation }) => <Badge kind={kinds[operation] ?? 'neutral'}>{texts.operations[operation]}</Badge>,
+    },
+    { key: 'fields', header: texts.fields, minWidth: 140, render: change => fieldsOf(change).join(', ') },
+    { key: 'who', header: texts.who, minWidth: 95, grow: 0.5, render: ({ actor }) => actor },
+    {
+      key: 'show',
+      header: texts.show,
+      minWidth: 95,
+      grow: 0.2,
+      render: change => (
+        <button
+          type="button"
+          className={styles.show!}
+          aria-label={texts.showChange(formats.number(change.sequence))}
+          onClick={() => onShow(change)}
+        >
+          {texts.show}
+        </button>
+      ),
+    },
+  ]
+  return (
+    <VirtualTable
+      label={texts.title}
+      columns={columns}
+      rows={rows}
+      rowKey={({ sequence }) => String(sequence)}
+      total={rows.length}
+    />
+  )
+}
+
+const fieldsOf = ({ before, after }: Change) => [
+  ...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]),
+]

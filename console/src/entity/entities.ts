@@ -11,7 +11,11 @@ type ReadOptions = { version?: number; signal?: AbortSignal }
 
 type EntityCalls = {
   getById(id: string, options?: ReadOptions): Promise<Entity>
-  patchById(id: string, body: Values, options: { ifMatch: number; representation: true }): Promise<Entity>
+  patchById(
+    id: string,
+    body: Values,
+    options: { ifMatch: number; references?: 'strict'; representation: true },
+  ): Promise<Entity>
   historyById: Entities<AnySchema, 'people'>['historyById']
 }
 

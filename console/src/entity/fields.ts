@@ -134,7 +134,7 @@ function parseJson(text: string): Parsed {
   }
 }
 
-/** A number of JSON. More than 15 digits could lose some, because the browser computes with 53 bits. */
+/** A number of JSON. A number of more than 15 digits may not be equal to the double that the browser makes of it. */
 function parseNumber(text: string): Parsed {
   if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return { fault: 'number' }
   const digits = text

@@ -18,7 +18,7 @@ export const messages = defineMessages({
     jsonHelp: 'A value of JSON: a text stands in quotation marks.',
     faults: {
       number: 'Write a number, such as 12 or 12.5.',
-      exactNumber: 'This number has more digits than the console can write exactly. Write it by the API.',
+      exactNumber: 'This number has more digits than can be stored exactly.',
       json: 'This is not JSON. A text stands in quotation marks: "text".',
       datetime: 'Write a date and a time.',
     },
@@ -45,6 +45,7 @@ export const messages = defineMessages({
       sms_consent: 'Text message consent (summary)',
       state: 'State',
     },
+    states: { active: 'Active', placeholder: 'Placeholder' },
     channels: { email: 'Email', sms: 'Text message' },
     methods: {
       web_form: 'Web form',
@@ -82,7 +83,7 @@ export const messages = defineMessages({
     jsonHelp: 'Ein Wert in JSON: Ein Text steht in Anführungszeichen.',
     faults: {
       number: 'Schreiben Sie eine Zahl, etwa 12 oder 12.5.',
-      exactNumber: 'Diese Zahl hat mehr Stellen, als die Konsole genau schreiben kann. Schreiben Sie sie über die API.',
+      exactNumber: 'Diese Zahl hat mehr Stellen, als sich genau speichern lassen.',
       json: 'Das ist kein JSON. Ein Text steht in Anführungszeichen: "Text".',
       datetime: 'Geben Sie Datum und Uhrzeit an.',
     },
@@ -110,6 +111,7 @@ export const messages = defineMessages({
       sms_consent: 'SMS-Einwilligung (gesamt)',
       state: 'Zustand',
     },
+    states: { active: 'Aktiv', placeholder: 'Platzhalter' },
     channels: { email: 'E-Mail', sms: 'SMS' },
     methods: {
       web_form: 'Webformular',
@@ -147,7 +149,7 @@ export const messages = defineMessages({
     jsonHelp: 'Un valore JSON: un testo sta tra virgolette.',
     faults: {
       number: 'Scrivi un numero, per esempio 12 o 12.5.',
-      exactNumber: 'Questo numero ha più cifre di quante la console possa scrivere esattamente. Scrivilo con l’API.',
+      exactNumber: 'Questo numero ha più cifre di quante se ne possano conservare esattamente.',
       json: 'Questo non è JSON. Un testo sta tra virgolette: "testo".',
       datetime: 'Scrivi una data e un’ora.',
     },
@@ -174,6 +176,7 @@ export const messages = defineMessages({
       sms_consent: 'Consenso SMS (in sintesi)',
       state: 'Stato',
     },
+    states: { active: 'Attivo', placeholder: 'Segnaposto' },
     channels: { email: 'Email', sms: 'SMS' },
     methods: {
       web_form: 'Modulo web',

@@ -62,20 +62,24 @@ const unwritable = new Set([
   ...['consents', 'email_consent', 'sms_consent', 'attribute_values'],
 ])
 
+/** The values that differ from those of another time: `settable` ones can be written, and `fixed` ones cannot. */
+export type Restoration = { settable: Difference[]; fixed: Difference[] }
+
 /**
  * The values that a write must set so that an entity has the values of `then` again. Consent answers are not among them: only the person
- * answers. Links to targets without an identifier, which a read shows as null, cannot be written and are left out.
+ * answers. Links to targets without an identifier, which a read shows as null in a list, cannot be written.
  */
-export function valuesToRestore(now: Entity, then: Values): Difference[] {
+export function valuesToRestore(now: Entity, then: Values): Restoration {
   const list = (group: Difference['group'], now: Values, then: Values, keys: string[]) =>
     keys
       .map(key => ({ group, key, before: now[key] ?? null, after: then[key] ?? null }))
       .filter(({ before, after }) => !isEqual(before, after))
-      .filter(({ after }) => !(Array.isArray(after) && after.includes(null)))
   const fields = Object.keys(then).filter(key => !unwritable.has(key))
   const [values, valuesThen] = [attributeValuesOf(now), attributeValuesOf(then)]
   const keys = [...new Set([...Object.keys(values), ...Object.keys(valuesThen)])]
-  return [...list('field', now, then, fields), ...list('attribute', values, valuesThen, keys)]
+  const all = [...list('field', now, then, fields), ...list('attribute', values, valuesThen, keys)]
+  const isSettable = ({ after }: Difference) => !(Array.isArray(after) && after.includes(null))
+  return { settable: all.filter(isSettable), fixed: all.filter(difference => !isSettable(difference)) }
 }
 
 /** An entity as it would be without a change: its values of now, and those from before the change. */

@@ -27,6 +27,11 @@ export function nameOf(
   return (texts.fields as Record<string, string>)[key] ?? key
 }
 
+/** The state of an entity is a word of kith, and all other values are those of the organization. */
+function shownValue({ group, key }: Difference, value: unknown, { states }: EntityTexts): unknown {
+  return group === 'field' && key === 'state' ? ((states as Record<string, string>)[String(value)] ?? value) : value
+}
+
 /** The values and answers that a change set. */
 export function HistoryChanges({ change, attributes, consentTypes }: HistoryChangesProps) {
   const texts = useMessages(messages)
@@ -35,7 +40,8 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const channels = new Set(answers.map(({ channel }) => channel))
   const differences = differencesOf(change).filter(({ key }) => !(key in summaries && channels.has(summaries[key]!)))
   if (differences.length === 0 && answers.length === 0)
-    return change.operation === 'update' ? <p className={styles.muted!}>{texts.noValues}</p> : null
+    // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
+    return <p className={styles.muted!}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
     <dl className={styles.changes!}>
       {differences.map(difference => (
@@ -44,10 +50,10 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
           <dd>
             <Step
               isFirst={change.operation === 'create'}
-              before={<Value value={difference.before} />}
+              before={<Value value={shownValue(difference, difference.before, entityTexts)} />}
               isEmpty={difference.before === null}
             >
-              <Value value={difference.after} />
+              <Value value={shownValue(difference, difference.after, entityTexts)} />
             </Step>
           </dd>
         </div>

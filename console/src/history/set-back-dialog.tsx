@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
-import { bodyOf, type Difference, valuesToRestore, withoutChange } from './differences.ts'
+import { bodyOf, type Difference, type Restoration, valuesToRestore, withoutChange } from './differences.ts'
 import styles from './history.module.css'
 import { nameOf } from './history-changes.tsx'
 import { messages } from './messages.ts'
@@ -26,7 +26,7 @@ type SetBackDialogProps = {
   | { /** The version to restore. */ version: number; change?: never }
 )
 
-type Plan = { version: number; differences: Difference[] }
+type Plan = Restoration & { version: number }
 
 /** Shows which values an undone change or a restored version sets, and sets them. */
 export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: SetBackDialogProps) {
@@ -38,13 +38,14 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
     queryFn: async ({ signal }): Promise<Plan> => {
       const now = await entities.getById(id, { signal })
       const then = change ? withoutChange(now, change) : await entities.getById(id, { version: version!, signal })
-      return { version: now.version, differences: valuesToRestore(now, then) }
+      return { version: now.version, ...valuesToRestore(now, then) }
     },
     gcTime: 0,
   })
   const save = useMutation({
-    mutationFn: ({ version, differences }: Plan): Promise<Entity> =>
-      entities.patchById(id, bodyOf(differences), { ifMatch: version, representation: true }),
+    mutationFn: ({ version, settable }: Plan): Promise<Entity> =>
+      // A target that is gone is refused. Otherwise it would come back as a placeholder.
+      entities.patchById(id, bodyOf(settable), { ifMatch: version, references: 'strict', representation: true }),
     onSuccess: onSaved,
     onError: async error => {
       if (!isKithError(error) || error.status !== 412) return
@@ -53,13 +54,18 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
       save.reset()
     },
   })
-  const isEmpty = data?.differences.length === 0
+  const isEmpty = data?.settable.length === 0
   const title = change ? texts.undoTitle(change.version!) : texts.restoreTitle(version!)
   return (
     <Dialog title={title} isOpen onClose={onClose} size="wide">
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {hasConflict && !save.isPending && <Notice kind="caution" title={texts.changedMeanwhile} />}
-      {data && (isEmpty ? <p>{texts.nothingToSet}</p> : <Preview owner={owner} differences={data.differences} />)}
+      {data && (isEmpty ? <p>{texts.nothingToSet}</p> : <Preview owner={owner} differences={data.settable} />)}
+      {data && data.fixed.length > 0 && (
+        <Notice kind="caution" title={texts.cannotBeSet}>
+          <p>{data.fixed.map(({ key }) => key).join(', ')}</p>
+        </Notice>
+      )}
       <p className={styles.muted!}>{texts.answersStay}</p>
       {save.error && <Problem error={save.error} />}
       <Actions>

@@ -123,7 +123,7 @@ function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplet
   const set = (more: Partial<Draft>) => onChange({ ...draft, ...more })
   const asksTwice = type?.channels.some(one => one.channel === channel && one.double_opt_in)
   return (
-    <>
+    <div className={styles.answerFields!}>
       <Select
         label={texts.answer}
         options={[
@@ -163,7 +163,7 @@ function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplet
         onChange={at => set({ at })}
       />
       <TextField label={texts.reference} value={draft.reference} onChange={reference => set({ reference })} />
-    </>
+    </div>
   )
 }
 

@@ -50,10 +50,10 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
         mayRead &&
         (decision.error ? <Problem error={decision.error} onRetry={() => decision.refetch()} /> : <Loading />)
       )}
-      {mayRead && <AnswerList person={person} purpose={purpose} at={at} />}
       {isRecording && onShow && (
         <AnswerForm person={person} purpose={purpose} onShow={onShow} onClose={() => setRecording(false)} />
       )}
+      {mayRead && <AnswerList person={person} purpose={purpose} at={at} />}
       {!isRecording && (
         <Actions>
           {mayRecord && <Button onPress={() => setRecording(true)}>{texts.record}</Button>}

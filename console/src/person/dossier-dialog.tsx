@@ -30,8 +30,8 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     const lines: string[] = []
     setProgress({ count: 0, state: 'running' })
     try {
-      for await (const line of client.people.dossierTextById(id, { signal })) {
-        lines.push(`${line}\n`)
+      for await (const line of client.people.dossierById(id, { signal })) {
+        lines.push(`${JSON.stringify(line)}\n`)
         if (lines.length % linesPerUpdate === 0) setProgress({ count: lines.length, state: 'running' })
       }
       downloadFile(`dossier-${fileNameOf(person?.external_id ?? id)}.ndjson`, 'application/x-ndjson', ...lines)

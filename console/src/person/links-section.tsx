@@ -34,13 +34,12 @@ export function LinksSection({ person }: { person: Person }) {
   const relations = [...outgoing, ...incoming].filter(({ owner }) => scopes.includes(scopeOf(owner)))
   return (
     <Section title={texts.links}>
-      {relations.length === 0 ? (
-        <p className={styles.muted!}>{texts.noLinks}</p>
-      ) : (
-        relations.map(relation => (
+      <div className={styles.linkGroups!}>
+        {relations.map(relation => (
           <LinkGroup key={`${relation.direction} ${relation.attribute.id}`} person={person} relation={relation} />
-        ))
-      )}
+        ))}
+      </div>
+      <p className={`${styles.muted} ${styles.noLinks}`}>{texts.noLinks}</p>
     </Section>
   )
 }
@@ -90,7 +89,7 @@ function LinkGroup({ person, relation }: { person: Person; relation: Relation })
       </h3>
       <ul className={styles.linkList!} aria-label={heading}>
         {items.map(item => (
-          <LinkedEntity key={'id' in item ? item.id : item.record_id} item={item} />
+          <LinkedEntity key={'id' in item ? item.id : item.record_id} item={item} person={person} />
         ))}
       </ul>
       {hasNextPage && (
@@ -111,7 +110,7 @@ function LinkGroup({ person, relation }: { person: Person; relation: Relation })
 /** Values that are shown beside a record, in at most this many characters. */
 const maxCharacters = 120
 
-function LinkedEntity({ item }: { item: Person | StackRecord }) {
+function LinkedEntity({ item, person }: { item: Person | StackRecord; person: Person }) {
   if ('id' in item)
     return (
       <li className={styles.linkRow!}>
@@ -123,7 +122,7 @@ function LinkedEntity({ item }: { item: Person | StackRecord }) {
     )
   const { stack_key, record_id, external_id, attribute_values } = item
   const summary = Object.entries(attribute_values)
-    .filter(([, value]) => typeof value !== 'object')
+    .filter(([, value]) => typeof value !== 'object' && value !== person.external_id)
     .map(([key, value]) => `${key}: ${value}`)
     .join(' · ')
   return (

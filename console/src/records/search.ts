@@ -1,6 +1,26 @@
-/** What the address of the list says: the text that was searched for, and the sort. */
-export type RecordsSearch = { text?: string }
+import type { Filter } from '@kith/client'
 
-export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
-  return typeof search.text === 'string' ? { text: search.text } : {}
+/** The address of a list holds the text that was searched for, the filter, and the sort. */
+export type RecordsSearch = { text?: string; filter?: Filter; sort?: string; direction?: 'asc' | 'desc' }
+
+export function validateRecordsSearch({ text, filter, sort, direction }: Record<string, unknown>): RecordsSearch {
+  return {
+    ...(typeof text === 'string' && text !== '' && { text }),
+    ...(typeof filter === 'object' && filter !== null && { filter: filter as Filter }),
+    ...(typeof sort === 'string' && { sort }),
+    ...(direction === 'desc' && { direction }),
+  }
+}
+
+/**
+ * The address of a record names it by its internal identifier, or with `by` by its external one. With `version`, the page shows the
+ * record as it was.
+ */
+export type RecordSearch = { by?: 'external_id'; version?: number }
+
+export function validateRecordSearch({ by, version }: Record<string, unknown>): RecordSearch {
+  return {
+    ...(by === 'external_id' && { by }),
+    ...(typeof version === 'number' && Number.isInteger(version) && version > 0 && { version }),
+  }
 }

@@ -1,8 +1,73 @@
-import { useMessages } from '../app/language.tsx'
-import { messages } from '../app/messages.ts'
-import { Page } from '../ui/page.tsx'
+import type { Stack } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useDefinitions } from '../schema/definitions.ts'
+import { Table } from '../schema/table.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Loading, Page } from '../ui/page.tsx'
+import { messages } from './messages.ts'
+import { countQuery } from './record-queries.ts'
+import styles from './records.module.css'
 
+/** The stacks, with the number of their records. */
 export function StacksPage() {
   const texts = useMessages(messages)
-  return <Page title={texts.records}>…</Page>
+  const mayReadSchema = useScope('schema:read')
+  return (
+    <Page title={texts.records}>
+      {mayReadSchema ? <Stacks /> : <p className={styles.muted!}>{texts.schemaHidden}</p>}
+    </Page>
+  )
+}
+
+function Stacks() {
+  const texts = useMessages(messages)
+  const mayWriteSchema = useScope('schema:write')
+  const { data, error, refetch } = useDefinitions()
+  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  const stacks = data.stacks.toSorted((one, other) => one.name.localeCompare(other.name))
+  if (stacks.length === 0)
+    return (
+      <EmptyState title={texts.noStacks}>
+        <p>{texts.noStacksAdvice}</p>
+        {mayWriteSchema && (
+          <LinkButton to="/schema" look="primary">
+            {texts.openSchema}
+          </LinkButton>
+        )}
+      </EmptyState>
+    )
+  return (
+    <Table label={texts.stacks} headers={[texts.name, texts.key, texts.kind, texts.recordCount]}>
+      {stacks.map(stack => (
+        <tr key={stack.key}>
+          <th scope="row">
+            <Link to="/records/$stackKey" params={{ stackKey: stack.key }}>
+              <bdi>{stack.name}</bdi>
+            </Link>
+          </th>
+          <td>
+            <code>{stack.key}</code>
+          </td>
+          <td>
+            <Badge>{texts.kinds[stack.kind]}</Badge>
+          </td>
+          <td>
+            <RecordCount stack={stack} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function RecordCount({ stack }: { stack: Stack }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { data, error } = useQuery(countQuery(stack.key, undefined))
+  if (error) return <span className={styles.muted!}>{texts.countFailed}</span>
+  return <span className={styles.number!}>{data ? formats.number(data.count) : '…'}</span>
 }

@@ -1,8 +1,50 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { messages } from '../app/messages.ts'
-import { Page } from '../ui/page.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Loading, Page } from '../ui/page.tsx'
+import { showRun, useCurrentRun } from './current-run.ts'
+import { FileChoice } from './file-choice.tsx'
+import { defaultReadOptions } from './file-reader.ts'
+import { formatOfName } from './file-source.ts'
+import type { ImportSetup } from './import-setup.ts'
+import { messages } from './messages.ts'
+import { RunPanel } from './run-panel.tsx'
+import { SetupForm } from './setup-form.tsx'
 
+/** The page that imports a file: choose it, map its columns, check it, import it, and mend what was refused. */
 export function ImportPage() {
   const texts = useMessages(messages)
-  return <Page title={texts.import}>…</Page>
+  const run = useCurrentRun()
+  const definitions = useQuery({ queryKey: ['schema'], queryFn: () => client.schema.get() })
+  const [setup, setSetup] = useState<ImportSetup | null>(null)
+  const chooseFile = (file: File, owner: string) => {
+    showRun(null)
+    const format = formatOfName(file.name) ?? 'csv'
+    setSetup({
+      file,
+      owner,
+      options: { ...defaultReadOptions, format },
+      mapping: [],
+      match: ['external_id'],
+      isCreateOnly: false,
+    })
+  }
+  const startAnew = () => {
+    showRun(null)
+    setSetup(null)
+  }
+  const content = () => {
+    if (run) return <RunPanel run={run} onBack={setup && (() => showRun(null))} onAnotherFile={startAnew} />
+    if (definitions.error) return <Problem error={definitions.error} onRetry={() => definitions.refetch()} />
+    if (!definitions.data) return <Loading />
+    if (!setup) return <FileChoice definitions={definitions.data} onChoose={chooseFile} />
+    return <SetupForm setup={setup} definitions={definitions.data} onChange={setSetup} onAnotherFile={startAnew} />
+  }
+  return (
+    <Page title={texts.importTitle} subtitle={texts.importSubtitle}>
+      {content()}
+    </Page>
+  )
 }

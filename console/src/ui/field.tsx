@@ -39,9 +39,9 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, ...
   return (
     <AriaTextField
       {...props}
-      // The browser would not send a form again while a field has the service's fault.
-      validationBehavior={error ? 'aria' : 'native'}
       isInvalid={Boolean(error) || props.isInvalid === true}
+      // Otherwise an error of the service would keep the form from being sent again.
+      validationBehavior={error ? 'aria' : 'native'}
       className={styles.field!}
     >
       {label && <Label className={styles.label!}>{label}</Label>}

@@ -13,6 +13,8 @@ export const messages = defineMessages({
     loading: 'Loading',
     loadingMore: 'Loading more',
     close: 'Close',
+    copy: 'Copy',
+    copied: 'Copied',
     cancel: 'Cancel',
   },
   de: {
@@ -29,6 +31,8 @@ export const messages = defineMessages({
     loading: 'Wird geladen',
     loadingMore: 'Weitere werden geladen',
     close: 'Schließen',
+    copy: 'Kopieren',
+    copied: 'Kopiert',
     cancel: 'Abbrechen',
   },
   it: {
@@ -43,6 +47,8 @@ export const messages = defineMessages({
     loading: 'Caricamento',
     loadingMore: 'Caricamento di altri',
     close: 'Chiudi',
+    copy: 'Copia',
+    copied: 'Copiato',
     cancel: 'Annulla',
   },
 })

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import { useFormats } from '../app/language.tsx'
+import { useFormats, useLanguage } from '../app/language.tsx'
 import styles from './plot.module.css'
 
 export type Series = {
@@ -24,11 +24,14 @@ type PlotProps = {
 /** Lines over time. */
 export function Plot({ label, times, series, height = 180, format }: PlotProps) {
   const formats = useFormats()
+  const { locale } = useLanguage()
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<UPlot>(null)
   const show = format ?? formats.number
   const latestShow = useRef(show)
   latestShow.current = show
+  const latestTimes = useRef(times)
+  latestTimes.current = times
   const shape = JSON.stringify([label, height, series.map(({ label, color }) => [label, color])])
   // The plot is made anew only if its series change. New values are given to the plot that is there.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
@@ -41,13 +44,18 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
       {
         width: element.clientWidth,
         height,
-        legend: { show: series.length > 1 },
+        // The values under the pointer would move the page.
+        legend: { show: series.length > 1, live: false },
+        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] } },
         cursor: { drag: { x: false, y: false } },
         series: [
           {},
           ...series.map(({ label, color }) => ({ label, stroke: colorOf(color), width: 2, points: { show: false } })),
         ],
-        axes: [axis, { ...axis, size: 60, values: (_, values) => values.map(value => latestShow.current(value)) }],
+        axes: [
+          { ...axis, values: (_, splits) => splits.map(timeFormat(latestTimes.current, locale)) },
+          { ...axis, size: 60, values: (_, values) => values.map(value => latestShow.current(value)) },
+        ],
       },
       [times, ...series.map(({ values }) => values)] as UPlot.AlignedData,
       element,
@@ -69,4 +77,13 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
       <div ref={frame} role="img" aria-label={`${label}. ${last}`} className={styles.frame!} />
     </figure>
   )
+}
+
+/** The format of the horizontal axis: days, or times of a day if the plot spans less than two. */
+function timeFormat(times: number[], locale: string): (time: number) => string {
+  const seconds = (times.at(-1) ?? 0) - (times[0] ?? 0)
+  const options: Intl.DateTimeFormatOptions =
+    seconds >= 172_800 ? { day: 'numeric', month: 'short' } : { timeStyle: seconds < 900 ? 'medium' : 'short' }
+  const format = new Intl.DateTimeFormat(locale, options)
+  return time => format.format(new Date(time * 1_000))
 }

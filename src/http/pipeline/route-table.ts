@@ -265,7 +265,6 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     if (validate) validate(bound.value, bound.boundFrom)
     return {
       db: services.db.shareOf(caller.organization.id, lane),
-      global: services.db,
       limits,
       caller,
       params,

@@ -18,8 +18,6 @@ export type Written = { sequence: number }
 /** The argument of a handler: everything that the pipeline has established about a request. */
 export type Call<Body = unknown> = {
   db: Database
-  /** The first cell, which has what is global: the directory, clients, keys and sessions. */
-  global: CellPool
   limits: Config['limits']
   caller: Caller
   /** Path parameters by name, percent-decoded once and checked. */

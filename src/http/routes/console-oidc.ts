@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import { createLoginThrottle } from '../../auth/login-throttle.ts'
 import { IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../../auth/oidc.ts'
 import { describeFault } from '../../describe-fault.ts'
@@ -67,29 +68,24 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
       await step(exchange)
       throttle.uncountAttempt('issuer', address)
     } catch (error) {
-      redirectToSignIn(exchange, explainFailure(exchange, error))
+      redirectToSignIn(exchange, explainFailure(exchange, error, services.logger))
     }
-  }
-
-  /** The word for an error. A fault of the issuer, of kith or of the database is logged. */
-  function explainFailure(exchange: Exchange, error: unknown): Problem {
-    if (error instanceof IssuerRefusal) {
-      if (error.problem === 'unavailable' || error.problem === 'failed') reportFailure(error)
-      return error.problem
-    }
-    explain(exchange, error, services.logger)
-    return 'failed'
-  }
-
-  function reportFailure({ problem, cause }: IssuerRefusal) {
-    services.logger.warn(
-      { problem, ...(cause instanceof Error && describeFault(cause)) },
-      'a sign-in at the issuer failed',
-    )
   }
 
   router.add({ method: 'GET', path: startPath, handle: guarded(start) })
   router.add({ method: 'GET', path: callbackPath, handle: guarded(finish) })
+}
+
+/** Returns the word for an error. Logs a fault of the issuer, of kith or of the database. */
+function explainFailure(exchange: Exchange, error: unknown, logger: Logger): Problem {
+  if (!(error instanceof IssuerRefusal)) {
+    explain(exchange, error, logger)
+    return 'failed'
+  }
+  const { problem, cause } = error
+  if (problem === 'unavailable' || problem === 'failed')
+    logger.warn({ problem, ...(cause instanceof Error && describeFault(cause)) }, 'a sign-in at the issuer failed')
+  return problem
 }
 
 function redirectToSignIn(exchange: Exchange, problem: Problem) {

@@ -40,44 +40,69 @@ const credentials = Type.Object(
 
 type SignIn = { code: string } | { client_id: string; client_secret: string }
 
-/**
- * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
- * the service itself. Their responses are in kith's envelopes.
- */
-export function registerSessionRoutes(router: Router, services: Services): void {
-  const { db, authenticator, config, logger } = services
-  const signIn = createSignIn(services)
-  const cookie = ({ request }: Exchange, token: string, maxAgeSeconds: number) =>
-    sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(request, config) })
-
-  const removeCookie = (exchange: Exchange) => exchange.header('Set-Cookie', cookie(exchange, '', 0))
+/** Returns functions for the session that the browser of a request has in its cookie. */
+function createBrowserSessions(services: Services) {
+  const { db, authenticator, config } = services
+  const sendCookie = (exchange: Exchange, token: string, maxAgeSeconds: number) =>
+    exchange.header(
+      'Set-Cookie',
+      sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config) }),
+    )
+  const set = (exchange: Exchange, token: string) => sendCookie(exchange, token, sessionSeconds)
+  const remove = (exchange: Exchange) => sendCookie(exchange, '', 0)
 
   /**
    * The session of the cookie, or undefined without a cookie. The cookie of a session that has ended is removed from the browser, but
    * not that of a request which another site has caused.
    */
-  async function findSession(exchange: Exchange): Promise<CallerSession | undefined> {
+  async function find(exchange: Exchange): Promise<CallerSession | undefined> {
     try {
       return await authenticateSession(services, exchange)
     } catch (error) {
-      if (error instanceof Fault && error.refusal.code === 'unauthorized') removeCookie(exchange)
+      if (error instanceof Fault && error.refusal.code === 'unauthorized') remove(exchange)
       throw error
     }
   }
 
+  async function end({ deadline }: Exchange, { id, caller }: CallerSession): Promise<void> {
+    // Another page may have ended it meanwhile.
+    await endSession(db, caller.organization.id, id, deadline.signal)
+    authenticator.sessions.forget(id)
+  }
+
+  /** Ends the session whose cookie a new one replaces. A cookie that is not valid any more does not keep anybody from signing in. */
+  async function endPrevious(exchange: Exchange): Promise<void> {
+    const previous = await find(exchange).catch(error => {
+      if (!(error instanceof Fault)) throw error
+    })
+    if (previous) await end(exchange, previous)
+  }
+
+  return { set, remove, find, end, endPrevious }
+}
+
+/**
+ * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
+ * the service itself. Their responses are in kith's envelopes.
+ */
+export function registerSessionRoutes(router: Router, services: Services): void {
+  const { config, logger, reads } = services
+  const signIn = createSignIn(services)
+  const sessions = createBrowserSessions(services)
   router.add({
     method: 'POST',
     path,
     bodyBytes,
     guard: ({ request }) => {
       requireSameOrigin(request, config)
-      if (services.reads.isReader) throwSignInElsewhere()
+      if (reads.isReader) throwSignInElsewhere()
       return async (exchange, body) => {
         const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
+        await sessions.endPrevious(exchange)
         const key = organizationKeyOf(token)!
         logger.info({ session: session.id, organization: key }, 'a session of the console began')
         exchange.organization = key
-        exchange.header('Set-Cookie', cookie(exchange, token, sessionSeconds))
+        sessions.set(exchange, token)
         sendSession(exchange, { ...session, key })
       }
     },
@@ -87,7 +112,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     path,
     handle: async exchange => {
       exchange.isRead = true
-      const session = await findSession(exchange)
+      const session = await sessions.find(exchange)
       // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
       if (!session) return exchange.send(200, success({ data: null }))
       const { id, caller, expires_at } = session
@@ -100,16 +125,17 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     method: 'DELETE',
     path,
     handle: async exchange => {
-      if (services.reads.isReader) throwSignInElsewhere()
-      const { id, caller } = (await findSession(exchange)) ?? throwNoSession()
-      // Another page may have ended it meanwhile.
-      await endSession(db, caller.organization.id, id, exchange.deadline.signal)
-      authenticator.sessions.forget(id)
-      removeCookie(exchange)
+      if (reads.isReader) throwSignInElsewhere()
+      await sessions.end(exchange, (await sessions.find(exchange)) ?? throwNoSession())
+      sessions.remove(exchange)
       exchange.send(200, success({ data: true }))
     },
   })
-  const issuer = createSignInIssuer(config)
+}
+
+/** Adds what the sign-in page reads, and the endpoints of a sign-in at the outside issuer if the configuration names one. */
+export function registerSignInMethods(router: Router, services: Services): void {
+  const issuer = createSignInIssuer(services.config)
   const methods = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
   router.add({
     method: 'GET',

@@ -1,12 +1,21 @@
-import { hash } from 'node:crypto'
-import { compactVerify } from 'jose/jws/compact/verify'
-import { parseExactly } from '../parse-json.ts'
-import { parseCheckpoint } from './checkpoint.ts'
-import { leafData } from './entry.ts'
-import { parseVerifierKey, type VerifierKey, verifyNote } from './note.ts'
-import { isIncluded, leafHash, parseProof } from './proof.ts'
-import { memberHash, type Receipt, receiptFormat } from './receipt.ts'
-import { decodeBase64, FormatError } from './strict-text.ts'
+import {
+  isIncluded,
+  parseCheckpoint,
+  parseProof,
+  parseVerifierKey,
+  type VerifierKey,
+  verifyNote,
+} from './ledger-proof.ts'
+import {
+  canonicalJson,
+  decodeBase64,
+  decodeBase64Url,
+  encodeBase64,
+  FormatError,
+  sha256,
+  verifyEd25519,
+} from './ledger-text.ts'
+import type { ConsentReceipt } from './wire.ts'
 
 /** A receipt that proves nothing. `part` is the member that is wrong, `receipt` for the whole, `key` or `text` for what was given. */
 export class ReceiptError extends Error {
@@ -20,7 +29,7 @@ export class ReceiptError extends Error {
 
 /** The facts that a verified receipt proves. */
 export type VerifiedReceipt = {
-  entry: Receipt['entry']
+  entry: ConsentReceipt['entry']
   key: string
   /** The log and the state of it that contain the entry. */
   origin: string
@@ -31,26 +40,45 @@ export type VerifiedReceipt = {
   text: 'none' | 'stated' | 'given'
 }
 
-export type VerifyOptions = {
+export type VerifyReceiptOptions = {
   /** The note key that must have signed. Without it, the receipt's own key is used. */
   key?: string | undefined
   /** The text that the person answered to, in UTF-8. */
   text?: Uint8Array | undefined
 }
 
+type Receipt = Record<string, unknown> & {
+  entry: ConsentReceipt['entry']
+  salt: string
+  tlog_proof: string
+  verifier_key: string
+  jws: string
+}
+
+const receiptFormat = 'kith consent receipt 1'
 const maxReceiptBytes = 1_048_576
 const members = ['entry', 'salt', 'tlog_proof', 'verifier_key', 'jws'] as const
 
-/** Verifies a receipt, JSON in UTF-8, without a server. Throws a {@link ReceiptError} that names the part that is wrong. */
-export async function verifyReceipt(bytes: Uint8Array, options: VerifyOptions = {}): Promise<VerifiedReceipt> {
+/**
+ * Verifies a consent receipt, JSON in UTF-8, without a server: in Node, and in a browser on a page with HTTPS or on localhost. Throws a
+ * {@link ReceiptError} that names the part that is wrong.
+ *
+ * ```ts
+ * import { verifyReceipt } from '@kith/client'
+ *
+ * const changed = new TextEncoder().encode('{"entry":{}}')
+ * console.log(await verifyReceipt(changed).catch(error => error.message)) // The receipt has no member salt.
+ * ```
+ */
+export async function verifyReceipt(bytes: Uint8Array, options: VerifyReceiptOptions = {}): Promise<VerifiedReceipt> {
   const receipt = parseReceipt(bytes)
-  const key = checkKey(receipt, options.key)
+  const key = await checkKey(receipt, options.key)
   await checkSignature(receipt, key)
   if (receipt['dct:conformsTo'] !== receiptFormat)
     fail('dct:conformsTo', `This version of kith verifies receipts of the format "${receiptFormat}" only.`)
   const { entry } = receipt
-  const log = checkInclusion(receipt, key)
-  return { entry, key: receipt.verifier_key, ...log, text: checkText(receipt, options.text) }
+  const log = await checkInclusion(receipt, key)
+  return { entry, key: receipt.verifier_key, ...log, text: await checkText(receipt, options.text) }
 }
 
 function fail(part: string, message: string): never {
@@ -58,9 +86,9 @@ function fail(part: string, message: string): never {
 }
 
 /** Runs a check of a part. A FormatError becomes a ReceiptError of the part. */
-function checkPart<Result>(part: string, check: () => Result): Result {
+async function checkPart<Result>(part: string, check: () => Result | Promise<Result>): Promise<Result> {
   try {
-    return check()
+    return await check()
   } catch (error) {
     if (error instanceof FormatError) fail(part, error.message)
     throw error
@@ -72,7 +100,7 @@ function parseReceipt(bytes: Uint8Array): Receipt {
   const content = parseJson(bytes)
   // A saved response has the receipt in its envelope.
   const receipt = isObject(content) && isObject(content.data) ? content.data : content
-  if (!isObject(receipt)) fail('receipt', 'The receipt is not a JSON object.')
+  if (!isObject(receipt)) return fail('receipt', 'The receipt is not a JSON object.')
   for (const member of members) {
     const value = receipt[member]
     if (value === undefined) fail(member, `The receipt has no member ${member}.`)
@@ -84,7 +112,7 @@ function parseReceipt(bytes: Uint8Array): Receipt {
 
 function parseJson(bytes: Uint8Array): unknown {
   try {
-    return parseExactly(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
     return fail('receipt', 'The receipt is not JSON in UTF-8.')
   }
@@ -93,64 +121,78 @@ function parseJson(bytes: Uint8Array): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function checkKey({ verifier_key }: Receipt, expected: string | undefined): VerifierKey {
-  const key = checkPart('verifier_key', () => parseVerifierKey(verifier_key))
+async function checkKey({ verifier_key }: Receipt, expected: string | undefined): Promise<VerifierKey> {
+  const key = await checkPart('verifier_key', () => parseVerifierKey(verifier_key))
   if (expected === undefined) return key
-  checkPart('key', () => parseVerifierKey(expected))
+  await checkPart('key', () => parseVerifierKey(expected))
   if (expected !== verifier_key)
     fail('verifier_key', `The receipt is signed by the key ${verifier_key}, not by the key that you gave.`)
   return key
 }
 
 /** Checks that the key signed the receipt, and that each member is the one that it signed. */
-async function checkSignature({ jws, ...signed }: Receipt, { publicKey }: VerifierKey): Promise<void> {
-  const wrong = 'The signature of the receipt is wrong: it is not by the key of the receipt, or it was changed.'
-  const signature = jws.split('.').at(-1)!
-  if (Buffer.from(signature, 'base64url').toString('base64url') !== signature) fail('jws', wrong)
-  const { payload } = await compactVerify(jws, publicKey, { algorithms: ['EdDSA'] }).catch(() => fail('jws', wrong))
-  const hashes = JSON.parse(new TextDecoder().decode(payload)) as Record<string, string>
+async function checkSignature({ jws, ...signed }: Receipt, key: VerifierKey): Promise<void> {
+  const hashes = await signedHashes(jws, key)
+  if (!hashes)
+    return fail('jws', 'The signature of the receipt is wrong: it is not by the key of the receipt, or it was changed.')
   for (const [member, value] of Object.entries(signed)) {
     if (!Object.hasOwn(hashes, member)) fail(member, `The member ${member} was added: the signature does not cover it.`)
-    if (hashOf(value) !== hashes[member]) fail(member, `The member ${member} was changed after the receipt was signed.`)
+    if ((await hashOf(value)) !== hashes[member])
+      fail(member, `The member ${member} was changed after the receipt was signed.`)
   }
   const missing = Object.keys(hashes).find(member => !Object.hasOwn(signed, member))
   if (missing !== undefined) fail(missing, `The member ${missing} was removed from the receipt.`)
 }
 
+/** The payload of the compact JWS (RFC 7515): the hashes of the members. Undefined if the key did not sign it. */
+async function signedHashes(jws: string, { publicKey }: VerifierKey): Promise<Record<string, string> | undefined> {
+  const parts = jws.split('.')
+  const [header, payload, signature] = parts.map(decodeBase64Url)
+  if (parts.length !== 3 || !header || !payload || !signature) return undefined
+  const signed = new TextEncoder().encode(`${parts[0]}.${parts[1]}`)
+  if (!(await verifyEd25519(publicKey, signature, signed))) return undefined
+  const { alg, crit } = JSON.parse(new TextDecoder().decode(header)) as { alg?: unknown; crit?: unknown }
+  if (alg !== 'EdDSA' || crit !== undefined) return undefined
+  return JSON.parse(new TextDecoder().decode(payload)) as Record<string, string>
+}
+
 /** The hash of a member; undefined for a text that has no canonical JSON, such as half a surrogate pair. */
-function hashOf(value: unknown): string | undefined {
+async function hashOf(value: unknown): Promise<string | undefined> {
   try {
-    return memberHash(value)
-  } catch {
-    return undefined
+    const hash = await sha256(new TextEncoder().encode(canonicalJson(value)))
+    return encodeBase64(hash).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+  } catch (error) {
+    if (error instanceof FormatError || error instanceof RangeError) return undefined
+    throw error
   }
 }
 
-function checkInclusion({ entry, salt, tlog_proof }: Receipt, key: VerifierKey) {
-  const { index, hashes, checkpoint } = checkPart('tlog_proof', () => parseProof(tlog_proof))
-  const { origin, size, rootHash } = checkPart('tlog_proof', () => parseCheckpoint(verifyNote(checkpoint, [key])))
+async function checkInclusion({ entry, salt, tlog_proof }: Receipt, key: VerifierKey) {
+  const { index, hashes, checkpoint } = await checkPart('tlog_proof', () => parseProof(tlog_proof))
+  const text = await checkPart('tlog_proof', () => verifyNote(checkpoint, key))
+  const { origin, size, rootHash } = await checkPart('tlog_proof', () => parseCheckpoint(text))
   if (origin !== key.name)
     fail('tlog_proof', `The checkpoint is of the log ${origin}, but its key is that of the log ${key.name}.`)
   const saltOfLeaf = decodeBase64(salt)
-  if (saltOfLeaf?.length !== 32) fail('salt', 'The salt is not base64 of 32 bytes.')
-  const leaf = leafHash(leafData(saltOfLeaf, entry))
-  if (!isIncluded({ index, leafHash: leaf, size, rootHash, hashes }))
+  if (saltOfLeaf?.length !== 32) return fail('salt', 'The salt is not base64 of 32 bytes.')
+  const data = await sha256(saltOfLeaf, new TextEncoder().encode(canonicalJson(entry)))
+  if (!(await isIncluded({ index, data, size, rootHash, hashes })))
     fail(
       'tlog_proof',
       'The proof does not lead from the entry and its salt to the checkpoint: the entry is not in the log.',
     )
-  return { origin, index, size, root_hash: rootHash.toString('base64') }
+  return { origin, index, size, root_hash: encodeBase64(rootHash) }
 }
 
 /** Checks the text of the receipt and that of the caller against the hash in the entry, which the log sealed. */
-function checkText(receipt: Receipt, given: Uint8Array | undefined): VerifiedReceipt['text'] {
+async function checkText(receipt: Receipt, given: Uint8Array | undefined): Promise<VerifiedReceipt['text']> {
   const { text_sha256 } = receipt.entry
   const stated = textOf(receipt)
   if (given !== undefined && text_sha256 === undefined)
     fail('text', 'The entry names no text, so the receipt proves nothing about the text that you gave.')
-  if (stated !== undefined && sha256(stated) !== text_sha256)
+  if (stated !== undefined && (await hexHash(new TextEncoder().encode(stated))) !== text_sha256)
     fail('dpv:hasRecordOfActivity', 'The text of the receipt is not the one whose hash the log sealed.')
-  if (given !== undefined && sha256(given) !== text_sha256)
+  if (given !== undefined && (await hexHash(given)) !== text_sha256)
     fail(
       'text',
       'The text that you gave is not the one that the person answered to, byte for byte: the log sealed another hash.',
@@ -159,7 +201,8 @@ function checkText(receipt: Receipt, given: Uint8Array | undefined): VerifiedRec
   return stated === undefined ? 'none' : 'stated'
 }
 
-const sha256 = (text: string | Uint8Array) => hash('sha256', text, 'hex')
+const hexHash = async (bytes: Uint8Array) =>
+  Array.from(await sha256(bytes), byte => byte.toString(16).padStart(2, '0')).join('')
 
 type Described = {
   'dpv:hasRecordOfActivity'?: { 'dpv:hasNotice'?: { 'rdf:value'?: { '@value'?: unknown } } }

@@ -1,0 +1,34 @@
+import type { Scope } from '@kith/client'
+import { useMessages } from '../app/language.tsx'
+import { useSession } from '../app/session.tsx'
+import { Checkbox } from '../ui/field.tsx'
+import styles from './access.module.css'
+import { messages } from './messages.ts'
+
+/** The scopes that may be granted: those of the session, each with what it allows. */
+export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (scopes: Scope[]) => void }) {
+  const texts = useMessages(messages)
+  const session = useSession()
+  const known = (Object.keys(texts.scopeTexts) as Scope[]).filter(scope => session.scopes.includes(scope))
+  return (
+    <fieldset className={styles.scopes!}>
+      <legend>{texts.scopes}</legend>
+      {known.map(scope => (
+        <Checkbox
+          key={scope}
+          isSelected={scopes.includes(scope)}
+          onChange={isSelected => onChange(isSelected ? [...scopes, scope] : scopes.filter(each => each !== scope))}
+        >
+          <span>
+            {texts.scopeTexts[scope]} <code className={styles.muted!}>{scope}</code>
+          </span>
+        </Checkbox>
+      ))}
+    </fieldset>
+  )
+}
+
+/** The scopes of a client or a session. */
+export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
+  return <span className={styles.scopeList!}>{scopes.join(' ')}</span>
+}

@@ -1,0 +1,110 @@
+import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '@kith/client'
+import { type DragEvent, useEffect, useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Facts, Section } from '../ui/page.tsx'
+import styles from './consents.module.css'
+import { messages } from './messages.ts'
+
+/** Verifies a receipt in the browser. No request is sent. */
+export function VerifyReceipt() {
+  const texts = useMessages(messages)
+  const [receipt, setReceipt] = useState<File | null>(null)
+  const [text, setText] = useState<File | null>(null)
+  const [key, setKey] = useState('')
+  const [isOver, setOver] = useState(false)
+  const drop = (event: DragEvent) => {
+    event.preventDefault()
+    setOver(false)
+    setReceipt(event.dataTransfer.files[0] ?? receipt)
+  }
+  return (
+    <Section title={texts.verify}>
+      <div className={styles.verify!}>
+        <p className={styles.muted!}>{texts.verifyAdvice}</p>
+        <label
+          className={isOver ? `${styles.drop} ${styles.over}` : styles.drop!}
+          onDragOver={event => {
+            event.preventDefault()
+            setOver(true)
+          }}
+          onDragLeave={() => setOver(false)}
+          onDrop={drop}
+        >
+          <strong>{texts.dropReceipt}</strong>
+          <input type="file" onChange={event => setReceipt(event.target.files?.[0] ?? null)} />
+        </label>
+        <TextField label={texts.trustedKey} help={texts.trustedKeyHelp} value={key} onChange={setKey} />
+        <label className={styles.file!}>
+          {texts.textFile}
+          <input type="file" onChange={event => setText(event.target.files?.[0] ?? null)} />
+        </label>
+        {receipt && <Verdict receipt={receipt} text={text} trustedKey={key.trim()} />}
+      </div>
+    </Section>
+  )
+}
+
+type Outcome = { verified: VerifiedReceipt } | { error: unknown }
+
+function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | null; trustedKey: string }) {
+  const texts = useMessages(messages)
+  const [outcome, setOutcome] = useState<Outcome | null>(null)
+  useEffect(() => {
+    let isCurrent = true
+    verify(receipt, text, trustedKey).then(result => isCurrent && setOutcome(result))
+    return () => {
+      isCurrent = false
+    }
+  }, [receipt, text, trustedKey])
+  if (!outcome) return null
+  if ('verified' in outcome) return <Verified receipt={outcome.verified} isKeyGiven={trustedKey !== ''} />
+  if (!(outcome.error instanceof ReceiptError)) return <Problem error={outcome.error} />
+  return (
+    <Notice kind="error" title={texts.invalid(outcome.error.part)}>
+      <p>{outcome.error.message}</p>
+    </Notice>
+  )
+}
+
+async function verify(receipt: File, text: File | null, trustedKey: string): Promise<Outcome> {
+  try {
+    const options = {
+      ...(trustedKey !== '' && { key: trustedKey }),
+      ...(text && { text: new Uint8Array(await text.arrayBuffer()) }),
+    }
+    return { verified: await verifyReceipt(new Uint8Array(await receipt.arrayBuffer()), options) }
+  } catch (error) {
+    return { error }
+  }
+}
+
+function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGiven: boolean }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { entry, key, index, size, text } = receipt
+  return (
+    <>
+      <Notice kind="success" title={texts.valid} />
+      <h3>{texts.entry}</h3>
+      <Facts facts={Object.entries(entry).map(([name, value]) => [name, String(value)])} />
+      <h3>{texts.proved}</h3>
+      <ul className={styles.list!}>
+        <li>
+          {texts.provedKey} <code>{key}</code>
+        </li>
+        <li>{texts.provedEntry(formats.number(index), formats.number(size))}</li>
+        {text !== 'none' && <li>{texts.provedText}</li>}
+      </ul>
+      <h3>{texts.notProved}</h3>
+      <ul className={styles.list!}>
+        {!isKeyGiven && <li>{texts.notProvedKey}</li>}
+        <li>{texts.notProvedLog}</li>
+        <li>{texts.notProvedPerson}</li>
+        {text === 'none' && <li>{texts.notProvedText}</li>}
+        <li>{texts.notProvedLater}</li>
+      </ul>
+    </>
+  )
+}

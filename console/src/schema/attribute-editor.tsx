@@ -1,0 +1,105 @@
+import type { Attribute, Stack } from '@kith/client'
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
+import { Button } from '../ui/button.tsx'
+import { Actions } from '../ui/dialog.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Section } from '../ui/page.tsx'
+import { type AttributeDraft, draftOf, patchOf } from './attribute-draft.ts'
+import { AttributeFields, attributeFields } from './attribute-form.tsx'
+import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
+import { messages } from './messages.ts'
+import { PreviewResult } from './preview-result.tsx'
+import { previewRules } from './rule-preview.ts'
+import styles from './schema.module.css'
+
+type AttributeEditorProps = {
+  attribute: Attribute
+  stacks: readonly Stack[]
+  isOpen: boolean
+  onOpen: () => void
+  onClose: () => void
+}
+
+/** The form that changes an attribute. A change is previewed on the stored values before it can be saved. */
+export function AttributeEditor({ attribute, stacks, isOpen, onOpen, onClose }: AttributeEditorProps) {
+  const texts = useMessages(messages)
+  const archive = useDefinitionWrite((state: Attribute['state']) =>
+    client.schema.attributes.patch(attribute.id, { state }),
+  )
+  if (isOpen)
+    return (
+      <Section title={texts.editAttribute}>
+        <AttributeChange attribute={attribute} stacks={stacks} onClose={onClose} />
+      </Section>
+    )
+  const isActive = attribute.state === 'active'
+  return (
+    <>
+      <div className={styles.actions!}>
+        {isActive && <Button onPress={onOpen}>{texts.editAttribute}</Button>}
+        <Button onPress={() => archive.mutate(isActive ? 'archived' : 'active')} isPending={archive.isPending}>
+          {isActive ? texts.archive : texts.activate}
+        </Button>
+        <p className={styles.muted!}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
+      </div>
+      {archive.error && <Problem error={archive.error} />}
+    </>
+  )
+}
+
+function AttributeChange({
+  attribute,
+  stacks,
+  onClose,
+}: Pick<AttributeEditorProps, 'attribute' | 'stacks' | 'onClose'>) {
+  const texts = useMessages(messages)
+  const mayReadValues = useScope(scopesOf(attribute.owner).read)
+  const [draft, setDraft] = useState(() => draftOf(attribute))
+  const patch = patchOf(attribute, draft)
+  const preview = useMutation({ mutationFn: () => previewRules(attribute, patch, mayReadValues) })
+  const save = useDefinitionWrite(() => client.schema.attributes.patch(attribute.id, patch))
+  const error = save.error ?? preview.error
+  const change = (next: AttributeDraft) => {
+    setDraft(next)
+    preview.reset()
+    save.reset()
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    preview.mutate()
+  }
+  const isChanged = Object.keys(patch).length > 0
+  return (
+    <form noValidate className={styles.form!} onSubmit={submit}>
+      <AttributeFields draft={draft} onChange={change} errors={fieldErrors(error)} isDeclared stacks={stacks} />
+      {error && !isShownAtFields(error, attributeFields) && <Problem error={error} />}
+      {preview.isSuccess && <PreviewResult owner={attribute.owner} preview={preview.data} />}
+      {!isChanged && <Notice>{texts.nothingChanged}</Notice>}
+      <Actions>
+        <Button onPress={onClose}>{texts.cancel}</Button>
+        <Button
+          type="submit"
+          {...(!preview.isSuccess && { look: 'primary' as const })}
+          isPending={preview.isPending}
+          isDisabled={!isChanged}
+        >
+          {texts.preview}
+        </Button>
+        {preview.isSuccess && (
+          <Button
+            look="primary"
+            isPending={save.isPending}
+            onPress={() => save.mutate(undefined, { onSuccess: onClose })}
+          >
+            {texts.save}
+          </Button>
+        )}
+      </Actions>
+    </form>
+  )
+}

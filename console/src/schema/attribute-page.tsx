@@ -1,0 +1,138 @@
+import type { Attribute, Definitions } from '@kith/client'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
+import { Problem } from '../ui/notice.tsx'
+import { Badge, EmptyState, Facts, Loading, Page, Section } from '../ui/page.tsx'
+import { AttributeEditor } from './attribute-editor.tsx'
+import { useDefinitions } from './definitions.ts'
+import { messages, type SchemaTexts } from './messages.ts'
+import { OwnerName } from './owner-name.tsx'
+import styles from './schema.module.css'
+import { Violations } from './violations.tsx'
+
+const route = getRouteApi('/shell/schema/attributes/$attributeId')
+
+/** One attribute: what it is, its rules, and the stored values that break them. */
+export function AttributePage() {
+  const texts = useMessages(messages)
+  const { attributeId } = route.useParams()
+  const { data, error, refetch } = useDefinitions()
+  if (!data)
+    return (
+      <Page title={texts.attribute}>{error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />}</Page>
+    )
+  const attribute = data.attributes.find(({ id }) => String(id) === attributeId)
+  if (!attribute)
+    return (
+      <Page title={texts.attribute}>
+        <EmptyState title={texts.noSuchAttribute}>
+          <Link to="/schema">{texts.schema}</Link>
+        </EmptyState>
+      </Page>
+    )
+  return <AttributeView key={attribute.id} attribute={attribute} definitions={data} />
+}
+
+function AttributeView({ attribute, definitions }: { attribute: Attribute; definitions: Definitions }) {
+  const texts = useMessages(messages)
+  const mayWrite = useScope('schema:write')
+  const mayReadValues = useScope(scopesOf(attribute.owner).read)
+  const [isEditing, setEditing] = useState(false)
+  const { owner } = attribute
+  return (
+    <Page
+      title={attribute.name}
+      subtitle={
+        <>
+          <Link to="/schema" search={{ tab: 'attributes', owner }}>
+            <OwnerName owner={owner} stacks={definitions.stacks} />
+          </Link>{' '}
+          · <code>{attribute.key}</code>
+        </>
+      }
+    >
+      {!isEditing && (
+        <Section title={texts.whatItIs}>
+          <Facts facts={factsOf(attribute, definitions, texts)} />
+          <IndexProgress attribute={attribute} />
+        </Section>
+      )}
+      {mayWrite && (
+        <AttributeEditor
+          attribute={attribute}
+          stacks={definitions.stacks}
+          isOpen={isEditing}
+          onOpen={() => setEditing(true)}
+          onClose={() => setEditing(false)}
+        />
+      )}
+      {mayReadValues && attribute.state === 'active' && (
+        <Section title={texts.violations}>
+          <Violations attribute={attribute} />
+        </Section>
+      )}
+    </Page>
+  )
+}
+
+function factsOf(attribute: Attribute, { stacks }: Definitions, texts: SchemaTexts) {
+  const { description, type, target_stack, cardinality, indexed, searchable, state } = attribute
+  const target = target_stack && stacks.find(({ key }) => key === target_stack)
+  return [
+    ...(description ? [[texts.description, description] as const] : []),
+    [texts.type, target ? `${texts.types.stack}: ${target.name}` : texts.types[type]] as const,
+    [texts.cardinality, cardinality === 'many' ? texts.many : texts.one] as const,
+    [texts.indexed, indexed ? texts.yes : texts.no] as const,
+    ...(type === 'text' ? [[texts.searchable, searchable ? texts.yes : texts.no] as const] : []),
+    [texts.rules, <Rules key="rules" attribute={attribute} />] as const,
+    ...(state === 'archived'
+      ? [
+          [
+            texts.state,
+            <Badge key="state" kind="caution">
+              {texts.archived}
+            </Badge>,
+          ] as const,
+        ]
+      : []),
+  ]
+}
+
+/** The rules of an attribute, each as a short text. */
+export function Rules({ attribute }: { attribute: Attribute }) {
+  const texts = useMessages(messages)
+  const { required, unique, pattern, minimum, maximum } = attribute
+  const rules = [
+    ...(required ? [texts.ruleNames.required] : []),
+    ...(unique ? [texts.ruleNames.unique] : []),
+    ...(attribute.enum
+      ? [texts.oneOf(attribute.enum.slice(0, 8).join(', ') + (attribute.enum.length > 8 ? ', …' : ''))]
+      : []),
+    ...(pattern ? [texts.matches(pattern)] : []),
+    ...(minimum !== null ? [texts.atLeast(String(minimum))] : []),
+    ...(maximum !== null ? [texts.atMost(String(maximum))] : []),
+  ]
+  if (rules.length === 0) return <span className={styles.muted!}>—</span>
+  return (
+    <ul className={styles.rules!}>
+      {rules.map(rule => (
+        <li key={rule}>
+          <bdi>{rule}</bdi>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** How far the index of an attribute is, while it is being filled. */
+function IndexProgress({ attribute: { index_state } }: { attribute: Attribute }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  if (index_state?.state !== 'filling') return null
+  return (
+    <p role="status">{texts.indexFilling(formats.number(index_state.indexed), formats.number(index_state.total))}</p>
+  )
+}

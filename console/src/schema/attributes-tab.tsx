@@ -1,0 +1,132 @@
+import type { Attribute, Definitions, Stack } from '@kith/client'
+import { getRouteApi, Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { Button } from '../ui/button.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
+import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { Rules } from './attribute-page.tsx'
+import { messages } from './messages.ts'
+import { OwnerList } from './owner-list.tsx'
+import styles from './schema.module.css'
+import { StackDialog } from './stack-dialog.tsx'
+import { Table } from './table.tsx'
+
+const route = getRouteApi('/shell/schema')
+
+/** The attributes of people and of each stack. */
+export function AttributesTab({ definitions }: { definitions: Definitions }) {
+  const texts = useMessages(messages)
+  const mayWrite = useScope('schema:write')
+  const navigate = route.useNavigate()
+  const { owner: asked = 'people' } = route.useSearch()
+  const [dialog, setDialog] = useState<'new' | 'edit'>()
+  const stack = definitions.stacks.find(({ key }) => key === asked)
+  const owner = stack ? asked : 'people'
+  const attributes = definitions.attributes.filter(attribute => attribute.owner === owner)
+  return (
+    <div className={styles.columns!}>
+      <div className={styles.side!}>
+        <OwnerList definitions={definitions} tab="attributes" selected={owner} />
+        {mayWrite && <Button onPress={() => setDialog('new')}>{texts.newStack}</Button>}
+      </div>
+      <Section
+        title={stack?.name ?? texts.people}
+        actions={
+          <>
+            {stack && mayWrite && <Button onPress={() => setDialog('edit')}>{texts.editStack}</Button>}
+            {mayWrite && (
+              <LinkButton to="/schema/new-attribute" search={{ owner }} look="primary">
+                {texts.newAttribute}
+              </LinkButton>
+            )}
+          </>
+        }
+      >
+        {stack && <StackFacts stack={stack} />}
+        {attributes.length === 0 ? (
+          <EmptyState title={texts.noAttributes}>
+            <p>{texts.noAttributesAdvice}</p>
+          </EmptyState>
+        ) : (
+          <AttributeTable attributes={attributes} definitions={definitions} />
+        )}
+      </Section>
+      {dialog && (
+        <StackDialog
+          stack={dialog === 'edit' ? stack : undefined}
+          onClose={() => setDialog(undefined)}
+          onSaved={({ key }) => {
+            setDialog(undefined)
+            navigate({ search: { tab: 'attributes', owner: key } })
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function StackFacts({ stack }: { stack: Stack }) {
+  const texts = useMessages(messages)
+  const mayReadRecords = useScope('records:read')
+  return (
+    <div className={styles.actions!}>
+      <code>{stack.key}</code>
+      <Badge>{texts.kinds[stack.kind]}</Badge>
+      {stack.retention_days !== null && <Badge kind="caution">{texts.erasedAfter(stack.retention_days)}</Badge>}
+      {mayReadRecords && (
+        <Link to="/records/$stackKey" params={{ stackKey: stack.key }}>
+          {texts.showRecords}
+        </Link>
+      )}
+    </div>
+  )
+}
+
+function AttributeTable({ attributes, definitions }: { attributes: readonly Attribute[]; definitions: Definitions }) {
+  const texts = useMessages(messages)
+  const headers = [texts.name, texts.key, texts.type, texts.cardinality, texts.indexed, texts.rules]
+  return (
+    <Table label={texts.attributes} headers={headers}>
+      {attributes.map(attribute => (
+        <tr key={attribute.id}>
+          <th scope="row">
+            <Link to="/schema/attributes/$attributeId" params={{ attributeId: String(attribute.id) }}>
+              <bdi>{attribute.name}</bdi>
+            </Link>{' '}
+            {attribute.state === 'archived' && <Badge kind="caution">{texts.archived}</Badge>}
+          </th>
+          <td>
+            <code>{attribute.key}</code>
+          </td>
+          <td>
+            <TypeOf attribute={attribute} stacks={definitions.stacks} />
+          </td>
+          <td>{attribute.cardinality === 'many' ? texts.many : texts.one}</td>
+          <td>{attribute.indexed ? texts.yes : texts.no}</td>
+          <td>
+            <Rules attribute={attribute} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+/** The type of an attribute. That of a relationship links to its target. */
+function TypeOf({ attribute: { type, target_stack }, stacks }: { attribute: Attribute; stacks: readonly Stack[] }) {
+  const texts = useMessages(messages)
+  if (type !== 'person' && type !== 'stack') return <>{texts.types[type]}</>
+  const owner = target_stack ?? 'people'
+  return (
+    <>
+      {texts.linkTo}{' '}
+      <Link to="/schema" search={{ tab: 'attributes', owner }}>
+        <bdi>
+          {target_stack ? (stacks.find(({ key }) => key === target_stack)?.name ?? target_stack) : texts.people}
+        </bdi>
+      </Link>
+    </>
+  )
+}

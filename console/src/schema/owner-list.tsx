@@ -1,0 +1,33 @@
+import type { Definitions } from '@kith/client'
+import { Link } from '@tanstack/react-router'
+import { useMessages } from '../app/language.tsx'
+import { ownersOf } from './definitions.ts'
+import { messages } from './messages.ts'
+import { OwnerName } from './owner-name.tsx'
+import styles from './schema.module.css'
+import type { SchemaTab } from './search.ts'
+
+type OwnerListProps = { definitions: Definitions; tab: SchemaTab; selected: string }
+
+/** Links to people and to each stack within a tab of the page. */
+export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
+  const texts = useMessages(messages)
+  return (
+    <nav className={styles.owners!} aria-label={texts.owners}>
+      <ul className={styles.ownerLinks!}>
+        {ownersOf(definitions).map(owner => (
+          <li key={owner}>
+            <Link
+              to="/schema"
+              search={{ tab, owner }}
+              className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner!}
+              aria-current={owner === selected ? 'true' : undefined}
+            >
+              <OwnerName owner={owner} stacks={definitions.stacks} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}

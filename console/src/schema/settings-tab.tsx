@@ -1,0 +1,169 @@
+import type { Settings, SettingsPatch } from '@kith/client'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, Fragment, useState } from 'react'
+import { client } from '../app/client.ts'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { isEqual } from '../entity/equal.ts'
+import { Button } from '../ui/button.tsx'
+import { Select, TextField } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading, Section } from '../ui/page.tsx'
+import { fieldErrors, isShownAtFields } from './definitions.ts'
+import { messages } from './messages.ts'
+import styles from './schema.module.css'
+
+const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
+type PageLanguage = (typeof pageLanguages)[number]
+const plainFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email'] as const
+
+type Draft = Record<(typeof plainFields)[number], string> & {
+  language: PageLanguage | ''
+  page_texts: Record<PageLanguage, { title: string; introduction: string }>
+}
+
+function draftOf(settings: Settings): Draft {
+  const texts = pageLanguages.map(language => {
+    const { title = '', introduction = '' } = settings.page_texts[language] ?? {}
+    return [language, { title, introduction }] as const
+  })
+  return {
+    display_name: settings.display_name ?? '',
+    accent_color: settings.accent_color ?? '',
+    privacy_url: settings.privacy_url ?? '',
+    contact_email: settings.contact_email ?? '',
+    language: settings.language ?? '',
+    page_texts: Object.fromEntries(texts) as Draft['page_texts'],
+  }
+}
+
+/** The body that sets what differs from the stored settings. */
+function patchOf(settings: Settings, draft: Draft): SettingsPatch {
+  const before = draftOf(settings)
+  const plain = plainFields.filter(name => draft[name].trim() !== before[name])
+  const texts = pageLanguages.filter(language => !isEqual(draft.page_texts[language], before.page_texts[language]))
+  const textOf = (language: PageLanguage) => {
+    const given = Object.entries(draft.page_texts[language]).filter(([, text]) => text.trim() !== '')
+    return given.length > 0 ? Object.fromEntries(given) : null
+  }
+  return {
+    ...Object.fromEntries(plain.map(name => [name, draft[name].trim() || null])),
+    ...(draft.language !== before.language && { language: draft.language || null }),
+    ...(texts.length > 0 && { page_texts: Object.fromEntries(texts.map(language => [language, textOf(language)])) }),
+  }
+}
+
+/** The settings of the pages that people open from consent links. */
+export function SettingsTab() {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['settings'],
+    queryFn: ({ signal }) => client.schema.settings({ signal }),
+  })
+  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  return <SettingsForm key={data.updated_at} settings={data} />
+}
+
+function SettingsForm({ settings }: { settings: Settings }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const mayWrite = useScope('schema:write')
+  const queryClient = useQueryClient()
+  const [draft, setDraft] = useState(() => draftOf(settings))
+  const patch = patchOf(settings, draft)
+  const save = useMutation({
+    mutationFn: () => client.schema.patchSettings(patch),
+    onSuccess: saved => queryClient.setQueryData(['settings'], saved),
+  })
+  const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  const errors = fieldErrors(save.error)
+  const isChanged = Object.keys(patch).length > 0
+  return (
+    <form noValidate className={styles.form!} onSubmit={submit}>
+      <p className={styles.muted!}>{texts.settingsHelp}</p>
+      <fieldset className={styles.fields!} disabled={!mayWrite}>
+        <legend>{texts.tabs.settings}</legend>
+        {plainFields.map(name => (
+          <Fragment key={name}>
+            <TextField
+              label={texts.settingNames[name]}
+              help={texts.settingHelps[name]}
+              value={draft[name]}
+              onChange={value => set({ [name]: value })}
+              error={errors[name]}
+              isReadOnly={!mayWrite}
+            />
+            {name === 'accent_color' && <Swatch color={draft.accent_color} />}
+          </Fragment>
+        ))}
+        <Select
+          label={texts.pageLanguage}
+          help={texts.pageLanguageHelp}
+          options={[
+            { value: 'none', label: texts.noLanguage },
+            ...pageLanguages.map(language => ({ value: language, label: texts.languages[language] })),
+          ]}
+          value={draft.language || 'none'}
+          onChange={language => set({ language: language === 'none' ? '' : (language as PageLanguage) })}
+          error={errors.language}
+          isDisabled={!mayWrite}
+        />
+      </fieldset>
+      <PageTexts draft={draft} onChange={set} mayWrite={mayWrite} />
+      {save.error && !isShownAtFields(save.error, [...plainFields, 'language']) && <Problem error={save.error} />}
+      {mayWrite && (
+        <div className={styles.actions!}>
+          <Button type="submit" look="primary" isPending={save.isPending} isDisabled={!isChanged}>
+            {texts.save}
+          </Button>
+          {settings.updated_at && (
+            <span className={styles.muted!}>{texts.savedAt(formats.dateTime(settings.updated_at))}</span>
+          )}
+        </div>
+      )}
+    </form>
+  )
+}
+
+/** The accent colour as a sample. */
+function Swatch({ color }: { color: string }) {
+  if (!/^#[\da-f]{6}$/i.test(color)) return null
+  return <span className={styles.swatch!} style={{ background: color }} aria-hidden="true" />
+}
+
+type PageTextsProps = { draft: Draft; onChange: (change: Partial<Draft>) => void; mayWrite: boolean }
+
+function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
+  const texts = useMessages(messages)
+  const [language, setLanguage] = useState<PageLanguage>('en')
+  const current = draft.page_texts[language]
+  const set = (change: Partial<typeof current>) =>
+    onChange({ page_texts: { ...draft.page_texts, [language]: { ...current, ...change } } })
+  return (
+    <Section title={texts.pageTexts}>
+      <Select<PageLanguage>
+        label={texts.language}
+        options={pageLanguages.map(value => ({ value, label: texts.languages[value] }))}
+        value={language}
+        onChange={value => setLanguage(value)}
+      />
+      <TextField
+        label={texts.pageTitle}
+        value={current.title}
+        onChange={title => set({ title })}
+        isReadOnly={!mayWrite}
+      />
+      <TextField
+        label={texts.pageIntroduction}
+        rows={3}
+        value={current.introduction}
+        onChange={introduction => set({ introduction })}
+        isReadOnly={!mayWrite}
+      />
+      <Notice>{texts.pageTextsHelp}</Notice>
+    </Section>
+  )
+}

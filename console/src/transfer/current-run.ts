@@ -1,0 +1,28 @@
+import { useSyncExternalStore } from 'react'
+import type { ImportRun, RunState } from './import-run.ts'
+
+// An import goes on while its person looks at other pages, so it is not part of the page.
+let current: ImportRun | null = null
+const listeners = new Set<() => void>()
+
+/** Shows another import on the page, or none. */
+export function showRun(run: ImportRun | null): void {
+  current = run
+  for (const listener of listeners) listener()
+}
+
+export const useCurrentRun = (): ImportRun | null =>
+  useSyncExternalStore(
+    listener => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => current,
+  )
+
+export const useRunState = (run: ImportRun): RunState => useSyncExternalStore(run.subscribe, run.getState)
+
+window.addEventListener('beforeunload', event => {
+  // A browser asks before it leaves a page only if the event is prevented.
+  if (current?.isActive) event.preventDefault()
+})

@@ -1,0 +1,61 @@
+import type { Definitions, Person, StackRecord } from '@kith/client'
+import { csvShape } from '../../../cli/export/csv.ts'
+import { client } from '../app/client.ts'
+import { type ExportJob, ExportRun } from './export-run.ts'
+import type { FileFormat } from './file-source.ts'
+
+/** What a person chooses before an export. */
+export type ExportSetup = {
+  /** People, or the key of a stack. */
+  owner: string
+  format: FileFormat
+  /** Only the people of this segment. */
+  segment: string | null
+  isSafeForSpreadsheets: boolean
+}
+
+type Entity = Person | StackRecord
+const pageSize = 500
+
+/** Makes the run of an export. `definitions` names the columns of CSV. */
+export async function createExport(setup: ExportSetup, definitions: Definitions | undefined): Promise<ExportRun> {
+  const { owner, format, segment, isSafeForSpreadsheets } = setup
+  const shape =
+    format === 'csv' && definitions
+      ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets })
+      : { header: '', rowsOf: (entities: Entity[]) => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
+  const name = [owner, ...(segment === null ? [] : [segment]), new Date().toISOString().slice(0, 10)].join('-')
+  return new ExportRun({
+    fileName: `${name}.${format}`,
+    mediaType: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
+    total: await countOf(setup).catch(() => null),
+    header: shape.header,
+    textOf: entities => shape.rowsOf(entities as Entity[]),
+    open: (after, signal) => open(setup, after, signal),
+    identify: entity => String(entity[owner === 'people' ? 'id' : 'record_id']),
+  })
+}
+
+async function countOf({ owner, segment }: ExportSetup): Promise<number> {
+  const filter = segment === null ? {} : { $segment: segment }
+  const { count } = owner === 'people' ? await client.people.count(filter) : await client.stack(owner).count({})
+  return count
+}
+
+function open(
+  { owner, segment }: ExportSetup,
+  after: string | undefined,
+  signal: AbortSignal,
+): ReturnType<ExportJob['open']> {
+  const position = after !== undefined && { after_id: after }
+  if (segment !== null)
+    // The export of the API has everybody. The pages of a segment are read in the same order.
+    return client.segments.people(segment, {
+      ...position,
+      size: pageSize,
+      sort_direction: 'asc',
+      signal,
+    } as object) as never
+  const entities = owner === 'people' ? client.people : client.stack(owner)
+  return entities.export({ ...position, signal }) as never
+}

@@ -1,0 +1,185 @@
+import type { Definitions } from '@kith/client'
+import type { ParseOptions } from '../../../cli/import/cell-parser.ts'
+import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../cli/import/columns.ts'
+import { bodyOf, type CsvSettings, cellOf, csvItems, type FileColumns, textOf } from '../../../cli/import/csv.ts'
+import type { ImportItem } from '../../../cli/import/item.ts'
+import { ndjsonItems } from '../../../cli/import/ndjson.ts'
+import { type Encoding, type FileFormat, openFile } from './file-source.ts'
+
+/** How a file is read. A person sets it before an import. */
+export type ReadOptions = {
+  format: FileFormat
+  encoding: Encoding
+  delimiter: string | null
+  dateOrder: 'dmy' | 'mdy' | null
+  /** `local` is the time zone of the browser. */
+  offset: 'Z' | 'local' | null
+  empty: 'absent' | 'null'
+  listSeparator: string
+}
+
+export const defaultReadOptions: Omit<ReadOptions, 'format'> = {
+  encoding: 'utf-8',
+  delimiter: null,
+  dateOrder: null,
+  offset: null,
+  empty: 'absent',
+  listSeparator: '|',
+}
+
+/** The field of each column: a name of `targetsOf`, '' if the column is ignored, null while nobody has chosen. */
+export type Mapping = (string | null)[]
+
+/** The beginning of a CSV file: the names of its columns, and its first records with their lines. */
+export type CsvStart = { names: string[]; delimiter: string; records: { line: number; cells: string[] }[] }
+
+const previewRows = 20
+
+export const settingsOf = ({ offset, ...options }: ReadOptions): CsvSettings => ({
+  ...options,
+  offset: offset === 'local' ? localOffsetOf : offset,
+})
+
+/** The offset of the browser's time zone at a local time, such as +01:00. */
+const localOffsetOf: Extract<ParseOptions['offset'], (localTime: string) => string> = localTime => {
+  const minutes = -new Date(localTime).getTimezoneOffset()
+  const twoDigits = (value: number) => String(value).padStart(2, '0')
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60]
+  return `${minutes < 0 ? '-' : '+'}${twoDigits(hours)}:${twoDigits(rest)}`
+}
+
+/** Reads the beginning of a CSV file. Throws if the file is empty, no CSV, or in another encoding. */
+export async function readCsvStart(file: File, options: ReadOptions): Promise<CsvStart> {
+  const start: CsvStart = { names: [], delimiter: ',', records: [] }
+  const plan = (head: { cells: string[]; delimiter: string }): FileColumns => {
+    start.names = head.cells.map(cell => textOf(cell).trim())
+    start.delimiter = head.delimiter
+    return { targets: head.cells.map(() => nothing), stateAt: null, notices: [], constants: [] }
+  }
+  for await (const items of csvItems(openFile(file, options.encoding).pieces, settingsOf(options), plan)) {
+    for (const { line, original } of items) start.records.push({ line, cells: (original as string[]).map(shownCell) })
+    if (start.records.length >= previewRows) break
+  }
+  start.records.splice(previewRows)
+  return start
+}
+
+/** The first lines of a file of JSON lines, as the file has them. */
+export async function readNdjsonStart(file: File, options: ReadOptions, owner: string): Promise<ImportItem[]> {
+  const lines: ImportItem[] = []
+  for await (const items of ndjsonItems(openFile(file, options.encoding).pieces, owner)) {
+    lines.push(...items)
+    if (lines.length >= previewRows) break
+  }
+  return lines.slice(0, previewRows)
+}
+
+/** A cell for people to read. A cell that is not UTF-8 is shown as Latin-1. */
+export function shownCell(cell: string): string {
+  try {
+    return textOf(cell)
+  } catch {
+    return cell
+  }
+}
+
+const comparable = (name: string) => name.toLowerCase().replace(/[\s_.-]+/g, '')
+
+/** The mapping that the names of the columns suggest. */
+export function suggestMapping(names: string[], owner: string, definitions: Definitions): Mapping {
+  const fields = [...targetsOf(owner, definitions).keys()]
+  const readOnly = readOnlyColumnsOf(names)
+  const taken = new Set<string>()
+  return names.map(name => {
+    if (readOnly.includes(name)) return ''
+    const field =
+      findTarget(name, targetsOf(owner, definitions)) === null
+        ? fields.find(each => comparable(each) === comparable(name))
+        : name
+    if (field === undefined || taken.has(targetName(field, owner, definitions))) return null
+    taken.add(targetName(field, owner, definitions))
+    return field
+  })
+}
+
+function targetName(field: string, owner: string, definitions: Definitions): string {
+  const target = findTarget(field, targetsOf(owner, definitions))
+  return target && target.to !== 'nothing' ? target.name : field
+}
+
+/** The columns of a mapping in which everybody has chosen. */
+export function columnsOfMapping(
+  names: string[],
+  mapping: Mapping,
+  owner: string,
+  definitions: Definitions,
+): FileColumns {
+  const fields = targetsOf(owner, definitions)
+  const targets = mapping.map(field => (field ? (findTarget(field, fields) ?? nothing) : nothing))
+  const stateAt = readOnlyColumnsOf(names).includes('state') ? names.indexOf('state') : null
+  return { targets, stateAt, notices: [], constants: [] }
+}
+
+/** The fields that two columns are mapped to. */
+export function repeatedFields(mapping: Mapping, owner: string, definitions: Definitions): Set<string> {
+  const names = mapping.filter(field => field).map(field => targetName(field!, owner, definitions))
+  return new Set(names.filter((name, index) => names.indexOf(name) !== index))
+}
+
+export const fieldName = targetName
+
+/** What an import would send for a record, by the index of the column, and what is wrong with it. */
+export type PreviewRow = {
+  line: number
+  cells: { text: string; value: unknown; error: string | undefined }[]
+  error: string | undefined
+}
+
+export function previewOf(start: CsvStart, columns: FileColumns, options: ReadOptions): PreviewRow[] {
+  return start.records.map(({ line, cells }) => {
+    const read = bodyOf(cells.map(cellOf), columns, settingsOf(options))
+    const details = 'refusal' in read ? (read.refusal?.details ?? []) : []
+    const body = read.body === null ? undefined : (JSON.parse(read.body) as Body)
+    return {
+      line,
+      error: 'refusal' in read && details.length === 0 ? read.refusal?.message : undefined,
+      cells: start.names.map((_, index) => {
+        const target = columns.targets[index]!
+        const error = target.to === 'nothing' ? undefined : details.find(({ path }) => path === target.name)?.message
+        return { text: cells[index] ?? '', value: convertedValue(body, target), error }
+      }),
+    }
+  })
+}
+
+type Body = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
+
+function convertedValue(body: Body | undefined, target: Target): unknown {
+  if (target.to === 'field') return body?.[target.key]
+  return target.to === 'attribute' ? body?.attribute_values?.[target.key] : undefined
+}
+
+/** Reads all items of a file. `columns` is null for JSON lines. */
+export function itemsOf(
+  pieces: ReturnType<typeof openFile>['pieces'],
+  owner: string,
+  options: ReadOptions,
+  columns: FileColumns | null,
+): AsyncGenerator<ImportItem[]> {
+  return columns === null ? ndjsonItems(pieces, owner) : csvItems(pieces, settingsOf(options), () => columns)
+}
+
+/** Reads the cells of a record again that a person has mended. */
+export function itemOfCells(line: number, cells: string[], columns: FileColumns, options: ReadOptions): ImportItem {
+  const original = cells.map(cellOf)
+  return { line, original, ...bodyOf(original, columns, settingsOf(options)) }
+}
+
+/** Reads a line again that a person has mended. Line ends within it become spaces, which mean the same in JSON. */
+export async function itemOfLine(line: number, text: string, owner: string): Promise<ImportItem> {
+  async function* piece() {
+    yield new TextEncoder().encode(text.replace(/[\r\n]+/g, ' '))
+  }
+  for await (const [item] of ndjsonItems(piece(), owner)) if (item) return { ...item, line }
+  return { line, body: null, original: new Uint8Array() }
+}

@@ -1,0 +1,70 @@
+import { type FormEvent, useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions, Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { messages } from './messages.ts'
+import { nameOfPath, type RefusedLine } from './refused-lines.ts'
+import styles from './transfer.module.css'
+
+/** Lets a person correct the cells of a refused record, or the text of a refused line. */
+export function MendDialog({
+  line,
+  names,
+  onClose,
+  onMend,
+}: {
+  line: RefusedLine
+  names: string[]
+  onClose: () => void
+  onMend: (content: RefusedLine['content']) => void
+}) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const [content, setContent] = useState(() => padded(line.content, names.length))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onMend(content)
+  }
+  const { message, details } = line.refusal
+  return (
+    <Dialog title={texts.mendLine(formats.number(line.line))} isOpen onClose={onClose} size="wide">
+      <form className={styles.mend!} onSubmit={submit}>
+        <Notice kind="caution" title={details.length > 0 ? '' : message}>
+          {details.map(({ path, message }) => (
+            <p key={`${path} ${message}`}>
+              <code>{nameOfPath(path)}</code> {message}
+            </p>
+          ))}
+        </Notice>
+        {typeof content === 'string' ? (
+          <TextField label={texts.jsonLine} rows={8} value={content} onChange={setContent} autoFocus />
+        ) : (
+          content.map((cell, index) => (
+            <TextField
+              // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
+              key={index}
+              label={names[index] || `${texts.column} ${index + 1}`}
+              value={cell}
+              autoFocus={index === 0}
+              onChange={text => setContent(content.map((before, other) => (other === index ? text : before)))}
+            />
+          ))
+        )}
+        <Actions>
+          <Button onPress={onClose}>{texts.cancel}</Button>
+          <Button type="submit" look="primary">
+            {texts.keepMended}
+          </Button>
+        </Actions>
+      </form>
+    </Dialog>
+  )
+}
+
+/** A record with too few cells gets empty ones, so that each column can be filled. */
+function padded(content: RefusedLine['content'], length: number): RefusedLine['content'] {
+  if (typeof content === 'string') return content
+  return Array.from({ length: Math.max(length, content.length) }, (_, index) => content[index] ?? '')
+}

@@ -1,0 +1,95 @@
+import type { Definitions } from '@kith/client'
+import { useMemo } from 'react'
+import type { ImportItem } from '../../../cli/import/item.ts'
+import { useMessages } from '../app/language.tsx'
+import { EmptyState, Section } from '../ui/page.tsx'
+import { type CsvStart, columnsOfMapping, type Mapping, previewOf, type ReadOptions } from './file-reader.ts'
+import { messages } from './messages.ts'
+import styles from './transfer.module.css'
+
+/** A longer text is clipped on the page. What is imported is the whole. */
+const maxShownCharacters = 200
+const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text)
+
+/** The first records as the import would send them, with what is wrong with each cell. */
+export function PreviewTable({
+  start,
+  mapping,
+  owner,
+  definitions,
+  options,
+}: {
+  start: CsvStart
+  mapping: Mapping
+  owner: string
+  definitions: Definitions
+  options: ReadOptions
+}) {
+  const texts = useMessages(messages)
+  const rows = useMemo(
+    () => previewOf(start, columnsOfMapping(start.names, mapping, owner, definitions), options),
+    [start, mapping, owner, definitions, options],
+  )
+  return (
+    <Section title={texts.preview(rows.length)}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells */}
+      <div className={styles.scroll!} role="group" tabIndex={0} aria-label={texts.preview(rows.length)}>
+        <table className={styles.table!}>
+          <thead>
+            <tr>
+              <th scope="col">{texts.line}</th>
+              {start.names.map((name, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a column has no other identity than its place
+                <th key={index} scope="col">
+                  <span className={styles.value!}>{name || '—'}</span>
+                  <span className={`${styles.value} ${styles.muted}`}>{mapping[index] || texts.ignored}</span>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ line, cells, error }) => (
+              <tr key={line}>
+                <th scope="row">
+                  {line}
+                  {error && <span className={styles.cellError!}>{error}</span>}
+                </th>
+                {cells.map(({ text, value, error }, index) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell has no other identity than its place
+                  <td key={index} className={mapping[index] ? undefined : styles.muted!}>
+                    <span className={styles.value!}>{clipped(shownValue(text, value))}</span>
+                    {error && <span className={styles.cellError!}>{clipped(error)}</span>}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  )
+}
+
+/** The value that a cell becomes, if it is not the same as its text. */
+function shownValue(text: string, value: unknown): string {
+  if (value === undefined) return text
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+export function NdjsonPreview({ items }: { items: ImportItem[] }) {
+  const texts = useMessages(messages)
+  if (items.length === 0) return <EmptyState title={texts.emptyFile} />
+  return (
+    <Section title={texts.preview(items.length)}>
+      <ol className={styles.lines!}>
+        {items.map(({ line, original, refusal }) => (
+          <li key={line}>
+            <code className={styles.value!}>{clipped(new TextDecoder().decode(original as Uint8Array))}</code>
+            {refusal && <span className={styles.cellError!}>{refusal.message}</span>}
+          </li>
+        ))}
+      </ol>
+    </Section>
+  )
+}

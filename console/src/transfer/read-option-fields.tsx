@@ -1,0 +1,111 @@
+import type { MatchKind } from '@kith/client'
+import { useMessages } from '../app/language.tsx'
+import { Checkbox, Select } from '../ui/field.tsx'
+import type { ReadOptions } from './file-reader.ts'
+import { type Encoding, encodings, type FileFormat } from './file-source.ts'
+import type { ImportSetup } from './import-setup.ts'
+import { messages } from './messages.ts'
+import styles from './transfer.module.css'
+
+const encodingLabels: Record<Encoding, string> = {
+  'utf-8': 'UTF-8',
+  'windows-1252': 'Windows-1252 (Excel)',
+  'utf-16le': 'UTF-16',
+}
+
+/** The choices of how a file is read, and of what its lines may change. */
+export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onChange: (setup: ImportSetup) => void }) {
+  const texts = useMessages(messages)
+  const { options, owner, match } = setup
+  const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
+  return (
+    <div className={styles.options!}>
+      <Select<FileFormat>
+        label={texts.format}
+        options={[
+          { value: 'csv', label: texts.csv },
+          { value: 'ndjson', label: texts.ndjson },
+        ]}
+        value={options.format}
+        onChange={format => change({ format })}
+      />
+      <Select<Encoding>
+        label={texts.encoding}
+        options={encodings.map(value => ({ value, label: encodingLabels[value] }))}
+        value={options.encoding}
+        onChange={encoding => change({ encoding })}
+      />
+      {options.format === 'csv' && <CsvOptionFields options={options} onChange={change} />}
+      {owner === 'people' && (
+        <Select<string>
+          label={texts.match}
+          options={[
+            { value: 'external_id', label: texts.matchId },
+            { value: 'external_id,email', label: texts.matchEmail },
+            { value: 'external_id,email,mobile', label: texts.matchMobile },
+          ]}
+          value={match.join()}
+          onChange={value => onChange({ ...setup, match: value.split(',') as MatchKind[] })}
+        />
+      )}
+      <Checkbox isSelected={setup.isCreateOnly} onChange={isCreateOnly => onChange({ ...setup, isCreateOnly })}>
+        {texts.createOnly}
+      </Checkbox>
+    </div>
+  )
+}
+
+function CsvOptionFields({
+  options,
+  onChange,
+}: {
+  options: ReadOptions
+  onChange: (changed: Partial<ReadOptions>) => void
+}) {
+  const texts = useMessages(messages)
+  return (
+    <>
+      <Select
+        label={texts.delimiter}
+        options={[
+          { value: 'detected', label: texts.detected },
+          { value: ',', label: ',' },
+          { value: ';', label: ';' },
+          { value: '\t', label: texts.tab },
+          { value: '|', label: '|' },
+        ]}
+        value={options.delimiter ?? 'detected'}
+        onChange={value => onChange({ delimiter: value === 'detected' ? null : value })}
+      />
+      <Select<'none' | 'dmy' | 'mdy'>
+        label={texts.dateOrder}
+        options={[
+          { value: 'none', label: texts.dateOrderNone },
+          { value: 'dmy', label: texts.dateOrderDmy },
+          { value: 'mdy', label: texts.dateOrderMdy },
+        ]}
+        value={options.dateOrder ?? 'none'}
+        onChange={value => onChange({ dateOrder: value === 'none' ? null : value })}
+      />
+      <Select<'none' | 'Z' | 'local'>
+        label={texts.offset}
+        options={[
+          { value: 'none', label: texts.offsetNone },
+          { value: 'Z', label: texts.offsetUtc },
+          { value: 'local', label: `${texts.offsetLocal} (${Intl.DateTimeFormat().resolvedOptions().timeZone})` },
+        ]}
+        value={options.offset ?? 'none'}
+        onChange={value => onChange({ offset: value === 'none' ? null : value })}
+      />
+      <Select<'absent' | 'null'>
+        label={texts.empty}
+        options={[
+          { value: 'absent', label: texts.emptyKeep },
+          { value: 'null', label: texts.emptyClear },
+        ]}
+        value={options.empty}
+        onChange={empty => onChange({ empty })}
+      />
+    </>
+  )
+}

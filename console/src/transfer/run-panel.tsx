@@ -1,0 +1,136 @@
+import { KithError } from '@kith/client'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions } from '../ui/dialog.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { useRunState } from './current-run.ts'
+import type { ImportRun, RunState } from './import-run.ts'
+import { messages } from './messages.ts'
+import { RefusedSection } from './refused-section.tsx'
+import styles from './transfer.module.css'
+
+/** An import at work or at its end: how far it is, what it did, and what was refused. */
+export function RunPanel({
+  run,
+  onBack,
+  onAnotherFile,
+}: {
+  run: ImportRun
+  /** Back to the columns, if the page still has them. */
+  onBack: (() => void) | null
+  onAnotherFile: () => void
+}) {
+  const texts = useMessages(messages)
+  const state = useRunState(run)
+  const isActive = state.phase === 'running' || state.phase === 'paused'
+  return (
+    <>
+      <Outcome run={run} state={state} />
+      {state.pause && <PauseNotice run={run} pause={state.pause} />}
+      <CountList state={state} isDryRun={run.job.isDryRun} />
+      <Actions>
+        {isActive ? (
+          <Button onPress={() => run.cancel()}>{texts.cancel}</Button>
+        ) : (
+          <>
+            <Button onPress={onAnotherFile}>{texts.anotherFile}</Button>
+            {onBack && <Button onPress={onBack}>{texts.changeMapping}</Button>}
+            {run.job.importAfterCheck && (
+              <Button look="primary" onPress={run.job.importAfterCheck}>
+                {texts.importNow}
+              </Button>
+            )}
+          </>
+        )}
+      </Actions>
+      {state.refused > 0 && <RefusedSection run={run} state={state} />}
+    </>
+  )
+}
+
+function Outcome({ run, state }: { run: ImportRun; state: RunState }) {
+  const texts = useMessages(messages)
+  const { isDryRun, fileName } = run.job
+  if (state.phase === 'done')
+    return <Notice kind="success" title={isDryRun ? texts.checked : `${texts.imported}: ${fileName}`} />
+  if (state.phase === 'cancelled')
+    return <Notice kind="caution" title={isDryRun ? texts.cancelledCheck : texts.cancelled} />
+  if (state.phase === 'failed')
+    return (
+      <>
+        <Problem error={state.error} />
+        <Notice kind="caution" title={texts.failed}>
+          {!isDryRun && <p>{texts.failedAdvice}</p>}
+        </Notice>
+      </>
+    )
+  return <Progress run={run} state={state} />
+}
+
+function Progress({ run, state }: { run: ImportRun; state: RunState }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { fileName, totalBytes, isDryRun } = run.job
+  const fraction = totalBytes === 0 ? 1 : Math.min(1, state.doneBytes / totalBytes)
+  const seconds = state.workMs / 1_000
+  const rate = seconds > 0 ? Math.round(state.received / seconds) : 0
+  const secondsLeft = fraction > 0 ? Math.ceil((seconds * (1 - fraction)) / fraction) : null
+  const left =
+    secondsLeft === null
+      ? null
+      : secondsLeft < 90
+        ? texts.seconds(secondsLeft)
+        : texts.minutes(Math.round(secondsLeft / 60))
+  return (
+    <div className={styles.progress!}>
+      <p className={styles.fileName!}>
+        <strong>{isDryRun ? texts.checking : texts.importing}</strong> · {fileName}
+      </p>
+      <progress aria-label={texts.progress} value={fraction} max={1} />
+      <p className={styles.muted!}>
+        {formats.percent(fraction)}
+        {rate > 0 && ` · ${texts.rate(formats.number(rate))}`}
+        {left !== null && rate > 0 && ` · ${texts.left(left)}`}
+      </p>
+    </div>
+  )
+}
+
+function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<RunState['pause']> }) {
+  const texts = useMessages(messages)
+  const isSignedOut = pause.error instanceof KithError && pause.error.status === 401
+  const advice = isSignedOut ? texts.pausedSignedOut : pause.isDoubling ? texts.pausedDoubling : texts.pausedAdvice
+  return (
+    <Notice kind="caution" title={texts.paused}>
+      <p>{(pause.error as Error).message}</p>
+      <p>{advice}</p>
+      <div className={styles.buttons!}>
+        <Button onPress={() => run.goOn()}>{pause.isDoubling ? texts.sendAgainAnyway : texts.goOn}</Button>
+        {pause.isDoubling && <Button onPress={() => run.goOn('leave out')}>{texts.leaveOut}</Button>}
+      </div>
+    </Notice>
+  )
+}
+
+function CountList({ state, isDryRun }: { state: RunState; isDryRun: boolean }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const counts: [string, number][] = [
+    [texts.received, state.received],
+    [isDryRun ? texts.wouldCreate : texts.created, state.created],
+    [isDryRun ? texts.wouldChange : texts.updated, state.updated],
+    [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
+    [texts.refused, state.refused],
+    ...(state.skipped > 0 ? ([[texts.skipped, state.skipped]] as [string, number][]) : []),
+  ]
+  return (
+    <dl className={styles.counts!}>
+      {counts.map(([name, count]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{formats.number(count)}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}

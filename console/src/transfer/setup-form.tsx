@@ -1,0 +1,135 @@
+import type { Definitions } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions } from '../ui/dialog.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { EmptyState, Loading } from '../ui/page.tsx'
+import {
+  type CsvStart,
+  fieldName,
+  readCsvStart,
+  readNdjsonStart,
+  repeatedFields,
+  suggestMapping,
+} from './file-reader.ts'
+import { type ImportSetup, startImport } from './import-setup.ts'
+import { MappingTable } from './mapping-table.tsx'
+import { messages } from './messages.ts'
+import { NdjsonPreview, PreviewTable } from './preview-table.tsx'
+import { ReadOptionFields } from './read-option-fields.tsx'
+import styles from './transfer.module.css'
+
+type SetupProps = {
+  setup: ImportSetup
+  definitions: Definitions
+  onChange: (setup: ImportSetup) => void
+  onAnotherFile: () => void
+}
+
+/** Where a person says how the file is read, before anything is sent. */
+export function SetupForm(props: SetupProps) {
+  const { setup, definitions, onAnotherFile } = props
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { file, options, owner } = setup
+  const { format, encoding, delimiter } = options
+  const isCsv = format === 'csv'
+  const start = useQuery({
+    queryKey: ['import', 'start', file.name, file.size, file.lastModified, format, encoding, delimiter, owner],
+    queryFn: async () =>
+      isCsv
+        ? { csv: await readCsvStart(file, options), lines: null }
+        : { csv: null, lines: await readNdjsonStart(file, options, owner) },
+    gcTime: 0,
+  })
+  return (
+    <>
+      <div className={styles.fileLine!}>
+        <p className={styles.fileName!}>
+          <strong>{file.name}</strong> · {formats.bytes(file.size)}
+        </p>
+        <Button onPress={onAnotherFile}>{texts.chooseAnother}</Button>
+      </div>
+      <ReadOptionFields {...props} />
+      {start.error && (
+        <Notice kind="error" title={texts.unreadable}>
+          <p>{start.error.message}</p>
+          <p>{texts.unreadableAdvice}</p>
+        </Notice>
+      )}
+      {start.isPending && <Loading />}
+      {start.data?.csv && <CsvSetup {...props} start={start.data.csv} />}
+      {start.data?.lines && (
+        <>
+          <NdjsonPreview items={start.data.lines} />
+          <StartButtons
+            isReady={start.data.lines.length > 0}
+            onStart={isDryRun => startImport(setup, definitions, null, isDryRun)}
+          />
+        </>
+      )}
+    </>
+  )
+}
+
+function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start: CsvStart }) {
+  const texts = useMessages(messages)
+  const { owner } = setup
+  // A mapping that somebody made before the file was read in another way does not fit it any more.
+  const mapping =
+    setup.mapping.length === start.names.length ? setup.mapping : suggestMapping(start.names, owner, definitions)
+  const change = (changed: typeof mapping) => onChange({ ...setup, mapping: changed })
+  const repeated = [...repeatedFields(mapping, owner, definitions)]
+  const undecided = mapping.filter(field => field === null).length
+  const isIdMapped = mapping.some(field => field && fieldName(field, owner, definitions) === 'external_id')
+  if (start.records.length === 0) return <EmptyState title={texts.noLines} />
+  return (
+    <>
+      <MappingTable start={start} mapping={mapping} owner={owner} definitions={definitions} onChange={change} />
+      {undecided > 0 && (
+        <Notice kind="caution">
+          <p>{texts.undecided(undecided)}</p>
+          <Actions>
+            <Button onPress={() => change(mapping.map(field => field ?? ''))}>{texts.ignoreRest}</Button>
+            <Button
+              onPress={() =>
+                change(
+                  mapping.map((field, index) => {
+                    const name = start.names[index]!
+                    return field ?? (name === '' ? '' : `attribute_values.${name}`)
+                  }),
+                )
+              }
+            >
+              {texts.attributesRest}
+            </Button>
+          </Actions>
+        </Notice>
+      )}
+      {repeated.map(field => (
+        <Notice key={field} kind="error" title={texts.repeated(field)} />
+      ))}
+      {!isIdMapped && <Notice kind="caution">{texts.noExternalId}</Notice>}
+      <PreviewTable start={start} mapping={mapping} owner={owner} definitions={definitions} options={setup.options} />
+      <StartButtons
+        isReady={undecided === 0 && repeated.length === 0}
+        onStart={isDryRun => startImport({ ...setup, mapping }, definitions, start, isDryRun)}
+      />
+    </>
+  )
+}
+
+function StartButtons({ isReady, onStart }: { isReady: boolean; onStart: (isDryRun: boolean) => void }) {
+  const texts = useMessages(messages)
+  return (
+    <Actions>
+      <Button isDisabled={!isReady} onPress={() => onStart(true)}>
+        {texts.checkOnly}
+      </Button>
+      <Button look="primary" isDisabled={!isReady} onPress={() => onStart(false)}>
+        {texts.importNow}
+      </Button>
+    </Actions>
+  )
+}

@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { retryWaitsMs } from '../../src/webhooks/schedule.ts'
+import type { Sender } from '../../src/webhooks/send.ts'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
+import { useBrowser } from '../../test/support/browser.ts'
+import { openConsole } from '../../test/support/console.ts'
+import { follow } from '../../test/support/followers.ts'
+import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import { useService } from '../../test/support/service.ts'
+
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const browser = useBrowser()
+let receiver: Receiver
+let sender: Sender
+let nowMs: number
+beforeEach(async () => {
+  receiver = await startReceiver()
+  nowMs = Date.now()
+  sender = createLoopbackSender({ nowMs: () => nowMs })
+})
+afterEach(async () => {
+  await service.sql('delete from followers')
+  await sender.close()
+  await receiver.close()
+})
+
+/** Sends what is due at the time of the test. */
+function deliver() {
+  nowMs = Math.max(nowMs, Date.now())
+  return follow(service.db, [webhookFollower({ sender, nowMs: () => nowMs })], { nowMs: () => nowMs })
+}
+
+it('an operator watches changes as they happen, and misses none of a pause', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.people.create({ external_id: 'before', first_name: '<img src=x onerror="document.title=1">' })
+  await openConsole({ service, browser, organization }, '/changes', async page => {
+    await page.getByRole('row', { name: /before/ }).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await client.people.create({ external_id: 'live' })
+    await page.getByRole('row', { name: /live/ }).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Paused', { exact: true }).waitFor()
+    await client.people.create({ external_id: 'during-1' })
+    await client.people.create({ external_id: 'during-2' })
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('row', { name: /during-2/ }).waitFor()
+    const identifiers = await page.getByRole('row').locator('[role=cell]:nth-child(4)').allTextContents()
+    expect(identifiers.filter(text => !/^\d+$/.test(text))).toEqual(['during-2', 'during-1', 'live', 'before'])
+
+    await page.getByLabel('Identifier').fill('before')
+    await page.getByRole('row', { name: /live/ }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: /Show change/ }).click()
+    await page.getByRole('cell', { name: '<img src=x onerror="document.title=1">' }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    // The filter is part of the address.
+    await page.reload()
+    await page.getByRole('row', { name: /before/ }).waitFor()
+    expect(await page.getByRole('row', { name: /live/ }).count()).toBe(0)
+  })
+})
+
+it('an operator makes a webhook, whose secret is shown once, and sends a failed delivery again', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  receiver.answer = response => response.writeHead(500).end('<b>out of order</b>')
+  await openConsole(
+    { service, browser, organization },
+    '/webhooks',
+    async page => {
+      await page.getByRole('button', { name: 'New webhook' }).click()
+      await page.getByLabel('URL').fill('https://192.168.0.1/hook')
+      await page.getByRole('button', { name: 'Create' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await page.getByLabel('URL').inputValue()).toBe('https://192.168.0.1/hook')
+      await page.getByLabel('URL').fill(receiver.url)
+      await page.getByRole('button', { name: 'Create' }).click()
+      await page.getByText(/^whsec_/).waitFor()
+      await page.getByRole('button', { name: 'Close' }).click()
+      expect(await page.getByText(/whsec_/).count()).toBe(0)
+
+      const { external_id } = await client.people.create({ external_id: 'ada' })
+      for (const waitMs of [...retryWaitsMs, 0]) {
+        await deliver()
+        nowMs += 1.2 * waitMs
+      }
+      await page.getByRole('link', { name: receiver.url }).click()
+      await page.getByRole('row', { name: /Failed/ }).waitFor()
+      await page.getByRole('button', { name: /Show delivery/ }).click()
+      await page.getByText('<b>out of order</b>').waitFor()
+      await page.getByText(`"external_id": "${external_id}"`).waitFor()
+      expect(await accessibilityFaults(page)).toEqual([])
+      await page.keyboard.press('Escape')
+
+      receiver.answer = response => response.writeHead(204).end()
+      const sent = receiver.received.length
+      await page.getByRole('button', { name: /Send again/ }).click()
+      await page.getByText(/is being sent again/).waitFor()
+      await deliver()
+      await page.getByRole('row', { name: /Delivered/ }).waitFor()
+      expect(receiver.received.length).toBe(sent + 1)
+      expect(receiver.received.at(-1)!.event.data.external_id).toBe('ada')
+    },
+    { expectedErrors: /Failed to load resource/ },
+  )
+})

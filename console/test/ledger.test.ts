@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
+import { useBrowser } from '../../test/support/browser.ts'
+import { openConsole } from '../../test/support/console.ts'
+import { sealLedgers } from '../../test/support/ledger.ts'
+import { useService } from '../../test/support/service.ts'
+
+const service = useService()
+const browser = useBrowser()
+
+/** An organization with two people, of whom one may be written to, and the receipt of that answer. */
+async function withAnswers() {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.people.create({ external_id: 'ada', email: 'ada@example.com', email_consent: true })
+  await client.people.create({ external_id: 'grace', email: 'grace@example.com', email_consent: false })
+  await sealLedgers(service)
+  const receipt = await client.consents.receipt('ada', { consent_type_id: 1, channel: 'email' })
+  return { organization, receipt }
+}
+
+const file = (content: unknown) => ({
+  name: 'receipt.json',
+  mimeType: 'application/json',
+  buffer: Buffer.from(JSON.stringify(content)),
+})
+
+it('an auditor verifies a receipt without the server, and a changed bit is named', async () => {
+  const { organization, receipt } = await withAnswers()
+  await openConsole({ service, browser, organization }, '/ledger', async page => {
+    await page.getByText(receipt.verifier_key).first().waitFor()
+    // Nothing is sent from here on: the page has no network at all.
+    await page.context().setOffline(true)
+    const choose = page.getByLabel('Drop a receipt here')
+    await choose.setInputFiles(file(receipt))
+    await page.getByText('The receipt is valid.').waitFor()
+    await page.getByText(receipt.entry.person_id).waitFor()
+
+    const salt = Buffer.from(receipt.salt, 'base64')
+    salt[0]! ^= 1
+    await choose.setInputFiles(file({ ...receipt, salt: salt.toString('base64') }))
+    await page.getByText('The receipt is not valid: salt.').waitFor()
+    await choose.setInputFiles(file({ ...receipt, entry: { ...receipt.entry, state: false } }))
+    await page.getByText('The receipt is not valid: entry.').waitFor()
+
+    await choose.setInputFiles(file(receipt))
+    await page.getByLabel(/Key that must have signed/).fill(`${receipt.verifier_key.slice(0, -8)}AAAAAAA=`)
+    await page.getByText('The receipt is not valid: key.').waitFor()
+  })
+})
+
+it('a marketer sees how many people may be written to, by purpose and channel', async () => {
+  const { organization } = await withAnswers()
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [360, 'dark'],
+  ] as const)
+    await openConsole(
+      { service, browser, organization },
+      '/consents?interval=week',
+      async page => {
+        const row = page.getByRole('row', { name: /^Marketing Email/ })
+        await row.waitFor()
+        expect(await row.getByRole('cell').allTextContents()).toEqual(['Email', '1', '1', '1', '0'])
+        await page.getByRole('img', { name: /Marketing, Email: answers in force/ }).waitFor()
+        expect(await accessibilityFaults(page)).toEqual([])
+      },
+      { context: { viewport: { width, height: 800 }, colorScheme } },
+    )
+})

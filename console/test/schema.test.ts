@@ -1,0 +1,277 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { observedFollower } from '../../src/observed/follow.ts'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
+import { useBrowser } from '../../test/support/browser.ts'
+import { openConsole } from '../../test/support/console.ts'
+import { follow } from '../../test/support/followers.ts'
+import { type Organization, useService } from '../../test/support/service.ts'
+
+const service = useService()
+const browser = useBrowser()
+const consoleOf = (organization: Organization) => ({ service, browser, organization })
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
+/** By how many pixels the page is wider than its window. */
+const overflowOf = (page: Page) =>
+  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+/** An organization with orders of people, some of which have totals that a rule would refuse. */
+async function shop(): Promise<Organization> {
+  const organization = await service.organization()
+  const { client } = organization
+  await client.schema.stacks.create({ key: 'orders', kind: 'item', name: 'Orders' })
+  await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', name: 'Total' })
+  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
+  await client.schema.attributes.create({ key: 'favourite', owner: 'people', type: 'stack', target_stack: 'orders' })
+  await client.stack('orders').batch([
+    { op: 'create', body: { external_id: 'o-1', attribute_values: { total: 5, colour: 'red' } } },
+    { op: 'create', body: { external_id: 'o-2', attribute_values: { total: 50, colour: 'blue' } } },
+    { op: 'create', body: { external_id: 'o-3', attribute_values: { total: 70, colour: 7 } } },
+  ])
+  return organization
+}
+
+const attributeOf = async ({ client }: Organization, key: string) =>
+  (await client.schema.attributes.list()).find(attribute => attribute.key === key)
+
+it('an engineer declares an observed key and sees what would not fit', async () => {
+  const organization = await shop()
+  await openConsole(consoleOf(organization), '/schema?tab=observed&owner=orders', async page => {
+    await page.getByText('No undeclared keys').waitFor()
+    await follow(service.db, [observedFollower()])
+    await button(page, 'Read again').click()
+    await button(page, 'Declare colour').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Preview' }).click()
+    await dialog.getByText('2 stored values fit, 1 do not. Nothing is saved yet.').waitFor()
+    await dialog.getByText('Those that do not fit are: number 1').waitFor()
+    expect(await attributeOf(organization, 'colour')).toBeUndefined()
+    await dialog.getByRole('button', { name: 'Declare' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByText('No undeclared keys').waitFor()
+  })
+  expect((await attributeOf(organization, 'colour'))?.type).toBe('text')
+})
+
+it('a rule is previewed before it is turned on, and what breaks it is listed afterwards', async () => {
+  const organization = await shop()
+  const work = async (page: Page) => {
+    await page.getByRole('link', { name: 'Total' }).click()
+    await button(page, 'Edit attribute').click()
+    await page.getByLabel('Minimum').fill('20')
+    expect(await button(page, 'Save').count()).toBe(0)
+    await button(page, 'Preview').click()
+    await page.getByText('1 stored entry does not fit. Nothing is saved yet.').waitFor()
+    await page.getByRole('list', { name: 'Entries that do not fit' }).getByRole('link', { name: 'o-1' }).waitFor()
+    expect((await attributeOf(organization, 'total'))?.minimum).toBeNull()
+    await page.getByLabel('Minimum').fill('twenty')
+    expect(await button(page, 'Save').count()).toBe(0)
+    await button(page, 'Preview').click()
+    await page.getByText('must be a number').waitFor()
+    await page.getByLabel('Minimum').fill('30')
+    await button(page, 'Preview').click()
+    await button(page, 'Save').click()
+    await page.getByText('At least 30').waitFor()
+    const violations = page.getByRole('list', { name: 'Stored values that break a rule' })
+    await violations.getByRole('link', { name: 'o-1' }).waitFor()
+    expect(await violations.getByRole('listitem').count()).toBe(1)
+  }
+  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { expectedErrors: /400/ })
+  expect((await attributeOf(organization, 'total'))?.minimum).toBe(30)
+})
+
+it('a consent type gets a new version of its text, and the old one stays', async () => {
+  const organization = await service.organization()
+  await organization.client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me news.' })
+  await openConsole(consoleOf(organization), '/schema?tab=consents', async page => {
+    await page.getByRole('link', { name: 'Marketing' }).click()
+    await page.getByText('Send me news.').waitFor()
+    await button(page, 'Edit consent type').click()
+    await page.getByText('Double opt-in for Email').click()
+    await button(page, 'Save').click()
+    await page.getByText('Email · default · confirmed by link').waitFor()
+    await button(page, 'Add a version').click()
+    await page.getByLabel('Text', { exact: true }).fill('Send me news every week.')
+    await button(page, 'Add a version').click()
+    await page.getByText('Version 2').waitFor()
+    expect(await page.getByRole('list', { name: 'Texts' }).getByRole('listitem').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Version 2 · en[\s\S]*Send me news every week\./),
+      expect.stringMatching(/^Version 1 · en[\s\S]*Send me news\./),
+    ])
+  })
+})
+
+it('an engineer links a stack to another, and sees the link in the picture', async () => {
+  const organization = await shop()
+  await openConsole(consoleOf(organization), '/schema?owner=orders', async page => {
+    await page.getByRole('link', { name: 'New attribute' }).click()
+    await page.getByLabel('Key').fill('replaces')
+    await page.getByRole('button', { name: /Type/ }).click()
+    await page.getByRole('option', { name: 'Link to a record' }).click()
+    await page.getByRole('button', { name: /Links to/ }).click()
+    await page.getByRole('option', { name: 'Orders (orders)' }).click()
+    await button(page, 'Preview').click()
+    await page.getByText('No stored value is in the way. Nothing is saved yet.').waitFor()
+    await button(page, 'Create').click()
+    await page.getByRole('link', { name: 'replaces' }).waitFor()
+    await page.getByRole('tab', { name: 'Picture' }).click()
+    await page.getByText('replaces links to Orders').waitFor()
+    expect(await page.locator('[data-link="orders.replaces"]').count()).toBe(1)
+  })
+  expect(await attributeOf(organization, 'replaces')).toMatchObject({ type: 'stack', target_stack: 'orders' })
+})
+
+it('the picture shows every stack and every relationship, as boxes and arrows and as a list', async () => {
+  const organization = await shop()
+  await openConsole(consoleOf(organization), '/schema?tab=picture', async page => {
+    const picture = page.getByRole('region', { name: 'Stacks and their links' })
+    await picture.getByRole('link', { name: 'Orders' }).waitFor()
+    expect(await picture.getByRole('link').count()).toBe(2)
+    const arrows = await picture.locator('[data-link]').evaluateAll(paths => paths.map(path => path.textContent))
+    expect(arrows.toSorted()).toEqual(['orders.buyer → people', 'people.favourite → orders'])
+    const list = page.getByRole('region', { name: 'The links as a list' })
+    await list.getByText('buyer links to People').waitFor()
+    await list.getByText('favourite links to Orders').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    // Each box is a link that the keyboard reaches.
+    await picture.focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await expect.poll(() => page.locator(':focus').textContent()).toContain('Orders')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Orders', level: 2 }).waitFor()
+    expect(new URL(page.url()).searchParams.get('owner')).toBe('orders')
+  })
+})
+
+it('a stack and an attribute are created by the keyboard alone', async () => {
+  const organization = await service.organization()
+  await openConsole(consoleOf(organization), '/schema', async page => {
+    await button(page, 'New stack').focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.type('visits')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Visits')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('listbox').waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Erase records after (days)').focus()
+    await page.keyboard.type('30')
+    await page.keyboard.press('Enter')
+    await page.getByText('Erased after 30 days').waitFor()
+    await page.getByRole('link', { name: 'New attribute' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Key').focus()
+    await page.keyboard.type('page')
+    await page.keyboard.press('Enter')
+    await button(page, 'Create').focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('table').getByRole('link', { name: 'page' }).waitFor()
+  })
+  const { stacks, attributes } = await organization.client.schema.get()
+  expect(stacks[0]).toMatchObject({ key: 'visits', name: 'Visits', kind: 'event', retention_days: 30 })
+  expect(attributes[0]).toMatchObject({ owner: 'visits', key: 'page', type: 'text' })
+})
+
+it('a service that cannot answer loses no input of the settings', async () => {
+  const organization = await service.organization()
+  const work = async (page: Page) => {
+    await page.getByLabel('Name of the organization').fill('Northwind Books')
+    await page.getByLabel('Accent colour').fill('green')
+    await page.route('**/v1/schema/settings', route =>
+      route.fulfill({ status: 503, json: { error: 'operation_failed', message: 'Busy.', details: [] } }),
+    )
+    await button(page, 'Save').click()
+    await page.getByRole('alert').waitFor()
+    await page.unroute('**/v1/schema/settings')
+    expect(await page.getByLabel('Name of the organization').inputValue()).toBe('Northwind Books')
+    // A wrong value is refused at its field.
+    await button(page, 'Save').click()
+    await page.getByText(/^must match/).waitFor()
+    await page.getByLabel('Accent colour').fill('#0b6e4f')
+    await button(page, 'Save').click()
+    await page.getByText(/^Saved /).waitFor()
+  }
+  await openConsole(consoleOf(organization), '/schema?tab=settings', work, { expectedErrors: /503|400/ })
+  expect(await organization.client.schema.settings()).toMatchObject({
+    display_name: 'Northwind Books',
+    accent_color: '#0b6e4f',
+  })
+})
+
+it('a session that may only read sees no way to write', async () => {
+  const organization = await shop()
+  const total = (await attributeOf(organization, 'total'))!
+  const names = async (page: Page) => {
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    return page.getByRole('main').getByRole('button').or(page.getByRole('main').getByRole('link')).allInnerTexts()
+  }
+  const work = async (page: Page) => {
+    await page.getByRole('link', { name: 'Total' }).waitFor()
+    expect(await names(page)).not.toContain('New attribute')
+    expect(await names(page)).not.toContain('Show the records')
+    await page.getByRole('link', { name: 'Total' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Total' }).waitFor()
+    expect(page.url()).toContain(`/schema/attributes/${total.id}`)
+    expect(await names(page)).toEqual(['Orders'])
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Total' }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Total' }).waitFor()
+  }
+  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { scope: 'schema:read' })
+})
+
+it('hostile names and keys are text', async () => {
+  const organization = await service.organization()
+  const { client } = organization
+  const hostile = '<img src=x onerror=alert(1)>\u202Egnp.exe'
+  await client.schema.stacks.create({ key: 'orders', kind: 'item', name: hostile })
+  await client.schema.attributes.create({
+    key: 'total',
+    owner: 'orders',
+    type: 'stack',
+    target_stack: 'orders',
+    name: hostile,
+  })
+  await client.schema.consentTypes.patch(1, { name: hostile })
+  await client.stack('orders').create({ external_id: 'o-1', attribute_values: { [`${hostile} key`]: 1 } })
+  await openConsole(consoleOf(organization), '/schema?owner=orders', async page => {
+    await page.getByRole('link', { name: hostile }).first().waitFor()
+    for (const tab of ['Consent types', 'Observed keys', 'Picture']) {
+      await page.getByRole('tab', { name: tab }).click()
+      await page.getByText('<img src=x').first().waitFor()
+    }
+    expect(await page.locator('img[src=x]').count()).toBe(0)
+    expect(await overflowOf(page)).toBe(0)
+  })
+})
+
+it.each([
+  { width: 1280, colorScheme: 'light' },
+  { width: 360, colorScheme: 'dark' },
+] as const)('has no faults of accessibility at $width pixels in $colorScheme', async ({ width, colorScheme }) => {
+  const organization = await shop()
+  await organization.client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me news.' })
+  const total = (await attributeOf(organization, 'total'))!
+  const context = { viewport: { width, height: 740 }, colorScheme }
+  const work = async (page: Page) => {
+    for (const tab of ['Stacks and attributes', 'Consent types', 'Observed keys', 'Picture', 'Settings']) {
+      await page.getByRole('tab', { name: tab }).click()
+      await page.getByRole('tabpanel', { name: tab }).waitFor()
+      await page.waitForLoadState('networkidle')
+      expect([tab, await accessibilityFaults(page)]).toEqual([tab, []])
+    }
+    for (const path of [`attributes/${total.id}`, 'new-attribute', 'consent-types/1', 'consent-types/new']) {
+      await page.goto(`${service.address}/console/schema/${path}`)
+      await page.waitForLoadState('networkidle')
+      if (path.startsWith('attributes')) await button(page, 'Edit attribute').click()
+      expect([path, await accessibilityFaults(page)]).toEqual([path, []])
+      expect([path, await overflowOf(page)]).toEqual([path, 0])
+    }
+  }
+  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { context })
+})
