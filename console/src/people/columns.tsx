@@ -61,16 +61,11 @@ export function useColumns(names: readonly string[]): Column<PersonRow>[] {
   )
 }
 
+/** The least widths of columns in pixels, where the usual one cuts values or the header. */
+const minWidths: Record<string, number> = { email: 215, mobile_number: 170, language: 100 }
+
 const minWidthOf = (name: string, field: FilterField | undefined) =>
-  name === 'email'
-    ? 190
-    : name === 'mobile_number'
-      ? 170
-      : field?.type === 'datetime'
-        ? 165
-        : name === 'language'
-          ? 100
-          : 130
+  minWidths[name] ?? (field?.type === 'datetime' ? 165 : 130)
 
 const isSortable = (field: FilterField | undefined) =>
   field !== undefined && field.type !== 'relation' && field.type !== 'json' && field.type !== 'state'

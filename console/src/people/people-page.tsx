@@ -88,7 +88,7 @@ export function PeoplePage() {
 
 type List = ReturnType<typeof useInfiniteQuery<unknown>>
 
-/** How many people the list has. The exact number comes after the first rows. */
+/** The number of people in the list. The exact one comes after the first rows. */
 function Count({
   query,
   list,

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { memo, type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
@@ -98,19 +98,14 @@ export function VirtualTable<Row>({
         </div>
         <div role="rowgroup" className={styles.body!} style={{ height: virtualizer.getTotalSize() - rowHeight }}>
           {visible.map(({ index, start }) => (
-            <div
+            <TableRow
               key={rowKey(rows[index]!)}
-              role="row"
-              aria-rowindex={index + 2}
-              className={`${styles.row} ${styles.data}`}
-              style={{ ...rowStyle, transform: `translateY(${start - rowHeight}px)` }}
-            >
-              {columns.map(({ key, align, render }) => (
-                <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell!}>
-                  {render(rows[index]!)}
-                </div>
-              ))}
-            </div>
+              row={rows[index]!}
+              index={index}
+              top={start - rowHeight}
+              template={template}
+              columns={columns}
+            />
           ))}
         </div>
       </div>
@@ -120,6 +115,34 @@ export function VirtualTable<Row>({
         </p>
       )}
     </section>
+  )
+}
+
+type TableRowProps<Row> = {
+  row: Row
+  index: number
+  top: number
+  template: string
+  columns: readonly Column<Row>[]
+}
+
+/** A row is drawn when it comes into sight, and not with every step of the scrolling. */
+const TableRow = memo(DataRow) as typeof DataRow
+
+function DataRow<Row>({ row, index, top, template, columns }: TableRowProps<Row>) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className={`${styles.row} ${styles.data}`}
+      style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${top}px)` }}
+    >
+      {columns.map(({ key, align, render }) => (
+        <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell!}>
+          {render(row)}
+        </div>
+      ))}
+    </div>
   )
 }
 
