@@ -27,7 +27,7 @@ export function PageFault({ error }: ErrorComponentProps) {
   const reload = () => location.reload()
   return (
     <Page title={texts.fault}>
-      {missingCode.test(error.message) ? (
+      {error instanceof Error && missingCode.test(error.message) ? (
         <Notice kind="error" title={texts.missingCode}>
           <div>
             <Button onPress={reload}>{texts.reload}</Button>
