@@ -60,7 +60,7 @@ describe('kith seed', () => {
     const second = await seedAsJson()
     for (const file of files) {
       const { received } = first.counts[file]
-      expect(second.counts[file]).toEqual({ received, created: 0, updated: 0, unchanged: received, failed: 0 })
+      expect(second.counts[file]).toMatchObject({ received, created: 0, updated: 0, unchanged: received, failed: 0 })
     }
     expect(await readAll()).toEqual(read)
   })
