@@ -18,7 +18,7 @@ const small = {
   emailCharacters: 15,
   urlBytes: 200,
   headerBytes: 4_096,
-  tokenBytes: 600,
+  tokenBytes: 800,
   consents: 1,
   links: 3,
   placeholders: 2,
