@@ -18,7 +18,7 @@ const small = {
   emailCharacters: 15,
   urlBytes: 200,
   headerBytes: 4_096,
-  tokenBytes: 800,
+  tokenBytes: 680,
   consents: 1,
   links: 3,
   placeholders: 2,
