@@ -4,6 +4,7 @@ import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
@@ -114,6 +115,7 @@ function useRetryWhileBuilding(error: unknown, refetch: () => void) {
 
 function NobodyListed({ query, change }: { query: PeopleQuery; change: Change }) {
   const texts = useMessages(messages)
+  const mayWrite = useScope('people:write')
   if (query.text !== '')
     return (
       <EmptyState title={texts.nobodyFound(query.text)}>
@@ -127,6 +129,7 @@ function NobodyListed({ query, change }: { query: PeopleQuery; change: Change })
         <Button onPress={() => change({ filter: undefined, segment: undefined })}>{texts.clearFilter}</Button>
       </EmptyState>
     )
+  if (!mayWrite) return <EmptyState title={texts.emptyTitle} />
   return (
     <EmptyState title={texts.emptyTitle}>
       <LinkButton to="/import" look="primary">
