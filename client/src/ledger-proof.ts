@@ -129,21 +129,27 @@ function parseHash(line: string, index: number): Uint8Array {
 
 const [leafPrefix, nodePrefix] = [Uint8Array.of(0), Uint8Array.of(1)]
 
-/** Whether `hashes` prove that the leaf with `data` has the index `index` in the tree of `size` leaves and `rootHash`. */
+/** The hash of a leaf: SHA-256(0x00 || data). */
+export const hashLeaf = (data: Uint8Array): Promise<Uint8Array> => sha256(leafPrefix, data)
+
+/**
+ * Whether `hashes` prove that the leaf with `leafHash` has the index `index` in the tree of `size` leaves and `rootHash`. False if index or
+ * size is no count.
+ */
 export async function isIncluded(leaf: {
   index: number
-  data: Uint8Array
+  leafHash: Uint8Array
   size: number
   rootHash: Uint8Array
   hashes: readonly Uint8Array[]
 }): Promise<boolean> {
   let [node, last] = [leaf.index, leaf.size - 1]
-  if (node > last) return false
+  if (!Number.isSafeInteger(node) || !Number.isSafeInteger(leaf.size) || node < 0 || node > last) return false
   const halve = () => {
     node = Math.floor(node / 2)
     last = Math.floor(last / 2)
   }
-  let root = await sha256(leafPrefix, leaf.data)
+  let root = leaf.leafHash
   // RFC 9162, 2.1.3.2. Bit operations would lose the bits above 2^31.
   for (const sibling of leaf.hashes) {
     if (last === 0) return false

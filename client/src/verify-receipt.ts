@@ -1,4 +1,5 @@
 import {
+  hashLeaf,
   isIncluded,
   parseCheckpoint,
   parseProof,
@@ -176,7 +177,7 @@ async function checkInclusion({ entry, salt, tlog_proof }: Receipt, key: Verifie
   const saltOfLeaf = decodeBase64(salt)
   if (saltOfLeaf?.length !== 32) return fail('salt', 'The salt is not base64 of 32 bytes.')
   const data = await sha256(saltOfLeaf, new TextEncoder().encode(canonicalJson(entry)))
-  if (!(await isIncluded({ index, data, size, rootHash, hashes })))
+  if (!(await isIncluded({ index, leafHash: await hashLeaf(data), size, rootHash, hashes })))
     fail(
       'tlog_proof',
       'The proof does not lead from the entry and its salt to the checkpoint: the entry is not in the log.',

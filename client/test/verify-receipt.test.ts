@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { signReceipt } from '../../src/ledger/build-receipt.ts'
 import { formatCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { formatVerifierKey, signNote } from '../../src/ledger/note.ts'
-import { formatProof, parseProof } from '../../src/ledger/proof.ts'
+import { formatProof } from '../../src/ledger/proof.ts'
 import type { Receipt, UnsignedReceipt } from '../../src/ledger/receipt.ts'
 import { entry, fixedKey, names, origin, receiptOf, text } from '../../test/support/receipts.ts'
 import { type ReceiptError, type VerifyReceiptOptions as VerifyOptions, verifyReceipt } from '../index.ts'
+import { parseProof } from '../src/ledger-proof.ts'
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value))
 const verify = (receipt: unknown, options?: VerifyOptions) => verifyReceipt(bytesOf(receipt), options)

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { isIncluded } from '../../client/src/ledger-proof.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { renewLogId } from '../changes/log-id.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { rotateLedgerKey } from './keys.ts'
 import { parseVerifierKey, verifyNote } from './note.ts'
-import { isConsistent, isIncluded } from './proof.ts'
+import { isConsistent } from './proof.ts'
 import { formatTilePath } from './tiles.ts'
 
 const service = useService()
@@ -99,7 +100,7 @@ describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
         expect(leafHash).toEqual(leaves[index])
         expect(rootHash).toEqual(rootAt(size))
         const included = { index, leafHash: leafHash!, size, rootHash: rootHash!, hashes: buffersOf(proof.hashes) }
-        expect(isIncluded(included)).toBe(true)
+        expect(await isIncluded(included)).toBe(true)
       }
   })
 

@@ -1,11 +1,7 @@
 import { createHash, hash } from 'node:crypto'
-import { decodeBase64, FormatError, parseDecimal } from './strict-text.ts'
 
 /** Merkle trees of RFC 6962 with SHA-256, and the proofs of https://c2sp.org/tlog-proof. */
 
-const hashBytes = 32
-/** A tree of 2^53 leaves has proofs of at most 53 hashes. */
-const maxHashes = 53
 const [leafPrefix, nodePrefix] = [Buffer.of(0), Buffer.of(1)]
 
 /** The hash of a tree without leaves. */
@@ -19,25 +15,6 @@ export function leafHash(data: Uint8Array): Buffer {
 /** The hash of a node with two children: SHA-256(0x01 || left || right). */
 export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return createHash('sha256').update(nodePrefix).update(left).update(right).digest()
-}
-
-/** Whether `hashes` prove that the leaf with `leafHash` has the index `index` in the tree of `size` leaves and `rootHash`. */
-export function isIncluded(leaf: {
-  index: number
-  leafHash: Buffer
-  size: number
-  rootHash: Buffer
-  hashes: readonly Buffer[]
-}): boolean {
-  const { index, size, rootHash, hashes } = leaf
-  if (!isCount(index) || !isCount(size) || index >= size) return false
-  const path = new Path(index, size - 1)
-  let root = leaf.leafHash
-  for (const sibling of hashes) {
-    if (path.isAtRoot) return false
-    root = path.goUp() === 'right' ? nodeHash(sibling, root) : nodeHash(root, sibling)
-  }
-  return path.isAtRoot && root.equals(rootHash)
 }
 
 /** Whether `hashes` prove that the tree of `newSize` leaves begins with the leaves of the tree of `oldSize`. */
@@ -114,7 +91,7 @@ class Path {
 }
 
 /** A proof that can be verified offline: an inclusion proof and the signed checkpoint that it leads to. */
-export type Proof = { index: number; hashes: Buffer[]; checkpoint: string; extra?: Buffer }
+export type Proof = { index: number; hashes: readonly Uint8Array[]; checkpoint: string; extra?: Buffer }
 
 const firstLine = 'c2sp.org/tlog-proof@v1'
 
@@ -124,35 +101,7 @@ export function formatProof({ index, hashes, checkpoint, extra }: Proof): string
     firstLine,
     ...(extra ? [`extra ${extra.toString('base64')}`] : []),
     `index ${index}`,
-    ...hashes.map(sibling => sibling.toString('base64')),
+    ...hashes.map(sibling => Buffer.from(sibling).toString('base64')),
   ]
   return `${lines.join('\n')}\n\n${checkpoint}`
-}
-
-/** Parses a proof. The checkpoint is returned as it is, without a check. Throws a FormatError. */
-export function parseProof(text: string): Proof {
-  const end = text.indexOf('\n\n')
-  if (end === -1) throw new FormatError('The proof has no blank line before its checkpoint.')
-  const checkpoint = text.slice(end + 2)
-  const lines = text.slice(0, end).split('\n', maxHashes + 4)
-  if (lines.shift() !== firstLine) throw new FormatError(`The first line of the proof is not ${firstLine}.`)
-  const extra = lines[0]?.startsWith('extra ') ? parseExtra(lines.shift()!) : undefined
-  const index = parseDecimal(/^index (.*)$/.exec(lines.shift() ?? '')?.[1] ?? '')
-  if (index === undefined)
-    throw new FormatError('The index of the proof is not a decimal number up to 2^53 - 1 without leading zeros.')
-  if (lines.length > maxHashes) throw new FormatError(`The proof has more than ${maxHashes} hashes.`)
-  return { index, hashes: lines.map(parseHash), checkpoint, ...(extra && { extra }) }
-}
-
-function parseExtra(line: string): Buffer {
-  const bytes = decodeBase64(line.slice('extra '.length))
-  if (!bytes) throw new FormatError('The extra data of the proof is not base64.')
-  return bytes
-}
-
-function parseHash(line: string, index: number): Buffer {
-  const bytes = decodeBase64(line)
-  if (bytes?.length !== hashBytes)
-    throw new FormatError(`The hash ${index + 1} of the proof is not base64 of ${hashBytes} bytes.`)
-  return bytes
 }
