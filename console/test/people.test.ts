@@ -57,9 +57,13 @@ describe('the list of people', () => {
   it('a support agent finds a misspelt customer, and comes back to the search', async () => {
     await open(shop, '/people', async page => {
       await countIs(page, '4 people')
+      // The letters typed so far find her too, so the test waits for the answer to all of them.
+      const found = page.waitForResponse(response => response.request().postData()?.includes('lovlace') === true)
       await page.keyboard.press('/')
       await page.keyboard.type('lovlace')
+      await found
       await expect.poll(() => namesOn(page)).toEqual(['Ada Lovelace'])
+      await page.locator('[aria-busy=false]').waitFor()
       await page.keyboard.press('ArrowDown')
       await page.keyboard.press('Enter')
       await page.waitForURL('**/console/people/ada')
@@ -69,6 +73,30 @@ describe('the list of people', () => {
       await page.goBack()
       await expect.poll(() => namesOn(page)).toHaveLength(4)
       expect(await searchField(page).inputValue()).toBe('')
+    })
+  })
+
+  it('keeps the focus in the results while better ones arrive', async () => {
+    await open(shop, '/people', async page => {
+      await countIs(page, '4 people')
+      let release = () => {}
+      const released = new Promise<void>(resolve => {
+        release = resolve
+      })
+      await page.route('**/v1/people/search', async route => {
+        if (route.request().postData()?.includes('lovlace')) await released
+        await route.continue()
+      })
+      const asked = page.waitForRequest(request => request.postData()?.includes('lovlace') === true)
+      await page.keyboard.press('/')
+      await page.keyboard.type('lovlace')
+      await asked
+      await page.keyboard.press('ArrowDown')
+      release()
+      await expect.poll(() => namesOn(page)).toEqual(['Ada Lovelace'])
+      await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Ada Lovelace')
+      await page.keyboard.press('Enter')
+      await page.waitForURL('**/console/people/ada')
     })
   })
 

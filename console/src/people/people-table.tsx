@@ -1,7 +1,7 @@
 import type { Attribute } from '@kith/client'
 import { KithError } from '@kith/client'
 import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useMemo, useState } from 'react'
+import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -40,6 +40,7 @@ export function PeopleTable({ search, query, list, columns: names, change }: Peo
   const { data, error, isPlaceholderData, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
   const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
   const position = usePosition(query, rows)
+  const focus = useKeptFocus(position.listKey, isPlaceholderData)
   useRetryWhileBuilding(error, refetch)
   const sort = (next: Sort) => {
     const key = next.field.startsWith(attributePrefix) ? next.field.slice(attributePrefix.length) : undefined
@@ -57,6 +58,7 @@ export function PeopleTable({ search, query, list, columns: names, change }: Peo
         <div
           className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list!}
           aria-busy={isPlaceholderData}
+          {...focus}
         >
           <VirtualTable<PersonRow>
             key={position.listKey}
@@ -102,6 +104,29 @@ function usePosition(query: PeopleQuery, rows: readonly PersonRow[]) {
   useShortcut('j', texts.keyNext, () => move(1))
   useShortcut('k', texts.keyPrevious, () => move(-1))
   return { listKey, active: index < 0 ? undefined : index }
+}
+
+/**
+ * Gives the focus to the first row if the row that had it went with its list. Somebody who goes from the search to its results keeps
+ * them while better ones arrive.
+ */
+function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
+  const list = useRef<HTMLDivElement>(null)
+  const focused = useRef<Element>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both tell that other rows have replaced those of before
+  useEffect(() => {
+    if (!focused.current || focused.current.isConnected || document.activeElement !== document.body) return
+    list.current?.querySelector<HTMLElement>('[role=table] [role=cell] a')?.focus()
+  }, [listKey, isPlaceholderData])
+  return {
+    ref: list,
+    onFocus: ({ target }: FocusEvent) => {
+      focused.current = target
+    },
+    onBlur: ({ target }: FocusEvent) => {
+      if (target.isConnected) focused.current = null
+    },
+  }
 }
 
 /** While the service builds an index, it answers 503. The list then asks again every few seconds. */
