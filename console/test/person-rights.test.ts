@@ -2,11 +2,12 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ConsentReceipt, DossierLine } from '../../client/index.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
-import { accessibilityFaults, openConsole } from '../../test/support/console.ts'
+import { personOpener } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
 import { button, choose, dialog, downloaded, history, section } from './person-page.ts'
 
 const service = useService()
@@ -21,15 +22,7 @@ afterAll(() => stopSealing?.())
 
 const indexWords = () => follow(service.db, [searchFollower()])
 
-type Options = Parameters<typeof openConsole>[3]
-
-/** Opens the page of a person. */
-const openPerson = (
-  organization: Organization,
-  address: string,
-  work: (page: Page) => Promise<void>,
-  options?: Options,
-) => openConsole({ service, browser, organization }, `/people/${address}`, work, options)
+const openPerson = personOpener(service, browser)
 
 describe('a marketer', () => {
   it('sees why somebody may not be written to, with the evidence of each answer, and records a new one', async () => {

@@ -1,22 +1,13 @@
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { useBrowser } from '../../test/support/browser.ts'
-import { openConsole } from '../../test/support/console.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { personOpener } from '../../test/support/console.ts'
+import { useService } from '../../test/support/service.ts'
 import { button, choose, dialog, history, section } from './person-page.ts'
 
 const service = useService()
 const browser = useBrowser()
 
-type Options = Parameters<typeof openConsole>[3]
-
-/** Opens the page of a person. */
-const openPerson = (
-  organization: Organization,
-  address: string,
-  work: (page: Page) => Promise<void>,
-  options?: Options,
-) => openConsole({ service, browser, organization }, `/people/${address}`, work, options)
+const openPerson = personOpener(service, browser)
 
 describe('a support agent', () => {
   it('sees who changed the address, when, and what it was, and takes the change back', async () => {

@@ -40,4 +40,13 @@ export async function openConsole(
   }, context)
 }
 
-export { accessibilityFaults } from './accessibility.ts'
+/** Returns a function that opens the page of a person, as {@link openConsole}. */
+export const personOpener =
+  (service: Service, browser: TestBrowser) =>
+  (
+    organization: Organization,
+    address: string,
+    work: (page: Page) => Promise<void>,
+    options?: Parameters<typeof openConsole>[3],
+  ) =>
+    openConsole({ service, browser, organization }, `/people/${address}`, work, options)

@@ -82,41 +82,30 @@ function ClientTable({ rows, onRevoke }: { rows: ApiClient[]; onRevoke: ((client
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <Table label={texts.clients}>
-      <thead>
-        <tr>
-          {[texts.name, texts.clientId, texts.scopes, texts.created, texts.state].map(header => (
-            <th key={header} scope="col">
-              {header}
-            </th>
-          ))}
+    <Table label={texts.clients} headers={[texts.name, texts.clientId, texts.scopes, texts.created, texts.state]}>
+      {rows.map(row => (
+        <tr key={row.client_id}>
+          <th scope="row">{row.name}</th>
+          <td>
+            <code>{row.client_id}</code>
+          </td>
+          <td>
+            <ScopeList scopes={row.scopes} />
+          </td>
+          <td>{formats.date(row.created_at)}</td>
+          <td>
+            {row.revoked_at ? (
+              <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
+            ) : onRevoke ? (
+              <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
+                {texts.revoke}
+              </Button>
+            ) : (
+              <Badge kind="positive">{texts.works}</Badge>
+            )}
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {rows.map(row => (
-          <tr key={row.client_id}>
-            <th scope="row">{row.name}</th>
-            <td>
-              <code>{row.client_id}</code>
-            </td>
-            <td>
-              <ScopeList scopes={row.scopes} />
-            </td>
-            <td>{formats.date(row.created_at)}</td>
-            <td>
-              {row.revoked_at ? (
-                <Badge kind="negative">{texts.revoked(formats.date(row.revoked_at))}</Badge>
-              ) : onRevoke ? (
-                <Button look="danger" aria-label={`${texts.revoke}: ${row.name}`} onPress={() => onRevoke(row)}>
-                  {texts.revoke}
-                </Button>
-              ) : (
-                <Badge kind="positive">{texts.works}</Badge>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
+      ))}
     </Table>
   )
 }

@@ -19,31 +19,23 @@ export function KeyList() {
   return (
     <Section title={texts.keys}>
       <p className={styles.muted!}>{texts.keysAdvice}</p>
-      <Table label={texts.keys}>
-        <thead>
-          <tr>
-            {[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil].map(header => (
-              <th key={header} scope="col">
-                {header}
-              </th>
-            ))}
+      <Table
+        label={texts.keys}
+        headers={[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil]}
+      >
+        {keys.data.map(({ kid, algorithm, created_at, state, verifies_until }) => (
+          <tr key={kid}>
+            <td>
+              <code>{kid}</code>
+            </td>
+            <td>{algorithm}</td>
+            <td>{formats.dateTime(created_at)}</td>
+            <td>
+              <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>
+            </td>
+            <td>{verifies_until ? formats.dateTime(verifies_until) : '—'}</td>
           </tr>
-        </thead>
-        <tbody>
-          {keys.data.map(({ kid, algorithm, created_at, state, verifies_until }) => (
-            <tr key={kid}>
-              <td>
-                <code>{kid}</code>
-              </td>
-              <td>{algorithm}</td>
-              <td>{formats.dateTime(created_at)}</td>
-              <td>
-                <Badge kind={kinds[state]}>{texts.keyStates[state]}</Badge>
-              </td>
-              <td>{verifies_until ? formats.dateTime(verifies_until) : '—'}</td>
-            </tr>
-          ))}
-        </tbody>
+        ))}
       </Table>
     </Section>
   )

@@ -40,40 +40,32 @@ export function SessionList() {
     <Section title={texts.sessions}>
       <p className={styles.muted!}>{texts.sessionsAdvice}</p>
       {error !== undefined && <Problem error={error} />}
-      <Table label={texts.sessions}>
-        <thead>
-          <tr>
-            {[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state].map(header => (
-              <th key={header} scope="col">
-                {header}
-              </th>
-            ))}
+      <Table
+        label={texts.sessions}
+        headers={[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state]}
+      >
+        {sessions.data.map(session => (
+          <tr key={session.id}>
+            <th scope="row">{session.name}</th>
+            <td>{texts.methods[session.method]}</td>
+            <td>
+              <ScopeList scopes={session.scopes} />
+            </td>
+            <td>{formats.dateTime(session.created_at)}</td>
+            <td>{formats.dateTime(session.expires_at)}</td>
+            <td>
+              {session.id === own.id ? (
+                <Badge kind="accent">{texts.thisSession}</Badge>
+              ) : mayWrite ? (
+                <Button look="danger" aria-label={texts.endSession(session.name)} onPress={() => end(session)}>
+                  {texts.end}
+                </Button>
+              ) : (
+                <Badge kind="positive">{texts.works}</Badge>
+              )}
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {sessions.data.map(session => (
-            <tr key={session.id}>
-              <th scope="row">{session.name}</th>
-              <td>{texts.methods[session.method]}</td>
-              <td>
-                <ScopeList scopes={session.scopes} />
-              </td>
-              <td>{formats.dateTime(session.created_at)}</td>
-              <td>{formats.dateTime(session.expires_at)}</td>
-              <td>
-                {session.id === own.id ? (
-                  <Badge kind="accent">{texts.thisSession}</Badge>
-                ) : mayWrite ? (
-                  <Button look="danger" aria-label={texts.endSession(session.name)} onPress={() => end(session)}>
-                    {texts.end}
-                  </Button>
-                ) : (
-                  <Badge kind="positive">{texts.works}</Badge>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
+        ))}
       </Table>
     </Section>
   )

@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { schemaQuery } from '../entity/schema.ts'
 import { Select } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
@@ -25,8 +26,7 @@ export function ConsentsPage() {
   const navigate = useNavigate()
   const mayReadSchema = useScope('schema:read')
   const types = useQuery({
-    queryKey: ['schema'],
-    queryFn: () => client.schema.get(),
+    ...schemaQuery,
     enabled: mayReadSchema,
     select: definitions => definitions.consent_types,
   })

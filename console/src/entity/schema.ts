@@ -1,19 +1,20 @@
 import type { Attribute, ConsentType, Definitions } from '@kith/client'
-import { useQuery } from '@tanstack/react-query'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useScope } from '../app/session.tsx'
 
 const empty: Definitions = { stacks: [], attributes: [], consent_types: [] }
 
+/** The definitions of the organization. Every page shares what one has read. */
+export const schemaQuery = queryOptions({
+  queryKey: ['schema'],
+  queryFn: ({ signal }) => client.schema.get({ signal }),
+})
+
 /** The definitions of the organization. A session without `schema:read` sees none, and shows keys in place of names. */
 export function useSchema(): Definitions {
   const mayRead = useScope('schema:read')
-  const { data } = useQuery({
-    queryKey: ['schema'],
-    queryFn: ({ signal }) => client.schema.get({ signal }),
-    enabled: mayRead,
-    staleTime: 30_000,
-  })
+  const { data } = useQuery({ ...schemaQuery, enabled: mayRead, staleTime: 30_000 })
   return data ?? empty
 }
 

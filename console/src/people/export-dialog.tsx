@@ -6,6 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
 import { blobTarget, exportPeople, fileTarget } from './export-csv.ts'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
@@ -90,18 +91,9 @@ function useExport(query: PeopleQuery, fields: readonly string[], total: number 
       const target = (isLarge ? await fileTarget(name) : undefined) ?? blobTarget()
       await exportPeople(query, fields, target, { signal, onProgress: setExported })
       const file = await target.close()
-      if (file) download(file, name)
+      if (file) saveBlob(file, name)
     },
   })
   useEffect(() => () => controller.current?.abort(), [])
   return { start: () => state.mutate(), stop: () => controller.current?.abort(), exported, state }
-}
-
-function download(file: Blob, name: string) {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(file)
-  link.download = name
-  link.click()
-  // The browser has begun to read the file by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

@@ -9,8 +9,8 @@ import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Facts, Loading } from '../ui/page.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
 import { consentMessages } from './consent-messages.ts'
-import { downloadFile } from './download.ts'
 import styles from './person.module.css'
 import type { Purpose } from './purpose.ts'
 
@@ -77,7 +77,10 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const receipt = useMutation({
     mutationFn: async () => {
       const content = await client.consents.receiptById(owner, { consent_type_id, channel }, { sequence })
-      downloadFile(`receipt-${sequence}.json`, 'application/json', `${JSON.stringify(content, null, 2)}\n`)
+      saveBlob(
+        new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' }),
+        `receipt-${sequence}.json`,
+      )
     },
   })
   const word = pending ? 'pending' : state ? 'granted' : 'refused'

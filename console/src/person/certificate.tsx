@@ -4,12 +4,12 @@ import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
-import { downloadFile } from './download.ts'
+import { saveBlob } from '../ui/save-blob.ts'
 import { messages } from './messages.ts'
 
 /** Saves the certificate of an erasure as a file that `kith verify` reads. */
 export const downloadCertificate = (id: string, certificate: string) =>
-  downloadFile(`erasure-${id}.certificate`, 'application/jose', `${certificate}\n`)
+  saveBlob(new Blob([`${certificate}\n`], { type: 'application/jose' }), `erasure-${id}.certificate`)
 
 const pageSize = 500
 

@@ -5,7 +5,8 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
-import { downloadFile, fileNameOf } from './download.ts'
+import { saveBlob } from '../ui/save-blob.ts'
+import { fileNameOf } from './file-name.ts'
 import { messages } from './messages.ts'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -34,7 +35,10 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
         lines.push(`${JSON.stringify(line)}\n`)
         if (lines.length % linesPerUpdate === 0) setProgress({ count: lines.length, state: 'running' })
       }
-      downloadFile(`dossier-${fileNameOf(person?.external_id ?? id)}.ndjson`, 'application/x-ndjson', ...lines)
+      saveBlob(
+        new Blob(lines, { type: 'application/x-ndjson' }),
+        `dossier-${fileNameOf(person?.external_id ?? id)}.ndjson`,
+      )
       setProgress({ count: lines.length, state: 'done' })
     } catch (error) {
       if (!signal.aborted) setProgress({ count: lines.length, state: 'failed', error })

@@ -24,7 +24,7 @@ type ValueEditorProps = { record: StackRecord; field: RecordField; onClose: () =
 const valueIn = (record: StackRecord, { group, key }: RecordField): unknown =>
   (group === 'field' ? record.external_id : record.attribute_values[key]) ?? null
 
-/** Somebody else has changed the same value since the editor was opened. */
+/** The value was changed by another write since the editor opened. */
 class ConflictError extends Error {
   readonly conflict: Conflict
   constructor(conflict: Conflict) {

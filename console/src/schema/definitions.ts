@@ -1,18 +1,17 @@
 import type { Definitions } from '@kith/client'
 import { isKithError } from '@kith/client'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import { schemaQuery } from '../entity/schema.ts'
 
 /** The definitions, with the state of their request. It shares its cache with `useSchema`. */
-export const useDefinitions = () =>
-  useQuery({ queryKey: ['schema'], queryFn: ({ signal }) => client.schema.get({ signal }), staleTime: 30_000 })
+export const useDefinitions = () => useQuery({ ...schemaQuery, staleTime: 30_000 })
 
 /** A write of a definition. The definitions are read again after it. */
 export function useDefinitionWrite<Body, Result>(write: (body: Body) => Promise<Result>) {
   const queryClient = useQueryClient()
   return useMutation({
     mutationFn: write,
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['schema'] }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: schemaQuery.queryKey }),
   })
 }
 

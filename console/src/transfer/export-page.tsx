@@ -3,6 +3,7 @@ import { useState, useSyncExternalStore } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { schemaQuery } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Checkbox, Select } from '../ui/field.tsx'
@@ -21,11 +22,7 @@ export function ExportPage() {
   const mayReadPeople = useScope('people:read')
   const mayReadRecords = useScope('records:read')
   const mayReadSchema = useScope('schema:read')
-  const definitions = useQuery({
-    queryKey: ['schema'],
-    queryFn: () => client.schema.get(),
-    enabled: mayReadSchema,
-  })
+  const definitions = useQuery({ ...schemaQuery, enabled: mayReadSchema })
   const segments = useQuery({
     queryKey: ['segments'],
     queryFn: () => client.segments.list(),

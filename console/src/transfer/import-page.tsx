@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { schemaQuery } from '../entity/schema.ts'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Page } from '../ui/page.tsx'
 import { showRun, useCurrentRun } from './current-run.ts'
@@ -17,7 +17,7 @@ import { SetupForm } from './setup-form.tsx'
 export function ImportPage() {
   const texts = useMessages(messages)
   const run = useCurrentRun()
-  const definitions = useQuery({ queryKey: ['schema'], queryFn: () => client.schema.get() })
+  const definitions = useQuery(schemaQuery)
   const [setup, setSetup] = useState<ImportSetup | null>(null)
   const chooseFile = (file: File, owner: string) => {
     showRun(null)

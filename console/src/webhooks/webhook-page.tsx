@@ -62,7 +62,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** What is open above the page. */
+/** The dialog that is open over the page, or null. */
 type Overlay = { kind: 'edit' } | { kind: 'remove' } | { kind: 'secret'; secret: string } | null
 
 function WebhookActions({ webhook }: { webhook: Webhook }) {
