@@ -279,6 +279,25 @@ describe('the feed of a segment', () => {
     expect(left).toMatchObject({ sequence: head, operation: 'erase', id: ada, after: {} })
   })
 
+  it('tells a late reader that an erased person left, also a segment that it left before', async () => {
+    const ada = await person('ada', english)
+    await segment('english', english)
+    await follow()
+    const mirror = new SegmentMirror(shop, 'english')
+    await mirror.follow()
+    expect([...mirror.people]).toEqual([ada])
+    await patch('ada', { language: 'it' })
+    await follow()
+    await ok(shop.send('POST', '/v1/people/ada/erase', { reason: 'Request of the person' }))
+    const { head } = await readFeed(shop)
+    await follow()
+    await mirror.follow()
+    expect([...mirror.people]).toEqual([])
+    expect(mirror.restarts).toBe(0)
+    const rows = 'select sequence, entered from segment_changes where organization_id = $1'
+    expect(await service.sql(rows, [shop.id])).toEqual([{ sequence: head, entered: false }])
+  })
+
   it('of a deleted segment is unknown, and nothing of it is kept', async () => {
     await person('ada', english)
     await segment('english', english)

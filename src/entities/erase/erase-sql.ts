@@ -241,23 +241,32 @@ export const insertSegmentChecksSql = statement(
 
 // The followers of the segments are locked, so nobody enters or leaves one between these three statements.
 
-/** $2: people. Removes what the feed told of them. */
-export const deleteToldSql = statement(
-  'delete_told_memberships',
-  `with gone as (
-     delete from segment_changes s where s.organization_id = $1 and s.person_id = any($2::uuid[]) returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
-/** $2: people. The feed tells that they left by their erasure, which the log shows with their ids. It is logged before. */
+/**
+ * $2: people. The feed tells that they left by their erasure, which the log shows with their ids. It is logged before. A segment that
+ * somebody left earlier is told again: a reader of the feed may not have read that yet, and {@link deleteToldSql} deletes it.
+ */
 export const insertLeavingSql = statement(
   'insert_leaving',
   `insert into segment_changes (organization_id, segment_id, sequence, person_id, entered)
-   select m.organization_id, m.segment_id, c.sequence, m.person_id, false from segment_members m cross join lateral (
+   select k.organization_id, k.segment_id, c.sequence, k.person_id, false from (
+     select m.organization_id, m.segment_id, m.person_id from segment_members m
+     where m.organization_id = $1 and m.person_id = any($2::uuid[])
+     union
+     select s.organization_id, s.segment_id, s.person_id from segment_changes s
+     where s.organization_id = $1 and s.person_id = any($2::uuid[])
+   ) k cross join lateral (
      select c.sequence from changes c
-     where c.organization_id = $1 and c.entity_id = m.person_id order by c.version desc limit 1
-   ) c
-   where m.organization_id = $1 and m.person_id = any($2::uuid[])`,
+     where c.organization_id = $1 and c.entity_id = k.person_id order by c.version desc limit 1
+   ) c`,
+)
+
+/** $2: people, $3: up to this number, before their erasure. Removes what the feed told of them. */
+export const deleteToldSql = statement(
+  'delete_told_memberships',
+  `with gone as (
+     delete from segment_changes s
+     where s.organization_id = $1 and s.person_id = any($2::uuid[]) and s.sequence <= $3::bigint returning 1
+   ) select count(*)::integer as count from gone`,
 )
 
 /** $2: people. Removes who they were in the segments. */

@@ -136,7 +136,7 @@ export async function eraseEntities(
 
   await awaitPipelined(storeSet(tx, set).statements)
   removed.entities = set.rows.size
-  if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, people, removed)
+  if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, { people, head }, removed)
 
   const quotedSince = await run.changes(blankLaterQuotesSql, [head, names])
   await run.deliveries(quotedSince, { drops: false })
@@ -146,13 +146,18 @@ export async function eraseEntities(
   return { entities, identifiers, removed }
 }
 
-/** Removes which segments the people were in, and adds to `removed`. */
-async function forgetSegments(tx: Transaction, organization_id: number, people: string[], removed: RemovedRows) {
+/** Removes which segments the people were in, and adds to `removed`. The feed has told nothing after `head`. */
+async function forgetSegments(
+  tx: Transaction,
+  organization_id: number,
+  { people, head }: { people: string[]; head: number },
+  removed: RemovedRows,
+) {
   const values = [organization_id, people]
-  const telling = tx.query<{ count: number }>(deleteToldSql, values)
   const leaving = tx.query(insertLeavingSql, values)
+  const telling = tx.query<{ count: number }>(deleteToldSql, [...values, head])
   const removing = tx.query<{ count: number }>(deleteMembershipsSql, values)
-  await awaitPipelined([telling, leaving, removing])
+  await awaitPipelined([leaving, telling, removing])
   const [[told], [members]] = [await telling, await removing]
   if (members!.count > 0) removed.segment_members = (removed.segment_members ?? 0) + members!.count
   if (told!.count > 0) removed.segment_changes = (removed.segment_changes ?? 0) + told!.count
