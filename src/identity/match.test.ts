@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Reply, startService, useService } from '../../test/support/service.ts'
@@ -282,6 +283,39 @@ describe('a batch with match', () => {
   })
 })
 
+/** Lines of several sets. Each has one to three keys, which are those of a person of the pool, or of different ones. */
+function randomLines(seed: number, pool: number): object[] {
+  let state = seed
+  const draw = (count: number) => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % count
+  }
+  return Array.from({ length: 2_500 }, (_, line) => {
+    const own = draw(pool)
+    const number = () => (draw(8) === 0 ? draw(pool) : own)
+    const kinds = 1 + draw(7)
+    return {
+      ...(kinds & 1 && { external_id: `p${number()}` }),
+      ...(kinds & 2 && { email: `p${number()}@example.com` }),
+      ...(kinds & 4 && { mobile_number: `+39333${1_000_000 + number()}` }),
+      last_name: `line ${line}`,
+    }
+  })
+}
+
+const failuresOf = (refused: { line: number; error: string }[]) => refused.map(({ line, error }) => ({ line, error }))
+
+/** All people with their versions, in an order that does not depend on ids. */
+async function statesOf(shop: Organization): Promise<string[]> {
+  const rows = await service.sql(
+    `select e.version, e.external_id, e.email, e.mobile_number, e.last_name,
+       array(select a.external_id from aliases a where a.organization_id = e.organization_id and a.person_id = e.id order by 1) as aliases
+     from entities e where e.organization_id = $1`,
+    [shop.id],
+  )
+  return rows.map(row => JSON.stringify(row)).toSorted()
+}
+
 describe('an import with match', () => {
   const path = '/v1/people/import?match=external_id,email,mobile'
 
@@ -335,6 +369,22 @@ describe('an import with match', () => {
     expect(await textsOf(imported)).toEqual(await textsOf(upserted))
   }, 60_000)
 
+  it('equals the same import one set after the other, for sets that share people, keys and names at random', async () => {
+    const run = fc.asyncProperty(fc.integer({ min: 1 }), fc.constantFrom(30, 300, 3_000), async (seed, pool) => {
+      const lines = linesFrom(randomLines(seed, pool))
+      const [concurrent, ordered] = [await service.organization(), await service.organization()]
+      const strict = { Prefer: 'references=strict' }
+      const [own, expected] = [
+        await importLines(concurrent, path, lines),
+        await importLines(ordered, path, lines, strict),
+      ]
+      expect(failuresOf(own.refused)).toEqual(failuresOf(expected.refused))
+      expect(own.counts).toEqual(expected.counts)
+      expect(await statesOf(concurrent)).toEqual(await statesOf(ordered))
+    })
+    await fc.assert(run, { numRuns: 6 })
+  }, 120_000)
+
   it('keeps the order of the lines of a person across concurrent sets, whatever key each names', async () => {
     const shop = await service.organization()
     const count = 200
@@ -386,6 +436,26 @@ describe('an import with match', () => {
     )
     const inOrder = Array.from({ length: 6 }, (_, round) => `round ${round}`)
     expect(changes).toEqual(numbers.map(() => ({ names: inOrder })))
+  }, 60_000)
+
+  it('keeps the order of a set that recognizes people only by what an earlier set gives them', async () => {
+    const shop = await service.organization()
+    const numbers = Array.from({ length: 448 }, (_, n) => n)
+    const name = (n: number) => ({ external_id: `p${n}` })
+    const mobile = (n: number) => ({ mobile_number: `+39333${1_000_000 + n}` })
+    const email = (n: number) => ({ email: `p${n}@example.com` })
+    await importLines(shop, path, linesFrom(numbers.map(n => ({ ...name(n), ...mobile(n) }))))
+    const lines = [
+      ...numbers.map(n => ({ ...name(n), ...email(n), last_name: 'first' })),
+      ...numbers.map(n => ({ ...email(n), last_name: 'second' })),
+      ...numbers.slice(-8).map(n => ({ ...mobile(n), last_name: 'third' })),
+    ]
+    const { counts } = await importLines(shop, path, linesFrom(lines))
+    expect(counts).toMatchObject({ received: 904, updated: 904 })
+    const names = (await readAll(shop)).map(({ last_name }) => last_name)
+    expect([names.filter(last => last === 'second').length, names.filter(last => last === 'third').length]).toEqual([
+      440, 8,
+    ])
   }, 60_000)
 
   it('makes one person of each email when two imports bring the same people at once, beside upserts', async () => {

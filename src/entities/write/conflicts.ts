@@ -169,13 +169,20 @@ const isAmbiguous = ({ write }: Item, { ambiguous }: Seen) =>
   ambiguous.size > 0 && ambiguous.has(addressKind(write, false))
 
 /** The names that an array of writes writes or mentions, and a promise for its end. */
-type PendingArray = { written: Set<string>; mentioned: Set<string>; ended: Promise<void> }
+type PendingArray = {
+  written: Set<string>
+  mentioned: Set<string>
+  ended: Promise<void>
+  /** Whether the array may write more people than it has found, because an earlier one changes whom it recognizes. */
+  isUncertain: boolean
+}
 
 /**
  * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
  * mention it. An array that mentions a name waits for earlier arrays that write it. Two arrays that mention the same
  * name run in parallel. If both create its placeholder, the unique index fails one of them, and that one is decided
- * again.
+ * again. An array that recognizes people writes those whom its keys find. If it has to wait, it may then recognize others, so all later
+ * arrays wait for it.
  */
 export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
@@ -186,24 +193,30 @@ export class WriteOrder {
 
   /**
    * Waits until the items may be written. Returns a function to call when the writes end, even after an error. The arrays take their
-   * places in the order of the calls, however long `read` takes, which adds the names that the items have in common.
+   * places in the order of the calls. `read` adds the names that the items have in common, and returns the ids of the people whom
+   * they recognize. It sees the writes of all earlier arrays that have ended.
    */
-  async acquire(items: Item[], read: () => Promise<void>): Promise<() => void> {
+  async acquire(items: Item[], read: () => Promise<readonly string[]>): Promise<() => void> {
     const earlier = this.#registered
     const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
     this.#registered = registered
     try {
-      await read()
       await earlier
-      return await this.#take(items, onRegistered)
+      // One that ends during the read counts: the read may not have seen its writes.
+      const concurrent = [...this.#pending]
+      const recognized = await read()
+      return await this.#take(items, { recognized, concurrent, onRegistered })
     } finally {
       // If `read` fails, the next array still waits for the ones before this one.
-      void earlier.then(onRegistered)
+      onRegistered()
     }
   }
 
-  async #take(items: Item[], onRegistered: () => void): Promise<() => void> {
-    const written = new Set<string>()
+  async #take(
+    items: Item[],
+    taking: { recognized: readonly string[]; concurrent: readonly PendingArray[]; onRegistered: () => void },
+  ): Promise<() => void> {
+    const written = new Set(taking.recognized)
     const mentioned = new Set<string>()
     for (const item of items) {
       const names = touchedNames(item)
@@ -214,10 +227,11 @@ export class WriteOrder {
       for (const { id } of item.plan.uniques ?? []) written.add(`unique\n${id}`)
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const own: PendingArray = { written, mentioned, ended }
-    const before = this.#pending.filter(other => mustFollow(own, other))
+    const own: PendingArray = { written, mentioned, ended, isUncertain: false }
+    const before = taking.concurrent.filter(other => mustFollow(own, other))
+    own.isUncertain = before.length > 0 && items.some(({ match }) => match)
     this.#pending.push(own)
-    onRegistered()
+    taking.onRegistered()
     await Promise.all(before.map(other => other.ended))
     return () => {
       const index = this.#pending.indexOf(own)
@@ -228,9 +242,10 @@ export class WriteOrder {
 }
 
 function mustFollow(one: PendingArray, other: PendingArray): boolean {
-  return !(
-    one.written.isDisjointFrom(other.written) &&
-    one.written.isDisjointFrom(other.mentioned) &&
-    one.mentioned.isDisjointFrom(other.written)
+  return (
+    other.isUncertain ||
+    !one.written.isDisjointFrom(other.written) ||
+    !one.written.isDisjointFrom(other.mentioned) ||
+    !one.mentioned.isDisjointFrom(other.written)
   )
 }

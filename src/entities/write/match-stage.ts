@@ -89,7 +89,17 @@ function linksToAny({ plan }: Item, names: ReadonlySet<string>): boolean {
   return [...plan.links.values()].some(planned => planned.names.some(name => names.has(nameKey(name))))
 }
 
-async function findMatches(tx: Transaction, organization_id: number, items: Item[]) {
+/** Reads the ids of the people whom the keys of items with `match` find now. Issues no statement for items without. */
+export async function readRecognized(
+  db: Pick<Database, 'query'>,
+  organization_id: number,
+  items: Item[],
+): Promise<string[]> {
+  const { matches } = await findMatches(db, organization_id, items)
+  return [...matches.values()].flatMap(found => found.map(({ id }) => id))
+}
+
+async function findMatches(tx: Pick<Transaction, 'query'>, organization_id: number, items: Item[]) {
   const keys = items.flatMap(({ match }, number) =>
     match ? [{ number, ...Object.fromEntries(match.tried.map(({ kind, key }) => [kind, key])) }] : [],
   )

@@ -12,7 +12,7 @@ import type { SerializedEntity } from '../read/entity-reader.ts'
 import { type Done, isCompleting, type Outcome, type Write, type WritePreview } from '../write-request.ts'
 import { checkAddresses, readSameAs } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
-import { checkMatches, matchItems } from './match-stage.ts'
+import { checkMatches, matchItems, readRecognized } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import type { Previews } from './previews.ts'
 import {
@@ -70,7 +70,10 @@ export async function writeEntities(
       prepare:
         options.writeOrder &&
         (async (items, read) => {
-          release = await options.writeOrder!.acquire(items, read)
+          release = await options.writeOrder!.acquire(items, async () => {
+            await read()
+            return readRecognized(db, organization_id, items)
+          })
         }),
       begin: async (items, isSplit, current) => {
         if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
