@@ -181,8 +181,8 @@ type PendingArray = {
  * Keeps concurrent arrays of writes in order. An array that writes a name waits for earlier arrays that write or
  * mention it. An array that mentions a name waits for earlier arrays that write it. Two arrays that mention the same
  * name run in parallel. If both create its placeholder, the unique index fails one of them, and that one is decided
- * again. An array that recognizes people writes those whom its keys find. If it has to wait, it may then recognize others, so all later
- * arrays wait for it.
+ * again. An array that recognizes people writes those whom its keys find. If it has to wait, it may then recognize
+ * others, so all later arrays wait for it.
  */
 export class WriteOrder {
   // An array, because the old tables of a Set would keep ended entries from being collected (db/liveness.ts).
@@ -193,8 +193,8 @@ export class WriteOrder {
 
   /**
    * Waits until the items may be written. Returns a function to call when the writes end, even after an error. The arrays take their
-   * places in the order of the calls. `read` adds the names that the items have in common, and returns the ids of the people whom
-   * they recognize. It sees the writes of all earlier arrays that have ended.
+   * places in the order of the calls. `read` adds the names that the items have in common, and returns the ids of the people
+   * whom they recognize. It runs after the earlier arrays have taken their places.
    */
   async acquire(items: Item[], read: () => Promise<readonly string[]>): Promise<() => void> {
     const earlier = this.#registered
