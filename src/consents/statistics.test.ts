@@ -21,9 +21,10 @@ async function spread({ id }: Organization, hours: number) {
     'select sequence from change_heads where organization_id = $1',
     [id],
   )
+  // A subtraction of an interval depends on the time zone of the session, which Citus refuses in an UPDATE.
   await service.sql(
-    `update changes set at = $4::timestamptz - ($2 - sequence)::integer * $3::integer * interval '1 hour' where organization_id = $1`,
-    [id, head!.sequence, hours, timeAt(noonMs)],
+    `update changes set at = to_timestamp($4::float8 - ($2 - sequence)::float8 * $3::float8) where organization_id = $1`,
+    [id, head!.sequence, (hours * hourMs) / 1_000, noonMs / 1_000],
   )
   await service.sql(
     `update consent_history a set at = c.at from changes c

@@ -6,7 +6,7 @@ import { endProcesses, type Kith, launch, tokenFrom } from '../support/process.t
 import { rounds } from './rounds.ts'
 
 const roundNumbers = rounds(20)
-const peoplePerRound = 500
+const peoplePerRound = 2_000
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let client: pg.Client
@@ -26,7 +26,7 @@ afterAll(async () => {
 /** Three lines of each person: from a shop, from a newsletter under another name, and by phone. */
 function linesOf(round: number) {
   const name = (n: number) => `${round}-${n}`
-  const mobile_number = (n: number) => `+39333${String(1_000_000 + round * 1_000 + n)}`
+  const mobile_number = (n: number) => `+39333${String(1_000_000 + round * 10_000 + n)}`
   const people = Array.from({ length: peoplePerRound }, (_, n) => n)
   return [
     ...people.map(n => ({
