@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   exists,
   query,
@@ -117,6 +117,19 @@ describe('a command', () => {
     expect(await query(command.url, 'select text from notes')).toEqual(writtenRows)
     await stop(command)
     expect(await serverPid(command.dataDir)).toBeUndefined()
+  })
+})
+
+describe('a temporary folder that does not exist', () => {
+  it('is replaced by /tmp', async () => {
+    vi.stubEnv('TMPDIR', '/nowhere')
+    try {
+      const service = await ground.start('serve')
+      expect(socketFolderOf(service.url)).toMatch(/^\/tmp\/kith-/)
+      expect(await query(service.url, 'select 1 as one')).toEqual([{ one: 1 }])
+    } finally {
+      vi.unstubAllEnvs()
+    }
   })
 })
 

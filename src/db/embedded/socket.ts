@@ -20,7 +20,7 @@ export async function socketFolder(cluster: Cluster): Promise<string> {
     if (await isPrivate(recorded, cluster)) return recorded
     await rm(recordOf(cluster), { force: true })
   }
-  const created = await mkdtemp(join(await temporaryFolder(cluster), 'kith-'))
+  const created = await makeTemporaryFolder(cluster)
   if (cluster.user) await chown(created, cluster.user.uid, cluster.user.gid)
   try {
     await writeFile(recordOf(cluster), created, { flag: 'wx', mode: 0o600 })
@@ -61,8 +61,19 @@ async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
   return found?.isDirectory() === true && found.uid === uid && (found.mode & 0o077) === 0
 }
 
-async function temporaryFolder({ user }: Cluster): Promise<string> {
-  for (const folder of [tmpdir(), '/tmp'])
-    if (Buffer.byteLength(join(folder, nameTemplate)) <= maxPathBytes && (await canEnter(user, folder))) return folder
-  throw new EmbeddedError('There is no temporary folder that the embedded PostgreSQL can reach. Set TMPDIR to one.')
+async function makeTemporaryFolder({ user }: Cluster): Promise<string> {
+  let cause: unknown
+  for (const folder of new Set([tmpdir(), '/tmp'])) {
+    if (Buffer.byteLength(join(folder, nameTemplate)) > maxPathBytes || !(await canEnter(user, folder))) continue
+    try {
+      return await mkdtemp(join(folder, 'kith-'))
+    } catch (error) {
+      cause = error
+    }
+  }
+  const problem = cause === undefined ? '' : ` (${(cause as Error).message})`
+  throw new EmbeddedError(
+    `There is no temporary folder that the embedded PostgreSQL can use${problem}. Set TMPDIR to one that kith can write to.`,
+    { cause },
+  )
 }
