@@ -404,7 +404,7 @@ describe('an import with match', () => {
       expect(await statesOf(whole)).toEqual(await statesOf(parts))
     })
     await fc.assert(run, { numRuns: 6 })
-  }, 120_000)
+  }, 240_000)
 
   it('keeps the order of the lines of a person across concurrent sets, whatever key each names', async () => {
     const shop = await service.organization()
