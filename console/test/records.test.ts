@@ -114,8 +114,12 @@ it('two people who edit one value see both, and a change of another value is no 
     ])
     expect(await storedValue(organization, 'o-1', 'total')).toBe(99)
     expect(await button(page, 'Save').isDisabled()).toBe(true)
-    await conflict.getByRole('radio', { name: /Yours/ }).check()
-    await button(page, 'Save').click()
+    // The choice has the focus, so that the keyboard alone decides, too.
+    expect(await conflict.getByRole('radio', { name: /Theirs/ }).evaluate(element => element.matches(':focus'))).toBe(
+      true,
+    )
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
     await button(page, 'Edit: Total').waitFor()
   }
   await openConsole(consoleOf(organization), `/records/orders/${record_id}`, work, { expectedErrors: /412/ })

@@ -1,6 +1,6 @@
 import { isKithError } from '@kith/client'
 import { useBlocker } from '@tanstack/react-router'
-import type { FormEvent, ReactNode } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useRef } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
@@ -50,7 +50,6 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
       onKeyDown={event => isInPlace && event.key === 'Escape' && edit.cancel()}
       noValidate
     >
-      {state.conflicts.length > 0 && <Conflicts {...state} onChoose={edit.choose} />}
       <div className={styles.fields!}>
         {state.fields.map((field, index) => (
           <FieldEditor
@@ -66,6 +65,7 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
       </div>
       <PlaceholderCheckbox fields={state.fields} isSelected={state.makesTargets} onChange={edit.setMakesTargets} />
       {children}
+      {state.conflicts.length > 0 && <Conflicts key={state.base.version} {...state} onChoose={edit.choose} />}
       {isGone && <Notice kind="error" title={texts.gone} />}
       {hasOthers && !isGone && <Problem error={state.error} />}
       <Actions>
@@ -88,17 +88,22 @@ type ConflictsProps = {
 function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const choices = useRef<HTMLDivElement>(null)
+  // The conflict may be out of sight of the field or the button that saved.
+  useEffect(() => choices.current?.querySelector('input')?.focus(), [])
   return (
     <Notice kind="caution" title={texts.conflict}>
       {otherChange && <p>{texts.changedBy(otherChange.actor, formats.exactTime(otherChange.at))}</p>}
       <p>{texts.conflictAdvice}</p>
-      <div className={styles.conflicts!}>
+      <div className={styles.conflicts!} ref={choices}>
         {conflicts.map(({ field, before, theirs, mine, choice }) => (
           <fieldset key={field.path} className={styles.conflict!}>
             <legend>{field.label}</legend>
             <div className={styles.was!}>
               <span className={styles.label!}>{texts.was}</span>
-              <Value value={before} />
+              <span>
+                <Value value={before} />
+              </span>
             </div>
             {(['theirs', 'mine'] as const).map(side => (
               <label key={side} className={styles.choice!}>

@@ -56,14 +56,15 @@ export function PlaceholderCheckbox({
 
 const isWide = ({ kind }: Field, draft: string) => kind === 'json' || (kind === 'text' && draft.length > 60)
 
-function helpOf({ kind, isMany, help, isRequired }: Field, texts: EntityTexts): string | undefined {
+function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: EntityTexts): string | undefined {
+  const takesLines = isMany && !allowed && ['text', 'number', 'link'].includes(kind)
   const ofKind = {
     link: texts.linkHelp,
     json: texts.jsonHelp,
     datetime: texts.timeZoneHelp(Intl.DateTimeFormat().resolvedOptions().timeZone),
     ...{ text: undefined, number: undefined, boolean: undefined, date: undefined },
   }
-  const parts = [help, ofKind[kind], isMany && kind !== 'json' && texts.listHelp, isRequired && texts.required]
+  const parts = [help, ofKind[kind], takesLines && texts.listHelp, isRequired && texts.required]
   return parts.filter(Boolean).join(' ') || undefined
 }
 
