@@ -183,6 +183,29 @@ describe('a support agent', () => {
   })
 })
 
+it('a link to nobody is refused at its field, unless a placeholder is allowed', async () => {
+  const organization = await service.organization()
+  const { people, schema } = organization.client
+  await schema.attributes.create({ owner: 'people', key: 'referrer', type: 'person' })
+  await people.create({ external_id: 'ada' })
+  await openPerson(
+    organization,
+    'ada',
+    async page => {
+      await button(page, 'Edit: Attributes').click()
+      await page.getByLabel('referrer').fill('charles')
+      await button(page, 'Save').click()
+      await expect.poll(() => page.getByLabel('referrer').getAttribute('aria-invalid')).toBe('true')
+      await expect(people.get('charles')).rejects.toMatchObject({ status: 404 })
+      await page.getByText('Create what does not exist yet as a placeholder').click()
+      await button(page, 'Save').click()
+      await section(page, 'Linked people and records').getByRole('link', { name: 'charles' }).waitFor()
+    },
+    { expectedErrors: /400/ },
+  )
+  expect((await people.get('charles')).state).toBe('placeholder')
+})
+
 describe('two people', () => {
   it('edit one field: the second sees both values and what was, chooses, and loses nothing', async () => {
     const organization = await service.organization()
@@ -201,6 +224,7 @@ describe('two people', () => {
         await expect
           .poll(async () => (await conflict.innerText()).split(/\s*\n\s*/))
           .toEqual(['Last name', 'When you began', 'Byron', 'Theirs', 'King', 'Yours', 'Lovelace'])
+        await page.getByText(/^tests wrote last, on/).waitFor()
         // Only the first name here and the language there differ: these two need no choice.
         expect(await page.getByRole('group').count()).toBe(1)
         expect(await button(page, 'Save').isDisabled()).toBe(true)

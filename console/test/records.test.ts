@@ -53,10 +53,10 @@ it('an order is corrected and the timeline tells who', async () => {
     await page.getByRole('link', { name: 'Orders' }).click()
     await page.getByRole('link', { name: 'o-1' }).click()
     await title(page, 'o-1').waitFor()
-    await button(page, 'Edit Total').click()
+    await button(page, 'Edit: Total').click()
     await page.getByLabel('Total').fill('12,5 euros')
     await page.keyboard.press('Enter')
-    await page.getByText('This is not a number. Write it like 12.5.').waitFor()
+    await page.getByText('Write a number, such as 12 or 12.5.').waitFor()
     await page.getByLabel('Total').fill('12.5')
     await page.keyboard.press('Enter')
     const [newest] = await page.getByRole('list', { name: 'History' }).getByRole('listitem').all()
@@ -85,7 +85,7 @@ it('a deleted order tells who deleted it, and comes back', async () => {
     await page.getByText(/^Ada deleted this record on/).waitFor()
     expect(await organization.client.stack('orders').count()).toMatchObject({ count: 2 })
     await button(page, 'Restore').click()
-    await button(page, 'Edit Total').waitFor()
+    await button(page, 'Edit: Total').waitFor()
     await page.getByText('Ring twice.').first().waitFor()
   }
   await openConsole(consoleOf(organization), `/records/orders/${record_id}`, work, { expectedErrors: /404/ })
@@ -97,22 +97,30 @@ it('two people who edit one value see both, and a change of another value is no 
   const orders = organization.client.stack('orders')
   const { record_id } = await orders.get('o-1')
   const work = async (page: Page) => {
-    await button(page, 'Edit Total').click()
+    await button(page, 'Edit: Total').click()
     await page.getByLabel('Total').fill('11')
     await orders.patch('o-1', { attribute_values: { state: 'paid' } })
     await button(page, 'Save').click()
-    await button(page, 'Edit Total').waitFor()
+    await button(page, 'Edit: Total').waitFor()
     expect((await orders.get('o-1')).attribute_values).toMatchObject({ total: 11, state: 'paid' })
-    await button(page, 'Edit Total').click()
+    await button(page, 'Edit: Total').click()
     await page.getByLabel('Total').fill('12')
     await orders.patch('o-1', { attribute_values: { total: 99 } })
     await button(page, 'Save').click()
-    const conflict = page.getByRole('alert')
-    await conflict.getByText(/^tests saved another value on/).waitFor()
-    expect(await conflict.getByRole('definition').allInnerTexts()).toEqual(['11', '99', '12'])
+    await page.getByText(/^tests wrote last, on/).waitFor()
+    const conflict = page.getByRole('group', { name: 'Total' })
+    expect((await conflict.innerText()).split(/\s*\n\s*/)).toEqual([
+      ...['Total', 'When you began', '11', 'Theirs', '99', 'Yours', '12'],
+    ])
     expect(await storedValue(organization, 'o-1', 'total')).toBe(99)
-    await button(page, 'Save mine').click()
-    await button(page, 'Edit Total').waitFor()
+    expect(await button(page, 'Save').isDisabled()).toBe(true)
+    // The choice has the focus, so that the keyboard alone decides, too.
+    expect(await conflict.getByRole('radio', { name: /Theirs/ }).evaluate(element => element.matches(':focus'))).toBe(
+      true,
+    )
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await button(page, 'Edit: Total').waitFor()
   }
   await openConsole(consoleOf(organization), `/records/orders/${record_id}`, work, { expectedErrors: /412/ })
   expect(await storedValue(organization, 'o-1', 'total')).toBe(12)
@@ -199,7 +207,7 @@ it('a lost connection and a service that cannot answer lose no input', async () 
   const organization = await shop()
   const { record_id } = await organization.client.stack('orders').get('o-1')
   const work = async (page: Page) => {
-    await button(page, 'Edit Total').click()
+    await button(page, 'Edit: Total').click()
     await page.getByLabel('Total').fill('77')
     const address = `**/v1/stacks/orders/internal/${record_id}`
     await page.route(address, route =>
@@ -214,11 +222,46 @@ it('a lost connection and a service that cannot answer lose no input', async () 
     expect(await page.getByLabel('Total').inputValue()).toBe('77')
     await page.unroute(address)
     await button(page, 'Save').click()
-    await button(page, 'Edit Total').waitFor()
+    await button(page, 'Edit: Total').waitFor()
   }
   const expectedErrors = /503|net::ERR_FAILED/
   await openConsole(consoleOf(organization), `/records/orders/${record_id}`, work, { expectedErrors })
   expect(await storedValue(organization, 'o-1', 'total')).toBe(77)
+})
+
+it('a list is edited by the keyboard alone, takes lines that are pasted, and says at which value a target is missing', async () => {
+  const organization = await shop()
+  const { client } = organization
+  await client.schema.attributes.create({ owner: 'orders', key: 'friends', type: 'person', cardinality: 'many' })
+  const { record_id } = await client.stack('orders').get('o-1')
+  const work = async (page: Page) => {
+    await button(page, 'Edit: friends').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('grace')
+    await button(page, 'Add another value').focus()
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('alan')
+    await page.evaluate(`
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text', ' ada \\nkurt\\n')
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
+    `)
+    expect(await page.getByLabel('friends, value 4').inputValue()).toBe('kurt')
+    await page.keyboard.press('Enter')
+    await page.getByText(/^friends, value 2: names .* friends, value 3: names/).waitFor()
+    await page.getByLabel('Create what does not exist yet as a placeholder').focus()
+    await page.keyboard.press('Space')
+    await page.getByLabel('friends, value 1').focus()
+    await page.keyboard.press('Enter')
+    // The focus returns to where the edit began.
+    await expect.poll(() => button(page, 'Edit: friends').evaluate(element => element.matches(':focus'))).toBe(true)
+    await page.keyboard.press('Enter')
+    await page.getByLabel('friends, value 1').waitFor()
+    await page.keyboard.press('Escape')
+    await button(page, 'Edit: friends').waitFor()
+  }
+  await openConsole(consoleOf(organization), `/records/orders/${record_id}`, work, { expectedErrors: /400/ })
+  expect(await storedValue(organization, 'o-1', 'friends')).toEqual(['grace', 'alan', 'ada', 'kurt'])
 })
 
 it('hostile identifiers, keys and values are text, and the page keeps its layout', async () => {
@@ -234,17 +277,17 @@ it('hostile identifiers, keys and values are text, and the page keeps its layout
     await page.getByRole('link', { name: '<img src=x' }).click()
     await title(page, '<img src=x').waitFor()
     await page.getByRole('definition').getByText('<img src=x').first().waitFor()
-    await button(page, 'Edit script').click()
+    await button(page, 'Edit: script').click()
     expect(JSON.parse(await page.getByLabel('script').inputValue())).toEqual({ '</script><b>': [null, hostile] })
     await page.getByLabel('script').fill('{"a": ')
     await button(page, 'Save').click()
     await page.getByText(/^This is not JSON/).waitFor()
     await page.keyboard.press('Escape')
-    await page.getByLabel('New key').fill('a/b~c "d"')
-    await button(page, 'Add a value').click()
+    await page.getByLabel('Add a value under a new key').fill('a/b~c "d"')
+    await button(page, 'Add').click()
     await page.getByLabel('a/b~c "d"').fill('"<i>e</i>"')
     await button(page, 'Save').click()
-    await button(page, 'Edit a/b~c "d"').waitFor()
+    await button(page, 'Edit: a/b~c "d"').waitFor()
     await page.getByRole('definition').getByText('<i>e</i>').first().waitFor()
     expect(await page.locator('img[src=x], main b, main i').count()).toBe(0)
     expect(await overflowOf(page)).toBe(0)
@@ -287,7 +330,7 @@ it.each([
     await page.getByRole('link', { name: 'o-1' }).click()
     await page.getByRole('link', { name: 'v-1' }).waitFor()
     await check('record')
-    await button(page, 'Edit Buyer').click()
+    await button(page, 'Edit: Buyer').click()
     await check('editor')
   }
   const context = { viewport: { width, height: 740 }, colorScheme }

@@ -38,23 +38,14 @@ export function ChangedFields({ change: { before, after } }: { change: Pick<Chan
   const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   if (fields.length === 0) return null
   return (
-    <Table label={texts.fields}>
-      <thead>
-        <tr>
-          <th scope="col">{texts.field}</th>
-          <th scope="col">{texts.before}</th>
-          <th scope="col">{texts.after}</th>
+    <Table label={texts.fields} headers={[texts.field, texts.before, texts.after]}>
+      {fields.map(field => (
+        <tr key={field}>
+          <th scope="row">{field}</th>
+          <td>{shown(before?.[field])}</td>
+          <td>{shown(after?.[field])}</td>
         </tr>
-      </thead>
-      <tbody>
-        {fields.map(field => (
-          <tr key={field}>
-            <th scope="row">{field}</th>
-            <td>{shown(before?.[field])}</td>
-            <td>{shown(after?.[field])}</td>
-          </tr>
-        ))}
-      </tbody>
+      ))}
     </Table>
   )
 }

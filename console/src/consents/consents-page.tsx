@@ -9,7 +9,7 @@ import { Select } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
 import { Plot } from '../ui/plot.tsx'
-import { numberCell, Table } from '../ui/table.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
 import type { ConsentsSearch } from './search.ts'
@@ -72,36 +72,25 @@ type PartProps = { statistics: ConsentStatistics; nameOf: (id: number) => string
 function ContactTable({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const counts = [texts.mayContact, texts.granted, texts.refused, texts.pending]
+  const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
   const last = (values: number[]) => formats.number(values.at(-1) ?? 0)
   return (
     <Section title={texts.now}>
       <p className={styles.muted!}>{texts.nowHelp}</p>
-      <Table label={texts.now}>
-        <thead>
-          <tr>
-            <th scope="col">{texts.purpose}</th>
-            <th scope="col">{texts.channel}</th>
-            {[texts.mayContact, texts.granted, texts.refused, texts.pending].map(header => (
-              <th key={header} scope="col" className={numberCell}>
-                {header}
-              </th>
-            ))}
+      <Table label={texts.now} headers={headers}>
+        {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
+          <tr key={`${consent_type_id} ${channel}`}>
+            <th scope="row">{nameOf(consent_type_id)}</th>
+            <td>{texts[channel]}</td>
+            <td className={numberCell}>
+              <strong>{formats.number(contactable)}</strong>
+            </td>
+            <td className={numberCell}>{last(granted)}</td>
+            <td className={numberCell}>{last(refused)}</td>
+            <td className={numberCell}>{last(pending)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
-            <tr key={`${consent_type_id} ${channel}`}>
-              <th scope="row">{nameOf(consent_type_id)}</th>
-              <td>{texts[channel]}</td>
-              <td className={numberCell}>
-                <strong>{formats.number(contactable)}</strong>
-              </td>
-              <td className={numberCell}>{last(granted)}</td>
-              <td className={numberCell}>{last(refused)}</td>
-              <td className={numberCell}>{last(pending)}</td>
-            </tr>
-          ))}
-        </tbody>
+        ))}
       </Table>
     </Section>
   )

@@ -58,25 +58,16 @@ function LedgerKeys() {
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (
     <Section title={texts.keys}>
-      <Table label={texts.keys}>
-        <thead>
-          <tr>
-            <th scope="col">{texts.key}</th>
-            <th scope="col">{texts.created}</th>
-            <th scope="col">{texts.retired}</th>
+      <Table label={texts.keys} headers={[texts.key, texts.created, texts.retired]}>
+        {keys.data.map(({ key, created_at, retired_at }) => (
+          <tr key={key}>
+            <td>
+              <code>{key}</code>
+            </td>
+            <td>{formats.date(created_at)}</td>
+            <td>{retired_at === null ? <Badge kind="positive">{texts.inUse}</Badge> : formats.date(retired_at)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {keys.data.map(({ key, created_at, retired_at }) => (
-            <tr key={key}>
-              <td>
-                <code>{key}</code>
-              </td>
-              <td>{formats.date(created_at)}</td>
-              <td>{retired_at === null ? <Badge kind="positive">{texts.inUse}</Badge> : formats.date(retired_at)}</td>
-            </tr>
-          ))}
-        </tbody>
+        ))}
       </Table>
     </Section>
   )

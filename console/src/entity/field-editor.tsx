@@ -1,9 +1,10 @@
+import { type ClipboardEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Select, TextField } from '../ui/field.tsx'
+import { Checkbox, Select, TextField } from '../ui/field.tsx'
 import type { Draft, Field } from './fields.ts'
 import styles from './form.module.css'
-import { messages } from './messages.ts'
+import { type EntityTexts, messages } from './messages.ts'
 
 type FieldEditorProps = {
   field: Field
@@ -11,40 +12,66 @@ type FieldEditorProps = {
   onChange(draft: Draft): void
   error?: string | undefined
   autoFocus?: boolean
+  /** The label is not shown, because the surroundings show it. */
+  isLabelHidden?: boolean
 }
 
 /** The editor of a field, by its type. */
-export function FieldEditor({ field, draft, onChange, error, autoFocus = false }: FieldEditorProps) {
+export function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
-  const help = helpOf(field, texts)
-  if (Array.isArray(draft)) return <ListEditor field={field} draft={draft} onChange={onChange} error={error} />
+  if (Array.isArray(draft)) return <ListEditor {...props} draft={draft} />
+  const { field, onChange, ...shared } = props
   return (
     <div className={isWide(field, draft) ? styles.wide! : ''}>
-      <ValueEditor
+      <TextEditor
+        {...shared}
         field={field}
         label={field.label}
-        help={help}
+        help={helpOf(field, texts)}
         text={draft}
         onChange={onChange}
-        error={error}
-        autoFocus={autoFocus}
       />
     </div>
   )
 }
 
-const isWide = ({ kind }: Field, draft: string) => kind === 'json' || (kind === 'text' && draft.length > 60)
-
-function helpOf({ kind, help, isRequired }: Field, texts: (typeof messages)['en']): string | undefined {
-  const own = kind === 'link' ? texts.linkHelp : kind === 'json' ? texts.jsonHelp : undefined
-  return [help, own, isRequired ? texts.required : undefined].filter(Boolean).join(' ') || undefined
+/** Asks whether targets of relationships that do not exist may be created, if one of the fields is a relationship. */
+export function PlaceholderCheckbox({
+  fields,
+  isSelected,
+  onChange,
+}: {
+  fields: readonly Field[]
+  isSelected: boolean
+  onChange(isSelected: boolean): void
+}) {
+  const texts = useMessages(messages)
+  if (fields.every(({ target }) => target === undefined)) return null
+  return (
+    <Checkbox isSelected={isSelected} onChange={onChange}>
+      {texts.makeTargets}
+    </Checkbox>
+  )
 }
 
-type ValueEditorProps = {
+const isWide = ({ kind }: Field, draft: string) => kind === 'json' || (kind === 'text' && draft.length > 60)
+
+function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: EntityTexts): string | undefined {
+  const takesLines = isMany && !allowed && ['text', 'number', 'link'].includes(kind)
+  const ofKind = {
+    link: texts.linkHelp,
+    json: texts.jsonHelp,
+    datetime: texts.timeZoneHelp(Intl.DateTimeFormat().resolvedOptions().timeZone),
+    ...{ text: undefined, number: undefined, boolean: undefined, date: undefined },
+  }
+  const parts = [help, ofKind[kind], takesLines && texts.listHelp, isRequired && texts.required]
+  return parts.filter(Boolean).join(' ') || undefined
+}
+
+type TextEditorProps = {
   field: Field
-  /** Names the editor. `isHidden` where a group around it already does. */
   label: string
-  isHidden?: boolean
+  isLabelHidden?: boolean
   help?: string | undefined
   text: string
   onChange(text: string): void
@@ -54,11 +81,13 @@ type ValueEditorProps = {
 
 const noValue = 'none'
 
-function ValueEditor({ field, label, isHidden, help, text, onChange, error, autoFocus = false }: ValueEditorProps) {
+function TextEditor({ field, label, isLabelHidden, help, text, onChange, error, autoFocus = false }: TextEditorProps) {
   const texts = useMessages(messages)
-  const naming = isHidden ? { 'aria-label': label } : { label }
-  const shared = { ...naming, ...(help && { help }), ...(error && { error }) }
-  const options = optionsOf(field, texts)
+  // A text that grows stays in its element, because another one would take the focus from it.
+  const [isLong] = useState(text.length > 60)
+  const naming = isLabelHidden ? { 'aria-label': label } : { label }
+  const shared = { ...naming, ...(help && { help }), ...(error && { error }), autoFocus }
+  const options = optionsOf(field, text, texts)
   if (options)
     return (
       <Select
@@ -69,16 +98,16 @@ function ValueEditor({ field, label, isHidden, help, text, onChange, error, auto
       />
     )
   const { kind } = field
-  const rows =
-    kind === 'json' ? Math.min(12, text.split('\n').length + 1) : text.length > 60 || text.includes('\n') ? 4 : 0
+  const isJson = kind === 'json'
+  const rows = isJson ? Math.min(12, text.split('\n').length + 1) : isLong || text.includes('\n') ? 4 : 0
   return (
     <TextField
       {...shared}
       {...(rows > 0 && { rows })}
+      {...(isJson && { spellCheck: 'false' })}
       {...(kind === 'date' && { type: 'date' })}
       {...(kind === 'datetime' && { type: 'datetime-local' })}
       {...(kind === 'number' && { inputMode: 'decimal' as const })}
-      autoFocus={autoFocus}
       autoComplete="off"
       value={text}
       onChange={onChange}
@@ -86,31 +115,40 @@ function ValueEditor({ field, label, isHidden, help, text, onChange, error, auto
   )
 }
 
-function optionsOf({ kind, allowed }: Field, texts: (typeof messages)['en']) {
-  if (allowed) return allowed.map(value => ({ value: JSON.stringify(value), label: String(value) }))
-  if (kind !== 'boolean') return undefined
-  return [
-    { value: 'true', label: texts.yes },
-    { value: 'false', label: texts.no },
-  ]
+function optionsOf({ kind, allowed }: Field, text: string, texts: EntityTexts) {
+  const values = allowed ?? (kind === 'boolean' ? [true, false] : undefined)
+  if (!values) return undefined
+  const labelOf = (value: unknown) => (typeof value === 'boolean' ? (value ? texts.yes : texts.no) : String(value))
+  const options = values.map(value => ({ value: JSON.stringify(value), label: labelOf(value) }))
+  // A stored value may be one that a later rule does not allow.
+  const isListed = text === '' || options.some(({ value }) => value === text)
+  return isListed ? options : [...options, { value: text, label: labelOf(JSON.parse(text)) }]
 }
 
-function ListEditor({ field, draft, onChange, error }: FieldEditorProps & { draft: string[] }) {
+function ListEditor({
+  field,
+  draft,
+  onChange,
+  error,
+  autoFocus = false,
+  isLabelHidden,
+}: FieldEditorProps & { draft: string[] }) {
   const texts = useMessages(messages)
+  const [added, setAdded] = useState(autoFocus ? 0 : undefined)
   const help = helpOf(field, texts)
-  const set = (index: number, text: string) => onChange(draft.map((old, at) => (at === index ? text : old)))
   return (
-    <fieldset className={`${styles.list} ${styles.wide}`}>
-      <legend className={styles.legend!}>{field.label}</legend>
+    <fieldset className={`${styles.list} ${styles.wide}`} {...(isLabelHidden && { 'aria-label': field.label })}>
+      {!isLabelHidden && <legend className={styles.legend!}>{field.label}</legend>}
       {draft.map((text, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the position is all that names a value of the list
-        <div key={index} className={styles.item!}>
-          <ValueEditor
+        <div key={index} className={styles.item!} onPaste={event => paste(event, draft, index, onChange)}>
+          <TextEditor
             field={field}
             label={texts.itemOf(field.label, index + 1)}
-            isHidden
+            isLabelHidden
+            autoFocus={index === added}
             text={text}
-            onChange={text => set(index, text)}
+            onChange={text => onChange(draft.with(index, text))}
           />
           <Button
             aria-label={texts.removeItem(index + 1)}
@@ -122,7 +160,14 @@ function ListEditor({ field, draft, onChange, error }: FieldEditorProps & { draf
         </div>
       ))}
       <div>
-        <Button onPress={() => onChange([...draft, ''])}>{texts.addItem}</Button>
+        <Button
+          onPress={() => {
+            setAdded(draft.length)
+            onChange([...draft, ''])
+          }}
+        >
+          {texts.addItem}
+        </Button>
       </div>
       {help && <p className={styles.help!}>{help}</p>}
       {error && (
@@ -132,4 +177,14 @@ function ListEditor({ field, draft, onChange, error }: FieldEditorProps & { draf
       )}
     </fieldset>
   )
+}
+
+/** Makes a value of each line that is pasted. A field of the browser would join the lines. */
+function paste(event: ClipboardEvent, draft: string[], index: number, onChange: (draft: string[]) => void) {
+  const lines = event.clipboardData.getData('text').split(/\r?\n/)
+  const isOneLine = event.target instanceof HTMLInputElement && event.target.type === 'text'
+  if (!isOneLine || lines.length < 2) return
+  event.preventDefault()
+  const items = draft.toSpliced(index + 1, 0, ...lines.map(line => line.trim()))
+  onChange(items.filter(text => text !== ''))
 }

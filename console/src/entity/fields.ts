@@ -1,8 +1,21 @@
-import type { Attribute } from '@kith/client'
-import type { Entity } from './entities.ts'
-import { isRelationship } from './schema.ts'
+import { isRelationship, targetOwner } from './relationship.ts'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
+
+/** The members of an attribute that decide how its values are edited. */
+export type EditedAttribute = {
+  key: string
+  name?: string | null
+  description?: string | null
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  cardinality: 'one' | 'many'
+  target_stack?: string | null
+  enum?: readonly (string | number | boolean)[] | null
+  required?: boolean
+  state?: 'active' | 'archived'
+}
+
+type Values = Record<string, unknown>
 
 /** A value of a person or record that a form edits. */
 export type Field = {
@@ -14,8 +27,10 @@ export type Field = {
   isMany: boolean
   /** The values that the attribute allows. */
   allowed?: readonly (string | number | boolean)[] | undefined
+  /** The owner of the targets of a relationship. */
+  target?: string | undefined
   help?: string | undefined
-  isRequired?: boolean
+  isRequired?: boolean | undefined
   /** Whether the key of the value is not declared. */
   isUndeclared?: boolean
 }
@@ -34,7 +49,7 @@ export const profileField = (
 ): Field => ({ path: `/${key}`, key, label, kind, isMany: false, ...more })
 
 /** The field of a declared attribute. */
-export function attributeField(attribute: Attribute, value: unknown): Field {
+export function attributeField(attribute: EditedAttribute, value: unknown): Field {
   const { key, name, description, type, cardinality, required } = attribute
   const kind = isRelationship(attribute) ? 'link' : (type as FieldKind)
   const field: Field = {
@@ -44,6 +59,7 @@ export function attributeField(attribute: Attribute, value: unknown): Field {
     kind,
     isMany: cardinality === 'many',
     allowed: attribute.enum ?? undefined,
+    target: isRelationship(attribute) ? targetOwner(attribute) : undefined,
     help: description ?? undefined,
     isRequired: required,
   }
@@ -61,6 +77,17 @@ export const undeclaredField = (key: string): Field => ({
   isUndeclared: true,
 })
 
+/** The fields of the attribute values of an entity: those of attributes, and those of keys that are not declared. */
+export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>, values: Values) {
+  const used = [...attributes.values()].filter(({ key, state }) => state === 'active' || values[key] !== undefined)
+  return {
+    declared: used.map(attribute => attributeField(attribute, values[attribute.key])),
+    undeclared: Object.keys(values)
+      .filter(key => !attributes.has(key))
+      .map(undeclaredField),
+  }
+}
+
 const jsTypes: Partial<Record<FieldKind, string>> = {
   text: 'string',
   number: 'number',
@@ -71,22 +98,33 @@ const jsTypes: Partial<Record<FieldKind, string>> = {
 }
 
 function fits({ kind, isMany }: Field, value: unknown): boolean {
-  const type = jsTypes[kind]
-  if (value === undefined || value === null || type === undefined) return true
-  if (isMany) return Array.isArray(value) && value.every(item => typeof item === type)
-  return typeof value === type && !(kind === 'datetime' && Number.isNaN(Date.parse(value as string)))
+  if (value === undefined || value === null) return true
+  const isOfKind = (item: unknown) =>
+    kind === 'json' || (typeof item === jsTypes[kind] && isOfFormat(kind, item as string))
+  return isMany ? Array.isArray(value) && value.every(isOfKind) : isOfKind(value)
+}
+
+/** The fields of the browser for dates and times show no other text. */
+function isOfFormat(kind: FieldKind, text: string): boolean {
+  if (kind === 'date') return /^\d{4}-\d{2}-\d{2}$/.test(text)
+  return kind !== 'datetime' || !Number.isNaN(Date.parse(text))
 }
 
 const isAttribute = ({ path }: Field) => path.startsWith(attributePrefix)
 
 /** The value of a field in a read. */
-export const storedValue = (field: Field, entity: Entity): unknown =>
+export const storedValue = (field: Field, entity: Values & { attribute_values: Values }): unknown =>
   (isAttribute(field) ? entity.attribute_values[field.key] : entity[field.key]) ?? null
 
-/** The text of a value in a field. */
+/** The text of a value in a field. A list has a text to begin with. */
 export function draftOf(field: Field, value: unknown): Draft {
-  if (field.isMany) return value === null ? [] : (value as unknown[]).map(item => textOf(field, item))
-  return value === null ? '' : textOf(field, value)
+  const [first = '', ...others] = itemsOf(field, value).map(item => textOf(field, item))
+  return field.isMany ? [first, ...others] : first
+}
+
+function itemsOf({ isMany }: Field, value: unknown): unknown[] {
+  if (value === null) return []
+  return isMany && Array.isArray(value) ? value : [value]
 }
 
 function textOf({ kind, allowed }: Field, value: unknown): string {
@@ -95,58 +133,70 @@ function textOf({ kind, allowed }: Field, value: unknown): string {
   return String(value)
 }
 
-/** A moment in the time zone of the browser, as a field of type `datetime-local` has it. */
+/** A moment in the time zone of the browser, as a field of type `datetime-local` has it. Empty if it is none. */
 export function localTime(moment: string | number | Date): string {
   const date = new Date(moment)
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+  if (Number.isNaN(date.getTime())) return ''
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
+  return local.replace(/(\.000)?Z$/, '')
 }
 
-/** The fault of a draft. The page has a text for each. */
-export type DraftFault = 'number' | 'exactNumber' | 'json' | 'datetime'
+/** Why a draft is no value. `json` has the parser's own words. */
+export type DraftFault = { reason: 'number' | 'exactNumber' | 'datetime' } | { reason: 'json'; words: string }
 
 export type Parsed = { value: unknown; fault?: never } | { fault: DraftFault; value?: never }
 
-/** The value of a draft, as a write sends it. Null clears. */
-export function parseDraft(field: Field, draft: Draft): Parsed {
-  if (!Array.isArray(draft)) return draft === '' ? { value: null } : parseText(field, draft)
-  const items = draft.filter(text => text !== '').map(text => parseText(field, text))
+/**
+ * The value of a draft, as a write sends it. Null clears. A text that stands for a stored value is that value again, because the text of a
+ * moment or of a number may say less, and an item of a list must stay as it is while another one changes.
+ */
+export function parseDraft(field: Field, draft: Draft, stored: unknown = null): Parsed {
+  const known = new Map(itemsOf(field, stored).map(item => [textOf(field, item), item]))
+  const parse = (text: string): Parsed => (known.has(text) ? { value: known.get(text) } : parseText(field, text))
+  if (!Array.isArray(draft)) return isBlank(draft) ? { value: null } : parse(draft)
+  const items = draft.filter(text => !isBlank(text)).map(parse)
   const fault = items.find(item => item.fault)
   if (fault) return fault
   return { value: items.length === 0 ? null : items.map(({ value }) => value) }
 }
 
-function parseText({ kind, allowed }: Field, text: string): Parsed {
+const isBlank = (text: string) => text.trim() === ''
+
+function parseText(field: Field, text: string): Parsed {
+  const { kind, allowed } = field
   if (kind === 'json' || allowed) return parseJson(text)
   if (kind === 'number') return parseNumber(text.trim())
   if (kind === 'boolean') return { value: text === 'true' }
   if (kind === 'datetime') {
     const time = Date.parse(text)
-    return Number.isNaN(time) ? { fault: 'datetime' } : { value: new Date(time).toISOString() }
+    return Number.isNaN(time) ? { fault: { reason: 'datetime' } } : { value: new Date(time).toISOString() }
   }
-  return { value: text }
+  // An attribute may have spaces at its ends. A name or an identifier has them by mistake.
+  return { value: isAttribute(field) ? text : text.trim() }
 }
 
 function parseJson(text: string): Parsed {
   try {
     return { value: JSON.parse(text) as unknown }
-  } catch {
-    return { fault: 'json' }
+  } catch (error) {
+    return { fault: { reason: 'json', words: (error as Error).message } }
   }
 }
 
 /** A number of JSON. A number of more than 15 digits may not be equal to the double that the browser makes of it. */
 function parseNumber(text: string): Parsed {
-  if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return { fault: 'number' }
+  if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return { fault: { reason: 'number' } }
   const digits = text
     .replace(/[eE].*$/, '')
     .replaceAll(/[-.]/g, '')
     .replace(/^0+/, '')
   const value = Number(text)
-  return digits.length > 15 || !Number.isFinite(value) ? { fault: 'exactNumber' } : { value }
+  const isExact = String(value) === text || (digits.length <= 15 && Number.isFinite(value))
+  return isExact ? { value } : { fault: { reason: 'exactNumber' } }
 }
 
-/** The body of the PATCH that writes the values. */
-export function patchOf(changes: ReadonlyMap<Field, unknown>): Record<string, unknown> {
+/** The body of the write of the values. */
+export function bodyOf(changes: ReadonlyMap<Field, unknown>): Record<string, unknown> {
   const entries = [...changes]
   const attributes = entries.filter(([field]) => isAttribute(field)).map(([{ key }, value]) => [key, value] as const)
   return {

@@ -18,12 +18,6 @@ export function useSchema(): Definitions {
   return data ?? empty
 }
 
-export const isRelationship = ({ type }: Attribute): boolean => type === 'person' || type === 'stack'
-
-/** The owner of the targets of a relationship: `people`, or the key of a stack. */
-export const targetOwner = (attribute: Attribute): string =>
-  attribute.type === 'person' ? 'people' : (attribute.target_stack ?? '')
-
 /** The attributes that an owner has, by key. Archived ones are included, because their values are still read. */
 export const attributesOf = ({ attributes }: Definitions, owner: string): Map<string, Attribute> =>
   new Map(attributes.filter(attribute => attribute.owner === owner).map(attribute => [attribute.key, attribute]))

@@ -1,42 +1,50 @@
 import { isKithError } from '@kith/client'
 import { useState } from 'react'
+import { useScope } from '../app/session.tsx'
 import { type Entity, entitiesOf } from './entities.ts'
 import { isEqual } from './equal.ts'
-import { type Draft, type DraftFault, draftOf, type Field, parseDraft, patchOf, storedValue } from './fields.ts'
+import { bodyOf, type Draft, type DraftFault, draftOf, type Field, parseDraft, storedValue } from './fields.ts'
 
 /** A field that somebody else changed while it was edited here. */
 export type Conflict = { field: Field; before: unknown; mine: unknown; theirs: unknown; choice?: 'mine' | 'theirs' }
 
 type State = {
+  /** The fields as they were when the edit began, so that a write of somebody else does not change how one is edited. */
+  fields: readonly Field[]
   /** The entity as it was read when the edit began, or at the last conflict. */
   base: Entity
   /** The drafts of the fields that were touched, by path. */
   drafts: ReadonlyMap<string, Draft>
+  /** Whether a target that does not exist becomes a placeholder. */
+  makesTargets: boolean
   faults: ReadonlyMap<string, DraftFault>
   conflicts: readonly Conflict[]
+  /** The change of somebody else that led to the conflicts. It is known with the scope `changes:read`. */
+  otherChange?: { actor: string; at: string } | undefined
   error: unknown
   isSaving: boolean
 }
 
 export type Edit = {
-  isEditing: boolean
+  /** Undefined unless the entity is being edited. */
   state: State | undefined
   isDirty: boolean
-  begin(): void
+  /** Whether there was an edit before. Then the focus was in it. */
+  hasBegun: boolean
+  begin(fields: readonly Field[]): void
   cancel(): void
+  add(field: Field): void
   draft(field: Field): Draft
   set(field: Field, draft: Draft): void
+  setMakesTargets(makesTargets: boolean): void
   choose(path: string, choice: 'mine' | 'theirs'): void
   save(): Promise<void>
-  /** The messages of the service about the field. */
-  refusalsOf(field: Field): string | undefined
 }
 
 type EditOptions = {
   owner: string
   id: string
   entity: Entity
-  fields: readonly Field[]
   onSaved: (entity: Entity) => void
 }
 
@@ -47,8 +55,11 @@ const maxRepeats = 3
  * Edits fields of a person or record. The write names the version that was read. If somebody else wrote meanwhile, fields that only
  * one of the two changed are merged, and the person chooses for the others.
  */
-export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Edit {
+export function useEdit({ owner, id, entity, onSaved }: EditOptions): Edit {
+  const mayReadChanges = useScope('changes:read')
   const [state, setState] = useState<State>()
+  const [hasBegun, setHasBegun] = useState(false)
+  const entities = entitiesOf(owner)
   const change = (more: Partial<State>) => setState(before => before && { ...before, ...more })
 
   const finish = (saved?: Entity) => {
@@ -59,8 +70,9 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
     if (changes.size === 0) return finish(base === entity ? undefined : base)
     change({ isSaving: true, error: undefined })
     try {
-      const options = { ifMatch: base.version, representation: true } as const
-      finish(await entitiesOf(owner).patchById(id, patchOf(changes), options))
+      const references = state?.makesTargets ? {} : { references: 'strict' as const }
+      const options = { ifMatch: base.version, representation: true, ...references } as const
+      finish(await entities.patchById(id, bodyOf(changes), options))
     } catch (error) {
       if (!isKithError(error) || error.status !== 412 || repeats >= maxRepeats)
         return change({ error, isSaving: false })
@@ -69,12 +81,13 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
   }
   const merge = async (base: Entity, changes: ReadonlyMap<Field, unknown>, repeats: number) => {
     try {
-      const theirs = await entitiesOf(owner).getById(id)
+      const theirs = await entities.getById(id)
       const open = [...changes].filter(([field, mine]) => !isEqual(storedValue(field, theirs), mine))
       const conflicts = open
         .filter(([field]) => !isEqual(storedValue(field, theirs), storedValue(field, base)))
         .map(([field, mine]) => ({ field, before: storedValue(field, base), mine, theirs: storedValue(field, theirs) }))
       if (conflicts.length === 0) return await send(theirs, new Map(open), repeats + 1)
+      const [otherChange] = mayReadChanges ? (await entities.historyById(id, { limit: 1 })).items : []
       // A draft that equals what was read is no change, so it must not overwrite what others wrote.
       const kept = new Set(open.map(([{ path }]) => path))
       setState(
@@ -83,6 +96,7 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
             ...before,
             base: theirs,
             conflicts,
+            otherChange,
             drafts: new Map([...before.drafts].filter(([path]) => kept.has(path))),
             isSaving: false,
           },
@@ -93,28 +107,24 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
   }
   const save = async () => {
     if (!state || state.conflicts.some(({ choice }) => choice === undefined)) return
-    const { changes, faults } = changesOf(state, fields)
+    const { changes, faults } = changesOf(state)
     change({ faults })
     if (faults.size === 0) await send(state.base, changes)
   }
-  const refusals = isKithError(state?.error) ? state.error.details : []
   return {
-    isEditing: state !== undefined,
     state,
     isDirty: state !== undefined && state.drafts.size > 0,
-    begin: () =>
-      setState({
-        base: entity,
-        drafts: new Map(),
-        faults: new Map(),
-        conflicts: [],
-        error: undefined,
-        isSaving: false,
-      }),
+    hasBegun,
+    begin: fields => {
+      setHasBegun(true)
+      setState({ ...untouched, fields, base: entity })
+    },
     cancel: () => setState(undefined),
+    add: field => setState(before => before && { ...before, fields: [...before.fields, field] }),
     draft: field => state?.drafts.get(field.path) ?? draftOf(field, storedValue(field, state?.base ?? entity)),
     set: (field, draft) =>
       setState(before => before && { ...before, drafts: new Map(before.drafts).set(field.path, draft) }),
+    setMakesTargets: makesTargets => change({ makesTargets }),
     choose: (path, choice) =>
       setState(
         before =>
@@ -126,26 +136,30 @@ export function useEdit({ owner, id, entity, fields, onSaved }: EditOptions): Ed
           },
       ),
     save,
-    refusalsOf: field =>
-      refusals
-        .filter(({ path }) => path === field.path || path.startsWith(`${field.path}/`))
-        .map(({ message }) => message)
-        .join(' ') || undefined,
   }
 }
 
+const untouched: Omit<State, 'fields' | 'base'> = {
+  drafts: new Map(),
+  makesTargets: false,
+  faults: new Map(),
+  conflicts: [],
+  error: undefined,
+  isSaving: false,
+}
+
 /** The values to write, and the drafts that are no values. A conflict that was decided for the others needs no write. */
-function changesOf({ base, drafts, conflicts }: State, fields: readonly Field[]) {
+function changesOf({ fields, base, drafts, conflicts }: State) {
   const given = new Set(conflicts.filter(({ choice }) => choice === 'theirs').map(({ field }) => field.path))
   const changes = new Map<Field, unknown>()
   const faults = new Map<string, DraftFault>()
   for (const field of fields) {
     const draft = drafts.get(field.path)
-    if (draft === undefined || given.has(field.path)) continue
     const before = storedValue(field, base)
-    const { value, fault } = parseDraft(field, draft)
+    if (draft === undefined || given.has(field.path) || isEqual(draft, draftOf(field, before))) continue
+    const { value, fault } = parseDraft(field, draft, before)
     if (fault) faults.set(field.path, fault)
-    else if (!isEqual(value, before) && !isEqual(draft, draftOf(field, before))) changes.set(field, value)
+    else if (!isEqual(value, before)) changes.set(field, value)
   }
   return { changes, faults }
 }

@@ -1,4 +1,5 @@
 import { useMessages } from '../app/language.tsx'
+import { localTime } from '../entity/fields.ts'
 import { Select, TextField } from '../ui/field.tsx'
 import type { FilterField } from './fields.ts'
 import type { FieldType, Operator } from './filter-tree.ts'
@@ -31,7 +32,7 @@ export function OperandField({ field, type, operator, operand, onChange }: Opera
       <TextField
         aria-label={label}
         type="datetime-local"
-        value={localTimeOf(operand)}
+        value={localTime(operand).slice(0, 16)}
         onChange={text => onChange(instantOf(text))}
       />
     )
@@ -51,13 +52,6 @@ function choicesOf(field: FilterField | undefined, type: FieldType, texts: (type
       { value: 'placeholder', label: texts.states.placeholder },
     ]
   return field?.choices?.map(choice => ({ value: String(choice), label: String(choice) }))
-}
-
-/** The time of an instant in the zone of the browser, as a datetime-local field shows it. */
-function localTimeOf(instant: string): string {
-  const time = new Date(instant)
-  if (instant === '' || Number.isNaN(time.getTime())) return ''
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
 function instantOf(localTime: string): string {

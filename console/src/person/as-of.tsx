@@ -26,7 +26,7 @@ type AsOfDialogProps = { at: string | undefined; setMoment: SetMoment; onClose: 
 
 function AsOfDialog({ at, setMoment, onClose }: AsOfDialogProps) {
   const texts = useMessages(messages)
-  const [text, setText] = useState(() => localTime(at ?? Date.now()))
+  const [text, setText] = useState(() => localTime(at ?? Date.now()).slice(0, 19))
   const [isFuture, setFuture] = useState(false)
   const time = Date.parse(text)
   const submit = (event: FormEvent) => {

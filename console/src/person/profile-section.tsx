@@ -1,13 +1,13 @@
 import type { Person } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { EditButton } from '../entity/edit-button.tsx'
 import { EditForm } from '../entity/edit-form.tsx'
 import type { Entity } from '../entity/entities.ts'
+import { FieldValue } from '../entity/field-value.tsx'
 import { type Field, profileField, storedValue } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { useEdit } from '../entity/use-edit.ts'
-import { LongText, Value } from '../entity/value.tsx'
-import { Button } from '../ui/button.tsx'
 import { Facts, Section } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
@@ -37,32 +37,18 @@ export function ProfileSection({ person, onSaved }: ProfileSectionProps) {
   const mayWrite = useScope('people:write') && onSaved !== undefined
   const entity = person as unknown as Entity
   const fields = fieldsOf(entityTexts)
-  const edit = useEdit({ owner: 'people', id: person.id, entity, fields, onSaved: onSaved ?? (() => {}) })
-  if (edit.isEditing)
+  const edit = useEdit({ owner: 'people', id: person.id, entity, onSaved: onSaved ?? (() => {}) })
+  if (edit.state)
     return (
       <Section title={texts.profile}>
-        <EditForm label={texts.profile} edit={edit} fields={fields} />
+        <EditForm label={texts.profile} edit={edit} />
       </Section>
     )
-  const shown = (field: Field) => {
-    const value = storedValue(field, entity)
-    // A day has no time zone: it is the same day everywhere.
-    return field.kind === 'date' && typeof value === 'string' ? (
-      <LongText text={formats.date(`${value}T12:00:00`)} />
-    ) : (
-      <Value value={value} />
-    )
-  }
+  const shown = (field: Field) => <FieldValue field={field} value={storedValue(field, entity)} />
   return (
     <Section
       title={texts.profile}
-      actions={
-        mayWrite && (
-          <Button aria-label={`${entityTexts.edit}: ${texts.profile}`} onPress={edit.begin}>
-            {entityTexts.edit}
-          </Button>
-        )
-      }
+      actions={mayWrite && <EditButton edit={edit} fields={fields} name={texts.profile} />}
     >
       <Facts
         facts={[

@@ -4,16 +4,14 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { isRelationship } from '../entity/schema.ts'
+import { FieldEditor, PlaceholderCheckbox } from '../entity/field-editor.tsx'
+import { attributeField, bodyOf, type Draft, draftOf, parseDraft, profileField } from '../entity/fields.ts'
+import { useFieldErrors } from '../entity/use-field-errors.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Checkbox, TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { messages } from './messages.ts'
 import styles from './records.module.css'
-import { valueErrors } from './value-errors.ts'
-import { useFaultText, ValueField } from './value-field.tsx'
-import { formOf, valueOfText } from './value-text.ts'
 
 type NewRecordDialogProps = { stackKey: string; attributes: readonly Attribute[]; onClose: () => void }
 
@@ -34,56 +32,42 @@ function useCreate(stackKey: string) {
 /** Creates a record. */
 export function NewRecordDialog({ stackKey, attributes, onClose }: NewRecordDialogProps) {
   const texts = useMessages(messages)
-  const faultText = useFaultText()
-  const [externalId, setExternalId] = useState('')
-  const [typed, setTyped] = useState<Record<string, string>>({})
+  const [drafts, setDrafts] = useState<ReadonlyMap<string, Draft>>(new Map())
   const [makesTargets, setMakesTargets] = useState(false)
   const [hasTried, setTried] = useState(false)
-  const parsed = attributes.map(
-    attribute => [attribute.key, valueOfText(formOf(attribute, null), attribute, typed[attribute.key] ?? '')] as const,
-  )
-  const faults = new Map(
-    parsed.flatMap(([key, result]) => ('fault' in result ? [[key, faultText(result.fault)] as const] : [])),
-  )
   const create = useCreate(stackKey)
+  const fields = [
+    profileField('external_id', texts.identifier, 'text', { help: texts.identifierHelp }),
+    ...attributes.map(attribute => attributeField(attribute, null)),
+  ].map(field => {
+    const draft = drafts.get(field.path) ?? draftOf(field, null)
+    return { field, draft, ...parseDraft(field, draft) }
+  })
+  const faults = new Map(fields.flatMap(({ field, fault }) => (fault ? [[field.path, fault] as const] : [])))
+  const allFields = fields.map(({ field }) => field)
+  const { errorOf, hasOthers } = useFieldErrors(allFields, hasTried ? faults : new Map(), create.error)
   const submit = (event: FormEvent) => {
     event.preventDefault()
     setTried(true)
-    const values = parsed.flatMap(([key, result]) =>
-      'value' in result && result.value !== null ? [[key, result.value]] : [],
-    )
-    const body = { external_id: externalId.trim() || null, attribute_values: Object.fromEntries(values) }
+    const given = fields.filter(({ value }) => value !== null)
+    const body = { attribute_values: {}, ...bodyOf(new Map(given.map(({ field, value }) => [field, value]))) }
     if (faults.size === 0) create.mutate({ body, makesTargets })
   }
-  const { own, others } = valueErrors(create.error)
   return (
     <Dialog title={texts.newRecord} isOpen onClose={onClose} size="wide">
       <form noValidate className={styles.form!} onSubmit={submit}>
-        <TextField
-          label={texts.identifier}
-          help={texts.identifierHelp}
-          autoFocus
-          value={externalId}
-          onChange={setExternalId}
-          error={own.external_id}
-        />
-        {attributes.map(attribute => (
-          <ValueField
-            key={attribute.key}
-            label={attribute.required ? texts.requiredName(attribute.name) : attribute.name}
-            attribute={attribute}
-            form={formOf(attribute, null)}
-            text={typed[attribute.key] ?? ''}
-            onChange={text => setTyped({ ...typed, [attribute.key]: text })}
-            error={(hasTried ? faults.get(attribute.key) : undefined) ?? own[attribute.key]}
+        {fields.map(({ field, draft }, index) => (
+          <FieldEditor
+            key={field.path}
+            field={field}
+            draft={draft}
+            onChange={draft => setDrafts(new Map(drafts).set(field.path, draft))}
+            error={errorOf(field)}
+            autoFocus={index === 0}
           />
         ))}
-        {attributes.some(isRelationship) && (
-          <Checkbox isSelected={makesTargets} onChange={setMakesTargets}>
-            {texts.makeTargets}
-          </Checkbox>
-        )}
-        {create.error && others && <Problem error={create.error} />}
+        <PlaceholderCheckbox fields={allFields} isSelected={makesTargets} onChange={setMakesTargets} />
+        {hasOthers && <Problem error={create.error} />}
         <Actions>
           <Button onPress={onClose}>{texts.cancel}</Button>
           <Button type="submit" look="primary" isPending={create.isPending}>

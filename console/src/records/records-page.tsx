@@ -5,6 +5,8 @@ import { useCallback, useMemo, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
 import { type Formats, useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { FieldValue } from '../entity/field-value.tsx'
+import { attributeField } from '../entity/fields.ts'
 import { useDefinitions } from '../schema/definitions.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -16,7 +18,6 @@ import { NewRecordDialog } from './new-record-dialog.tsx'
 import { countQuery, type ListedRecord, listQuery } from './record-queries.ts'
 import styles from './records.module.css'
 import { SearchField } from './search-field.tsx'
-import { AttributeValue } from './value-display.tsx'
 
 const route = getRouteApi('/shell/records/$stackKey')
 
@@ -219,14 +220,14 @@ function Cell({ attribute, value }: { attribute: Attribute; value: unknown }) {
   if (Array.isArray(value) && value.length > maxCellItems)
     return (
       <span className={styles.cell!}>
-        <AttributeValue attribute={attribute} value={value.slice(0, maxCellItems)} /> … {value.length}
+        <FieldValue field={attributeField(attribute, value)} value={value.slice(0, maxCellItems)} /> … {value.length}
       </span>
     )
   if (typeof value === 'object' && !Array.isArray(value))
     return <code>{JSON.stringify(value).slice(0, maxCellCharacters)}</code>
   return (
     <span className={styles.cell!}>
-      <AttributeValue attribute={attribute} value={value} />
+      <FieldValue field={attributeField(attribute, value)} value={value} />
     </span>
   )
 }

@@ -6,12 +6,12 @@ import { useScope } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
 import { Badge, EmptyState, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { Rules } from './attribute-page.tsx'
 import { messages } from './messages.ts'
 import { OwnerList } from './owner-list.tsx'
 import styles from './schema.module.css'
 import { StackDialog } from './stack-dialog.tsx'
-import { Table } from './table.tsx'
 
 const route = getRouteApi('/shell/schema')
 

@@ -5,9 +5,9 @@ import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { LinkButton } from '../ui/link-button.tsx'
 import { Badge, EmptyState } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
-import { Table } from './table.tsx'
 
 /** The purposes that people are asked for. */
 export function ConsentTypesTab({ definitions: { consent_types } }: { definitions: Definitions }) {

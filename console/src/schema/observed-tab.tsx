@@ -9,12 +9,12 @@ import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { DeclareDialog } from './declare-dialog.tsx'
 import { TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { OwnerList } from './owner-list.tsx'
 import styles from './schema.module.css'
-import { Table } from './table.tsx'
 
 const route = getRouteApi('/shell/schema')
 

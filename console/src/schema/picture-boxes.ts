@@ -1,5 +1,5 @@
 import type { Attribute, Definitions } from '@kith/client'
-import { isRelationship, targetOwner } from '../entity/schema.ts'
+import { isRelationship, targetOwner } from '../entity/relationship.ts'
 import type { SchemaTexts } from './messages.ts'
 import type { Box } from './picture-layout.ts'
 

@@ -6,10 +6,19 @@ export const numberCell = styles.number!
 
 type TableProps = {
   label: string
-  /** The headers of the columns, if all are plain texts. The children are then the rows, and otherwise the parts of a table. */
-  headers?: readonly string[]
+  /** The headers of the columns. Those of columns of numbers are wrapped in {@link numberHeader}. */
+  headers: readonly (ReactNode | NumberHeader)[]
+  /** The rows. */
   children: ReactNode
 }
+
+type NumberHeader = { numbers: string }
+
+/** The header of a column of numbers. */
+export const numberHeader = (numbers: string): NumberHeader => ({ numbers })
+
+const isNumberHeader = (header: ReactNode | NumberHeader): header is NumberHeader =>
+  typeof header === 'object' && header !== null && 'numbers' in header
 
 /** A table of few rows. It scrolls sideways where the window is narrow. */
 export function Table({ label, headers, children }: TableProps) {
@@ -17,23 +26,22 @@ export function Table({ label, headers, children }: TableProps) {
     // biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too
     <div className={styles.scroll!} role="group" aria-label={label} tabIndex={0}>
-      <table className={styles.table!}>
-        {headers ? (
-          <>
-            <thead>
-              <tr>
-                {headers.map(header => (
-                  <th key={header} scope="col">
-                    {header}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>{children}</tbody>
-          </>
-        ) : (
-          children
-        )}
+      <table className={styles.table!} aria-label={label}>
+        <thead>
+          <tr>
+            {headers.map((header, index) => (
+              <th
+                // biome-ignore lint/suspicious/noArrayIndexKey: the columns of a table are fixed
+                key={index}
+                scope="col"
+                className={isNumberHeader(header) ? numberCell : undefined}
+              >
+                {isNumberHeader(header) ? header.numbers : header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
       </table>
     </div>
   )

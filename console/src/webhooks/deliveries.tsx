@@ -9,7 +9,7 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
-import { numberCell, Table } from '../ui/table.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import styles from './webhooks.module.css'
 
@@ -93,60 +93,47 @@ function DeliveryTable({
 }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const headers = [
+    numberHeader(texts.change),
+    texts.type,
+    texts.state,
+    numberHeader(texts.attempts),
+    texts.response,
+    texts.when,
+    texts.details,
+  ]
   return (
-    <Table label={texts.deliveries}>
-      <thead>
-        <tr>
-          <th scope="col" className={numberCell}>
-            {texts.change}
-          </th>
-          {[texts.type, texts.state].map(header => (
-            <th key={header} scope="col">
-              {header}
-            </th>
-          ))}
-          <th scope="col" className={numberCell}>
-            {texts.attempts}
-          </th>
-          {[texts.response, texts.when, texts.details].map(header => (
-            <th key={header} scope="col">
-              {header}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(delivery => {
-          const { sequence, type, status, attempts, response_status, error, last_attempt_at } = delivery
-          return (
-            <tr key={delivery.message_id}>
-              <td className={numberCell}>{formats.number(sequence)}</td>
-              <td>{type}</td>
-              <td>
-                <Badge kind={kinds[status]}>{texts[status]}</Badge>
-              </td>
-              <td className={numberCell}>{formats.number(attempts)}</td>
-              <td>{response_status ?? error ?? '—'}</td>
-              <td>{last_attempt_at ? formats.exactTime(last_attempt_at) : '—'}</td>
-              <td>
-                <div className={styles.buttons!}>
-                  <Button aria-label={texts.show(formats.number(sequence))} onPress={() => onShow(delivery)}>
-                    {texts.details}
+    <Table label={texts.deliveries} headers={headers}>
+      {rows.map(delivery => {
+        const { sequence, type, status, attempts, response_status, error, last_attempt_at } = delivery
+        return (
+          <tr key={delivery.message_id}>
+            <td className={numberCell}>{formats.number(sequence)}</td>
+            <td>{type}</td>
+            <td>
+              <Badge kind={kinds[status]}>{texts[status]}</Badge>
+            </td>
+            <td className={numberCell}>{formats.number(attempts)}</td>
+            <td>{response_status ?? error ?? '—'}</td>
+            <td>{last_attempt_at ? formats.exactTime(last_attempt_at) : '—'}</td>
+            <td>
+              <div className={styles.buttons!}>
+                <Button aria-label={texts.show(formats.number(sequence))} onPress={() => onShow(delivery)}>
+                  {texts.details}
+                </Button>
+                {onSendAgain && (
+                  <Button
+                    aria-label={`${texts.sendAgain}: ${formats.number(sequence)}`}
+                    onPress={() => onSendAgain(delivery)}
+                  >
+                    {texts.sendAgain}
                   </Button>
-                  {onSendAgain && (
-                    <Button
-                      aria-label={`${texts.sendAgain}: ${formats.number(sequence)}`}
-                      onPress={() => onSendAgain(delivery)}
-                    >
-                      {texts.sendAgain}
-                    </Button>
-                  )}
-                </div>
-              </td>
-            </tr>
-          )
-        })}
-      </tbody>
+                )}
+              </div>
+            </td>
+          </tr>
+        )
+      })}
     </Table>
   )
 }

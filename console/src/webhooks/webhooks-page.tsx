@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
-import { numberCell, Table } from '../ui/table.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { useHead } from './use-head.ts'
 import { WebhookForm } from './webhook-form.tsx'
@@ -69,41 +69,26 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const head = useHead()
+  const lag = head === undefined ? [] : [numberHeader(texts.lag)]
+  const headers = [texts.url, texts.events, texts.state, ...lag, texts.lastSuccess]
   return (
-    <Table label={texts.title}>
-      <thead>
-        <tr>
-          <th scope="col">{texts.url}</th>
-          <th scope="col">{texts.events}</th>
-          <th scope="col">{texts.state}</th>
-          {head !== undefined && (
-            <th scope="col" className={numberCell}>
-              {texts.lag}
-            </th>
-          )}
-          <th scope="col">{texts.lastSuccess}</th>
+    <Table label={texts.title} headers={headers}>
+      {webhooks.map(webhook => (
+        <tr key={webhook.id}>
+          <th scope="row">
+            <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
+              {webhook.url}
+            </Link>
+            {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
+          </th>
+          <td>{webhook.events.join(', ')}</td>
+          <td>
+            <WebhookState webhook={webhook} />
+          </td>
+          {head !== undefined && <td className={numberCell}>{formats.number(Math.max(0, head - webhook.position))}</td>}
+          <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
         </tr>
-      </thead>
-      <tbody>
-        {webhooks.map(webhook => (
-          <tr key={webhook.id}>
-            <th scope="row">
-              <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
-                {webhook.url}
-              </Link>
-              {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
-            </th>
-            <td>{webhook.events.join(', ')}</td>
-            <td>
-              <WebhookState webhook={webhook} />
-            </td>
-            {head !== undefined && (
-              <td className={numberCell}>{formats.number(Math.max(0, head - webhook.position))}</td>
-            )}
-            <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
-          </tr>
-        ))}
-      </tbody>
+      ))}
     </Table>
   )
 }

@@ -1,24 +1,20 @@
-import type { Attribute } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { isRelationship, targetOwner } from '../entity/schema.ts'
-import { Value } from '../entity/value.tsx'
+import type { Field } from './fields.ts'
 import { messages } from './messages.ts'
-import styles from './records.module.css'
+import styles from './value.module.css'
+import { Value } from './value.tsx'
 
-/** A value as its attribute says: a link, a date of the locale, or as it is. */
-export function AttributeValue({ attribute, value }: { attribute: Attribute | undefined; value: unknown }) {
+/** A value as its field says: links, a date of the locale, or as it is. */
+export function FieldValue({ field: { kind, target }, value }: { field: Field; value: unknown }) {
   const formats = useFormats()
-  if (attribute && isRelationship(attribute) && value !== null && value !== undefined)
-    return <Targets owner={targetOwner(attribute)} value={value} />
-  if (attribute?.type === 'datetime' && isMoment(value)) return <time dateTime={value}>{formats.exactTime(value)}</time>
-  if (attribute?.type === 'date' && isDay(value)) return <time dateTime={value}>{formats.date(`${value}T00:00`)}</time>
+  if (target !== undefined && value !== null && value !== undefined) return <Targets owner={target} value={value} />
+  if (typeof value !== 'string') return <Value value={value} />
+  if (kind === 'datetime') return <time dateTime={value}>{formats.exactTime(value)}</time>
+  // A day has no time zone: it is the same day everywhere.
+  if (kind === 'date') return <time dateTime={value}>{formats.date(`${value}T00:00`)}</time>
   return <Value value={value} />
 }
-
-const isMoment = (value: unknown): value is string =>
-  typeof value === 'string' && value.includes('T') && !Number.isNaN(Date.parse(value))
-const isDay = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value)
 
 /** The targets of a relationship by their external identifiers. */
 function Targets({ owner, value }: { owner: string; value: unknown }) {
@@ -38,8 +34,7 @@ function Targets({ owner, value }: { owner: string; value: unknown }) {
   )
 }
 
-/** A link to a person or record by the external identifier. */
-export function TargetLink({ owner, externalId }: { owner: string; externalId: string }) {
+function TargetLink({ owner, externalId }: { owner: string; externalId: string }) {
   const text = <bdi>{externalId}</bdi>
   return owner === 'people' ? (
     <Link to="/people/$externalId" params={{ externalId }}>
