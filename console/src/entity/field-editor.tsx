@@ -2,7 +2,7 @@ import { type ClipboardEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Checkbox, Select, TextField } from '../ui/field.tsx'
-import type { Draft, Field } from './fields.ts'
+import type { Draft, Field, FieldKind } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
 
@@ -58,11 +58,10 @@ const isWide = ({ kind }: Field, draft: string) => kind === 'json' || (kind === 
 
 function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: EntityTexts): string | undefined {
   const takesLines = isMany && !allowed && ['text', 'number', 'link'].includes(kind)
-  const ofKind = {
+  const ofKind: Partial<Record<FieldKind, string>> = {
     link: texts.linkHelp,
     json: texts.jsonHelp,
     datetime: texts.timeZoneHelp(Intl.DateTimeFormat().resolvedOptions().timeZone),
-    ...{ text: undefined, number: undefined, boolean: undefined, date: undefined },
   }
   const parts = [help, ofKind[kind], takesLines && texts.listHelp, isRequired && texts.required]
   return parts.filter(Boolean).join(' ') || undefined

@@ -200,48 +200,47 @@ export class WriteOrder {
     const earlier = this.#registered
     const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
     this.#registered = registered
+    const { promise: ended, resolve: onEnded } = Promise.withResolvers<void>()
+    let own: PendingArray
+    let before: PendingArray[]
     try {
       await earlier
       // One that ends during the read counts: the read may not have seen its writes.
       const concurrent = [...this.#pending]
       const recognized = await read()
-      return await this.#take(items, { recognized, concurrent, onRegistered })
+      const names = namesOf(items, recognized)
+      before = concurrent.filter(other => mustFollow(names, other))
+      own = { ...names, ended, isUncertain: before.length > 0 && items.some(({ match }) => match) }
+      this.#pending.push(own)
     } finally {
       // If `read` fails, the next array still waits for the ones before this one.
       onRegistered()
     }
-  }
-
-  async #take(
-    items: Item[],
-    taking: { recognized: readonly string[]; concurrent: readonly PendingArray[]; onRegistered: () => void },
-  ): Promise<() => void> {
-    const written = new Set(taking.recognized)
-    const mentioned = new Set<string>()
-    for (const item of items) {
-      const names = touchedNames(item)
-      if (names.addressed !== undefined) written.add(names.addressed)
-      for (const name of names.written) written.add(name)
-      for (const name of names.linked) mentioned.add(name)
-      // Which unique values a write releases is unknown here, so arrays that may set or release any follow each other.
-      for (const { id } of item.plan.uniques ?? []) written.add(`unique\n${id}`)
-    }
-    const { promise: ended, resolve } = Promise.withResolvers<void>()
-    const own: PendingArray = { written, mentioned, ended, isUncertain: false }
-    const before = taking.concurrent.filter(other => mustFollow(own, other))
-    own.isUncertain = before.length > 0 && items.some(({ match }) => match)
-    this.#pending.push(own)
-    taking.onRegistered()
     await Promise.all(before.map(other => other.ended))
     return () => {
       const index = this.#pending.indexOf(own)
       if (index !== -1) this.#pending.splice(index, 1)
-      resolve()
+      onEnded()
     }
   }
 }
 
-function mustFollow(one: PendingArray, other: PendingArray): boolean {
+/** The names that the items of an array write or mention. */
+function namesOf(items: Item[], recognized: readonly string[]): Pick<PendingArray, 'written' | 'mentioned'> {
+  const written = new Set(recognized)
+  const mentioned = new Set<string>()
+  for (const item of items) {
+    const names = touchedNames(item)
+    if (names.addressed !== undefined) written.add(names.addressed)
+    for (const name of names.written) written.add(name)
+    for (const name of names.linked) mentioned.add(name)
+    // Which unique values a write releases is unknown here, so arrays that may set or release any follow each other.
+    for (const { id } of item.plan.uniques ?? []) written.add(`unique\n${id}`)
+  }
+  return { written, mentioned }
+}
+
+function mustFollow(one: Pick<PendingArray, 'written' | 'mentioned'>, other: PendingArray): boolean {
   return (
     other.isUncertain ||
     !one.written.isDisjointFrom(other.written) ||
