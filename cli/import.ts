@@ -145,26 +145,30 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, file: string, 
   // The profile of an import is the format of its file.
   const { client } = await connect(environment, { ...options, profile: undefined }, { scope })
   const input = await openInput(file, path(file), options.encoding)
-  const head: CsvHead = { cells: [], delimiter: ',' }
-  const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
-  const job = {
-    client,
-    owner,
-    file,
-    format,
-    input,
-    refused,
-    head,
-    options,
-    profile,
-    counts: new AnswerCounts(),
-    leftOut: [],
-    typeKeys: new Map(),
+  try {
+    const head: CsvHead = { cells: [], delimiter: ',' }
+    const refused = await openRejectsFile({ file, extension: format, named: options.refused }, path, head)
+    const job = {
+      client,
+      owner,
+      file,
+      format,
+      input,
+      refused,
+      head,
+      options,
+      profile,
+      counts: new AnswerCounts(),
+      leftOut: [],
+      typeKeys: new Map(),
+    }
+    const startedMs = performance.now()
+    const outcome = await transfer(job)
+    await refused.close()
+    report(job, outcome, (performance.now() - startedMs) / 1_000)
+  } finally {
+    input.close()
   }
-  const startedMs = performance.now()
-  const outcome = await transfer(job).finally(input.close)
-  await refused.close()
-  report(job, outcome, (performance.now() - startedMs) / 1_000)
 }
 
 type Job = {

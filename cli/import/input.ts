@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
@@ -36,8 +35,7 @@ export function formatOf(file: string, option: Format | undefined): Format {
  * encoding if that is not UTF-8. Throws an Error if the file does not exist or cannot be read.
  */
 export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
-  const totalBytes = file === '-' ? null : await sizeOf(file, path)
-  const source: Readable = file === '-' ? process.stdin : createReadStream(path, { highWaterMark: pieceBytes })
+  const { source, totalBytes } = file === '-' ? { source: process.stdin, totalBytes: null } : await openFile(file, path)
   let readBytes = 0
   async function* countedPieces() {
     for await (const piece of source) {
@@ -51,12 +49,18 @@ export async function openInput(file: string, path: string, encoding?: string): 
   return { pieces, totalBytes, readBytes: () => readBytes, close: () => source.destroy() }
 }
 
-async function sizeOf(file: string, path: string): Promise<number | null> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+/** Opens the file before it returns: a stream that opens its file later reports a failure when nobody listens yet. */
+async function openFile(file: string, path: string): Promise<{ source: Readable; totalBytes: number | null }> {
+  const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
   })
-  if (found.isDirectory()) throw new Error(`${file} is a folder. Give a file.`)
-  return found.isFile() ? found.size : null
+  const found = await handle.stat()
+  if (found.isDirectory()) {
+    await handle.close()
+    throw new Error(`${file} is a folder. Give a file.`)
+  }
+  const source = handle.createReadStream({ highWaterMark: pieceBytes })
+  return { source, totalBytes: found.isFile() ? found.size : null }
 }
 
 async function* decompressed(file: string, pieces: Pieces): AsyncGenerator<Uint8Array> {

@@ -18,8 +18,9 @@ import type { Sort } from './sort.ts'
  */
 export type Query = { text: string; values: unknown[]; settings?: Statement; name?: string }
 
-// The walk of a sort index needs neither a sort nor a bitmap of many rows. Without them the planner can only read a range of the
-// primary key of `terms`, also when the statistics are missing or outdated.
+// A walk of an index needs neither a sort nor a bitmap of many rows. Without them the planner can only read a range of the primary key
+// of `terms` or `entities`. It would otherwise read all rows and sort them, whenever the statistics are missing or outdated, or when
+// it underestimates how many rows match: of 300,000 people, a first page of two conditions takes 153 ms that way, and 7 ms by a walk.
 const walkSettings = statement(
   '',
   `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
@@ -104,7 +105,7 @@ export function matchingStatements(
       ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
       : sql`where ${own} and e.id ${after} ${start}::uuid and ${check} order by e.id ${order} limit ${limit}::integer`
     const { text, values } = render(selection, [...leading, ...parameters])
-    return { text: readRows(text, row), values }
+    return { text: readRows(text, row), values, ...(!ids && { settings: walkSettings }) }
   }
   if (!indexCandidates) return { rows }
   const boundary = (start: string, round: number): Query => {
