@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Reply, startService, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 
@@ -283,6 +283,9 @@ describe('a batch with match', () => {
   })
 })
 
+const declareCode = ({ send }: Organization) =>
+  send('POST', '/v1/schema/attributes', { owner: 'people', key: 'code', type: 'text', indexed: true, unique: true })
+
 /** Lines of several sets. The keys of a line are mostly those of one person of the pool. */
 function linesAmong(pool: number): fc.Arbitrary<object[]> {
   const number = fc.nat({ max: pool - 1 })
@@ -293,6 +296,7 @@ function linesAmong(pool: number): fc.Arbitrary<object[]> {
         external_id: key.map(n => `p${n}`),
         email: key.map(n => `p${n}@example.com`),
         mobile_number: key.map(n => `+39333${1_000_000 + n}`),
+        attribute_values: key.map(n => ({ code: `c${n}` })),
       },
       { requiredKeys: [], noNullPrototype: true },
     )
@@ -304,7 +308,7 @@ function linesAmong(pool: number): fc.Arbitrary<object[]> {
 /** All people with their versions and aliases, in an order that does not depend on ids. */
 async function statesOf(shop: Organization): Promise<string[]> {
   const rows = await service.sql(
-    `select e.version, e.external_id, e.email, e.mobile_number, e.last_name,
+    `select e.version, e.external_id, e.email, e.mobile_number, e.last_name, e.attributes,
        array(select a.external_id from aliases a where a.organization_id = $1 and a.person_id = e.id order by 1) as aliases
      from entities e where e.organization_id = $1`,
     [shop.id],
@@ -365,23 +369,81 @@ describe('an import with match', () => {
     expect(await textsOf(imported)).toEqual(await textsOf(upserted))
   }, 60_000)
 
-  it('equals imports of one set after the other, for sets that share people, keys and names', async () => {
-    const linesPerSet = 448
-    const failuresOf = (refused: { line: number; error: string }[], first = 0) =>
-      refused.map(({ line, error }) => ({ line: first + line, error }))
-    const run = fc.asyncProperty(fc.oneof(...[30, 300, 3_000].map(linesAmong)), async lines => {
-      const [whole, parts] = [await service.organization(), await service.organization()]
-      const { refused } = await importLines(whole, path, linesFrom(lines))
-      const expected: object[] = []
-      for (let first = 0; first < lines.length; first += linesPerSet) {
-        const part = await importLines(parts, path, linesFrom(lines.slice(first, first + linesPerSet)))
-        expected.push(...failuresOf(part.refused, first))
-      }
-      expect(failuresOf(refused)).toEqual(expected)
-      expect(await statesOf(whole)).toEqual(await statesOf(parts))
+  it.each([448, 100])(
+    'equals imports of %s lines one after the other, for lines that share people, keys, names and unique values',
+    async size => {
+      const failuresOf = (refused: { line: number; error: string }[], first = 0) =>
+        refused.map(({ line, error }) => ({ line: first + line, error }))
+      const run = fc.asyncProperty(fc.oneof(...[30, 300, 3_000].map(linesAmong)), async lines => {
+        const [whole, parts] = [await service.organization(), await service.organization()]
+        for (const organization of [whole, parts]) await declareCode(organization)
+        const { refused } = await importLines(whole, path, linesFrom(lines))
+        const expected: object[] = []
+        for (let first = 0; first < lines.length; first += size) {
+          const part = await importLines(parts, path, linesFrom(lines.slice(first, first + size)))
+          expected.push(...failuresOf(part.refused, first))
+        }
+        expect(failuresOf(refused)).toEqual(expected)
+        expect(await statesOf(whole)).toEqual(await statesOf(parts))
+      })
+      await fc.assert(run, { numRuns: 3 })
+    },
+    240_000,
+  )
+
+  it('links to the people of earlier lines, whatever name each of them gave', async () => {
+    const owner = fc.nat({ max: 49 })
+    const name = fc.tuple(fc.constantFrom('crm', 'shop', 'news'), owner).map(([source, n]) => `${source}-${n}`)
+    const line = fc.record(
+      { owner, source: fc.constantFrom('crm', 'shop', 'news'), friends: fc.uniqueArray(name, { maxLength: 3 }) },
+      { requiredKeys: ['owner'] },
+    )
+    const lines = fc.array(line, { minLength: 1_500, maxLength: 1_500, size: 'max' })
+    const ownerOf = (external_id: string) => Number(external_id.split('-')[1])
+    const run = fc.asyncProperty(fc.noShrink(lines), async all => {
+      const shop = await makeShop(service)
+      const given = new Set<string>()
+      const expected = new Map<number, number[]>()
+      const bodies = all.map(({ owner, source, friends }) => {
+        if (source) given.add(`${source}-${owner}`)
+        const known = friends?.filter(friend => given.has(friend))
+        expected.set(owner, known ? [...new Set(known.map(ownerOf))] : (expected.get(owner) ?? []))
+        return {
+          email: `p${owner}@example.com`,
+          ...(source && { external_id: `${source}-${owner}` }),
+          ...(known && { attribute_values: { friends: known } }),
+        }
+      })
+      const { refused } = await importLines(shop, path, linesFrom(bodies))
+      expect(refused).toEqual([])
+      const people = await exportAll(shop, '/v1/people/export')
+      const friendsOf = people.map(({ email, attribute_values }): [number, number[]] => [
+        Number(/\d+/.exec(email as string)![0]),
+        ((attribute_values as { friends?: string[] }).friends ?? []).map(ownerOf),
+      ])
+      expect(friendsOf.toSorted(([a], [b]) => a - b)).toEqual([...expected].toSorted(([a], [b]) => a - b))
     })
-    await fc.assert(run, { numRuns: 6 })
-  }, 240_000)
+    await fc.assert(run, { numRuns: 3 })
+  }, 60_000)
+
+  it('reaches the person of an earlier line that has to wait for a unique value', async () => {
+    const shop = await makeShop(service)
+    await declareCode(shop)
+    const eve = await create(shop, { external_id: 'eve', email: 'eve@example.com' })
+    await create(shop, { external_id: 'ada', attribute_values: { code: 'old' } })
+    const lines = linesFrom([
+      { external_id: 'ada', attribute_values: { code: 'new' } },
+      { external_id: 'news-1', email: 'eve@example.com', attribute_values: { code: 'old' } },
+      { external_id: 'bob', attribute_values: { friends: ['news-1'] } },
+      { email: 'EVE@example.com', last_name: 'last' },
+    ])
+    const { refused } = await importLines(shop, path, lines)
+    expect(refused).toEqual([])
+    const read = async (name: string) => (await shop.send('GET', `/v1/people/${name}`)).body.data
+    expect(await read('news-1')).toMatchObject({ id: eve.id, last_name: 'last', attribute_values: { code: 'old' } })
+    expect((await read('bob')).attribute_values).toEqual({ friends: ['eve'] })
+    expect(await readAll(shop)).toHaveLength(3)
+  })
 
   it('keeps the order of the lines of a person across concurrent sets, whatever key each names', async () => {
     const shop = await service.organization()

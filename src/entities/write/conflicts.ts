@@ -110,7 +110,8 @@ const recognizingFields = ['external_id', ...fieldsByKey.email_key, ...fieldsByK
 /**
  * Splits imports. Sets contain only imports, and two imports conflict only if they write the same name or unique value. Links do not
  * conflict: otherwise a file in which each line links to the next would need one set per line. The match stage finds the
- * conflicts of imports that recognize their people.
+ * conflicts of imports that recognize their people. After one of these that is deferred, all are: each may
+ * concern its person.
  */
 function takeImports(items: Item[], size: SetSize): Split {
   const written = new Set<string>()
@@ -124,7 +125,9 @@ function takeImports(items: Item[], size: SetSize): Split {
     if (name !== undefined) names.push(name)
     bytes += item.write.bytes
     const isFull = set.length >= size.items || (set.length > 0 && bytes > size.bytes)
-    const isDeferred = isFull || names.some(key => written.has(key)) || (uniques !== undefined && defersUnique)
+    const mayFollow = item.match !== undefined && later.length > 0
+    const isDeferred =
+      isFull || mayFollow || names.some(key => written.has(key)) || (uniques !== undefined && defersUnique)
     if (isDeferred) later.push(item)
     else set.push(item)
     if (isDeferred && uniques) defersUnique = true
@@ -135,7 +138,7 @@ function takeImports(items: Item[], size: SetSize): Split {
 
 /**
  * Defers the imports whose row an earlier import of the set has, because they name one person in several ways, and those with a unique
- * value that an earlier one sets or releases.
+ * value that an earlier one sets or releases. After a deferred one that recognizes its person, all are deferred.
  */
 function splitByRow(items: Item[], rows: ReadonlyMap<Item, EntityRow>): Split {
   const seen = new Set<string>()
@@ -144,7 +147,9 @@ function splitByRow(items: Item[], rows: ReadonlyMap<Item, EntityRow>): Split {
     const row = rows.get(item)
     const keys = uniqueKeysOf(item, row)
     if (row) keys.push(row.id)
-    if (keys.some(key => seen.has(key))) later.push(item)
+    const mayFollow = item.match !== undefined && later.length > 0
+    const isDeferred = mayFollow || keys.some(key => seen.has(key))
+    if (isDeferred) later.push(item)
     else set.push(item)
     for (const key of keys) seen.add(key)
   }
