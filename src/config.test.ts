@@ -171,6 +171,27 @@ describe('KITH_CELLS', () => {
     expect(loadConfig({}).cells).toEqual([])
   })
 
+  it('may each have a standby', () => {
+    const [b, c, readB] = ['postgresql://kith@b/kith', 'postgresql://kith@c/kith', 'postgresql://kith@b2/kith']
+    expect(loadConfig({ KITH_CELLS: `b=${b} c=${c}`, KITH_CELL_READ_URLS: `b=${readB}` }).cells).toEqual([
+      { name: 'b', url: b, readUrl: readB },
+      { name: 'c', url: c },
+    ])
+    const DATABASE_URL = 'postgresql://kith@main/kith'
+    const both = { DATABASE_URL, DATABASE_READ_URL: 'postgresql://kith@standby/kith', KITH_CELLS: `b=${b}` }
+    expect(loadConfig(both)).toMatchObject({ databaseReadUrl: both.DATABASE_READ_URL, cells: [{ name: 'b', url: b }] })
+    const problemsOfReads = (KITH_CELL_READ_URLS: string) => problemsOf({ KITH_CELLS: `b=${b}`, KITH_CELL_READ_URLS })
+    for (const [given, pattern] of [
+      ['postgresql://kith:s3cret@b2/kith', /^KITH_CELL_READ_URLS must have entries name=url/],
+      ['main=postgresql://kith@m2/kith', /^KITH_CELL_READ_URLS must not name a cell main: .*DATABASE_READ_URL/],
+      ['d=postgresql://kith@d2/kith', /^KITH_CELL_READ_URLS names the cell d, which KITH_CELLS does not/],
+      [`b=${readB} b=${readB}`, /^KITH_CELL_READ_URLS names the cell b twice/],
+      ['b=mysql://b2/kith', /^KITH_CELL_READ_URLS: the address of the cell b must be a PostgreSQL URL/],
+      ['b=postgresql://b2,b3/kith', /^KITH_CELL_READ_URLS: .*cell b is read from a standby.*target_session_attrs/],
+    ] as const)
+      expect(problemsOfReads(given)).toEqual([expect.stringMatching(pattern)])
+  })
+
   it.each([
     ['postgresql://kith:s3cret@localhost/kith', /^KITH_CELLS must have entries name=url.*entry 1 is none/],
     ['b=', /^KITH_CELLS must have entries name=url/],
@@ -523,12 +544,10 @@ describe('the role', () => {
   })
 
   it('reads from one standby, so there is one cell', () => {
-    const problem = [expect.stringMatching(/^KITH_CELLS must not be set with KITH_ROLE=reader or DATABASE_READ_URL/)]
-    const KITH_CELLS = 'b=postgresql://kith@b/kith'
-    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELLS })).toEqual(problem)
-    expect(problemsOf({ DATABASE_URL, DATABASE_READ_URL: 'postgresql://kith@standby/kith', KITH_CELLS })).toEqual(
-      problem,
-    )
+    const problem = [expect.stringMatching(/^KITH_CELLS must not be set with KITH_ROLE=reader/)]
+    const cell = 'b=postgresql://kith@b/kith'
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELLS: cell })).toEqual(problem)
+    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELL_READ_URLS: cell })).toEqual(problem)
   })
 
   it('primary takes a standby beside DATABASE_URL only', () => {

@@ -66,6 +66,7 @@ const variables = Type.Object({
   DATABASE_URL: optionalText,
   DATABASE_READ_URL: optionalText,
   KITH_CELLS: optionalText,
+  KITH_CELL_READ_URLS: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optionalText,
   AUTH_ISSUER: optionalText,
@@ -150,7 +151,7 @@ export type Config = Readonly<{
   /** Undefined for the embedded PostgreSQL below `dataDir`. */
   databaseUrl: string | undefined
   /** The databases beside the first one that hold organizations of their own. */
-  cells: readonly Readonly<{ name: string; url: string }>[]
+  cells: readonly Readonly<{ name: string; url: string; readUrl?: string }>[]
   databaseConnections: number
   /** `reader`: `databaseUrl` names a standby, and the process only reads. */
   role: 'primary' | 'reader'
@@ -273,26 +274,55 @@ function problemsOfReads(name: string, url: string | undefined): string[] {
 const cellName = /^[a-z][a-z0-9_-]{0,62}$/
 
 /** Splits `name=url name=url`. The URL of a part without an equals sign is empty. */
-const cellsOf = ({ KITH_CELLS: text }: Variables) =>
+const namedUrls = (text: string | undefined) =>
   (text?.split(/\s+/) ?? []).filter(Boolean).map(part => {
     const [name = '', ...url] = part.split('=')
-    return Object.freeze({ name, url: url.join('=') })
+    return { name, url: url.join('=') }
   })
 
-/** The problems count the cells, because a malformed name may be part of a URL with a password. */
+function cellsOf({ KITH_CELLS, KITH_CELL_READ_URLS }: Variables): Config['cells'] {
+  const readUrls = new Map(namedUrls(KITH_CELL_READ_URLS).map(({ name, url }) => [name, url]))
+  return namedUrls(KITH_CELLS).map(({ name, url }) => {
+    const readUrl = readUrls.get(name)
+    return Object.freeze({ name, url, ...(readUrl !== undefined && { readUrl }) })
+  })
+}
+
 function problemsOfCells(values: Variables): string[] {
-  const cells = cellsOf(values)
-  const names = cells.map(({ name }) => name)
-  if (cells.length > 0 && (values.KITH_ROLE === 'reader' || values.DATABASE_READ_URL !== undefined))
-    return ['KITH_CELLS must not be set with KITH_ROLE=reader or DATABASE_READ_URL: a process reads one standby']
-  return cells.flatMap(({ name, url }, index) => {
+  const { KITH_ROLE, KITH_CELLS, KITH_CELL_READ_URLS } = values
+  const cells = namedUrls(KITH_CELLS)
+  if (KITH_ROLE === 'reader' && (KITH_CELLS ?? KITH_CELL_READ_URLS) !== undefined)
+    return [
+      'KITH_CELLS must not be set with KITH_ROLE=reader: name the standbys in DATABASE_READ_URL and KITH_CELL_READ_URLS of processes with the role primary',
+    ]
+  const problems = [
+    ...problemsOfNamedUrls('KITH_CELLS', KITH_CELLS, 'that is the database of DATABASE_URL'),
+    ...problemsOfNamedUrls('KITH_CELL_READ_URLS', KITH_CELL_READ_URLS, 'its standby is that of DATABASE_READ_URL'),
+  ]
+  if (problems.length > 0) return problems
+  return namedUrls(KITH_CELL_READ_URLS).flatMap(({ name, url }) =>
+    cells.some(cell => cell.name === name)
+      ? problemsOfReads(`KITH_CELL_READ_URLS: the address of the cell ${name}`, url)
+      : [`KITH_CELL_READ_URLS names the cell ${name}, which KITH_CELLS does not`],
+  )
+}
+
+/** The problems count the entries, because a malformed name may be part of a URL with a password. */
+function problemsOfNamedUrls(
+  variable: 'KITH_CELLS' | 'KITH_CELL_READ_URLS',
+  text: string | undefined,
+  ofMain: string,
+): string[] {
+  const entries = namedUrls(text)
+  const names = entries.map(({ name }) => name)
+  return entries.flatMap(({ name, url }, index) => {
     if (!cellName.test(name) || url === '')
       return [
-        `KITH_CELLS must have entries name=url, separated by white space: entry ${index + 1} is none; a name has 1 to 63 of a-z, 0-9, _ and -, starting with a letter`,
+        `${variable} must have entries name=url, separated by white space: entry ${index + 1} is none; a name has 1 to 63 of a-z, 0-9, _ and -, starting with a letter`,
       ]
-    if (name === 'main') return ['KITH_CELLS must not name a cell main: that is the database of DATABASE_URL']
-    if (names.indexOf(name) < index) return [`KITH_CELLS names the cell ${name} twice`]
-    return problemsOfDatabase(`KITH_CELLS: the address of the cell ${name}`, url)
+    if (name === 'main') return [`${variable} must not name a cell main: ${ofMain}`]
+    if (names.indexOf(name) < index) return [`${variable} names the cell ${name} twice`]
+    return problemsOfDatabase(`${variable}: the address of the cell ${name}`, url)
   })
 }
 

@@ -193,7 +193,13 @@ async function start(starting: StartContext): Promise<Started> {
   const cells = createCells({ first, further: config.cells, openPool, migrates: cluster.isPrimary, report })
   const { db } = cells
   closing.push(() => db.close())
-  const { reads, reader, standby, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })
+  const { reads, readers, standbys, stop } = await startReads({
+    db,
+    config,
+    readerObserver,
+    statementTimeoutMs,
+    logger,
+  })
   closing.push(stop)
   const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
   const followers = followersOf(config, sender, logger)
@@ -203,7 +209,7 @@ async function start(starting: StartContext): Promise<Started> {
     webhooks: readWebhookStates,
     ledgerEntries: countEntries,
   })
-  instruments.watch({ ...sources, pools: { ...sources.pools, ...(reader && { reader }) }, standby })
+  instruments.watch({ ...sources, pools: { ...sources.pools, ...readers }, standbys })
   if (!isReader) {
     await checkFirstCell(first, config.cells.length > 0)
     await ensureDefaultOrganization(db)

@@ -16,11 +16,14 @@ export type Cell = {
 export type Directory = {
   /** Remembers the cell of an organization, as just read from the first cell. */
   learn(placement: Placement): void
-  /** The pool of the organization's cell. Reads the directory unless it was read in the last few seconds. Throws as `shareOf`. */
-  locate(organization_id: number, signal?: Signal): Promise<DatabasePool>
+  /** Where the organization lives. Reads the directory unless it was read in the last few seconds. Throws as `shareOf`. */
+  locate(organization_id: number, signal?: Signal): Promise<Home>
   /** All cells, the first one first. */
   cells: readonly Cell[]
 }
+
+/** The pool of an organization's cell, and how often the organization has moved to another one. */
+export type Home = { db: DatabasePool; moves: number }
 
 /**
  * The databases of all cells, used as one. Statements outside of a share run in the first cell, which holds what is global: the directory,
@@ -53,6 +56,8 @@ export function createCellPool(cells: readonly Cell[]): CellPool {
     return cell?.isOpen ? cell.db : throwCellAway()
   }
 
+  const homeOf = ({ cell, moves }: Placement): Home => ({ db: poolOf(cell), moves })
+
   const directory: Directory = {
     cells,
     learn: placement => {
@@ -64,12 +69,12 @@ export function createCellPool(cells: readonly Cell[]): CellPool {
     locate: async (organization_id, signal) => {
       const known = placements.get(organization_id)
       const isNew = known?.placement.moving_to === null && performance.now() - known.learnedAtMs < placementMs
-      if (isNew) return poolOf(known.placement.cell)
+      if (isNew) return homeOf(known.placement)
       const [row] = await first.query<Placement>(readPlacementSql, [organization_id], signal)
       // The first cell has no rows of an organization that does not exist.
-      if (!row) return first
+      if (!row) return { db: first, moves: 0 }
       directory.learn(row)
-      return poolOf(row.cell)
+      return homeOf(row)
     },
   }
 

@@ -11,8 +11,8 @@ export type Sources = {
   pools: Record<string, Database>
   /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
-  /** The standby that answers reads, at the last look. Absent if this process uses none. */
-  standby?: (() => StandbyGauges) | undefined
+  /** The standbys that answer reads, at the last look. */
+  standbys: readonly (() => StandbyGauges)[]
   /** How far the followers of the change log are behind. */
   followers(): Promise<FollowerLag[]>
   webhooks(): Promise<WebhookStates>
@@ -92,23 +92,28 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   )
 }
 
-function registerStandbyGauges(registry: Registry, { standby }: Sources) {
-  const sample = (value: number | undefined) => (value === undefined ? [] : [{ value }])
+/** The worst of several standbys counts. */
+function registerStandbyGauges(registry: Registry, { standbys }: Sources) {
+  const most = (values: (number | undefined)[]) => {
+    const known = values.filter(value => value !== undefined)
+    return known.length === 0 ? [] : [{ value: Math.max(...known) }]
+  }
   const up = {
     name: 'kith_reader_up',
     help: '1 if the standby answers and is used for reads, else 0; no sample without one.',
   }
-  gauge(registry, up, 'min', () => (standby ? [{ value: standby().condition === 'ready' ? 1 : 0 }] : []))
+  const isUp = () => standbys.every(standby => standby().condition === 'ready')
+  gauge(registry, up, 'min', () => (standbys.length > 0 ? [{ value: isUp() ? 1 : 0 }] : []))
   const seconds = {
     name: 'kith_reader_lag_seconds',
     help: 'Time by which the standby is behind its primary; no sample while it is unknown.',
   }
-  gauge(registry, seconds, 'max', () => sample(standby?.().lagSeconds))
+  gauge(registry, seconds, 'max', () => most(standbys.map(standby => standby().lagSeconds)))
   const bytes = {
     name: 'kith_reader_lag_bytes',
     help: 'Bytes of the write-ahead log that the standby has received and not replayed.',
   }
-  gauge(registry, bytes, 'max', () => sample(standby?.().lagBytes))
+  gauge(registry, bytes, 'max', () => most(standbys.map(standby => standby().lagBytes)))
 }
 
 /** These gauges cost a look at every organization, so scrapes within this time share a result. */

@@ -1,4 +1,4 @@
-import type { CellPool } from '../cells/cell-pool.ts'
+import type { CellPool, Home } from '../cells/cell-pool.ts'
 import type { DatabasePool } from '../db/db.ts'
 import { isDeadlock, isReadOnly, isUnavailable } from '../db/pg-errors.ts'
 import { NotArrived, refuse } from '../errors.ts'
@@ -30,7 +30,7 @@ export type Reads = {
   /** Whether a read without If-Sequence runs on the primary without further ado. */
   isPlain(read: { prefersReader: boolean }): boolean
   run<T>(read: Read, work: ReadWork<T>): Promise<T>
-  /** The state of the standby at the last look, at most some seconds ago; undefined without one. */
+  /** The state at the last look, at most some seconds ago, of the standby; of several, of one that is not ready. Undefined without one. */
   standby(): StandbyState | undefined
 }
 
@@ -47,7 +47,7 @@ export function readsOfPrimary(db: CellPool): Reads {
     isPlain: () => true,
     run: async ({ organization_id, sequence, signal }, work) => {
       if (sequence !== undefined) {
-        const cell = (await db.directory?.locate(organization_id, signal)) ?? db
+        const cell = (await db.directory?.locate(organization_id, signal))?.db ?? db
         await sequencesIn(cell).reach(organization_id, sequence, 0, signal)
       }
       return work(db, false)
@@ -88,36 +88,37 @@ function throwNeedsPrimary(): never {
   )
 }
 
+/** A standby of a cell that answers reads. */
+export type Standby = { db: DatabasePool; watch: StandbyWatch; sequences: Sequences }
+
 type BothOptions = {
-  primary: DatabasePool
-  reader: DatabasePool
-  watch: StandbyWatch
+  primary: CellPool
+  /** The standbys, by the pools of their cells. A cell may have none. */
+  standbys: ReadonlyMap<DatabasePool, Standby>
   observer: Observer
 }
 
 /**
- * The reads of a process with DATABASE_URL and DATABASE_READ_URL. Those that prefer the reader, and those with a number that the standby
- * reaches in time, run on the standby. The primary answers what the standby cannot.
+ * The reads of a process with a primary and a standby, or several of each. Those that prefer the reader, and those with a number that the
+ * standby reaches in time, run on the standby of the organization's cell. The primary answers what the standby cannot.
  */
-export function readsOfBoth({ primary, reader, watch, observer }: BothOptions): Reads {
+export function readsOfBoth({ primary, standbys, observer }: BothOptions): Reads {
   const onPrimary = readsOfPrimary(primary)
-  const sequences = new Sequences(reader)
-  const unusable = (sequence: number | undefined): Fallback | undefined => {
-    const { condition, lagSeconds = 0 } = watch.state
-    if (condition !== 'ready') return condition
-    return sequence !== undefined && lagSeconds > maxAwaitedLagSeconds ? 'sequence' : undefined
-  }
+  const watches = [...standbys.values()].map(({ watch }) => watch)
   return {
     isReader: false,
     isPlain: ({ prefersReader }) => !prefersReader,
     run: async (read, work) => {
       const { organization_id, sequence, prefersReader, signal } = read
       if (!prefersReader && sequence === undefined) return onPrimary.run(read, work)
-      let fallback = unusable(sequence)
+      const home = (await primary.directory?.locate(organization_id, signal)) ?? { db: primary, moves: 0 }
+      const standby = standbys.get(home.db)
+      if (!standby) return onPrimary.run(read, work)
+      let fallback = unusable(standby, sequence)
       if (fallback === undefined)
         try {
-          if (sequence !== undefined) await sequences.reach(organization_id, sequence, patienceMs, signal)
-          return await work(reader, true)
+          await reach(standby, read, home)
+          return await work(standby.db, true)
         } catch (error) {
           fallback = fallbackOf(error)
           if (fallback === undefined || signal.aborted) throw error
@@ -125,8 +126,21 @@ export function readsOfBoth({ primary, reader, watch, observer }: BothOptions): 
       observer.readFellBack(fallback)
       return onPrimary.run(read, work)
     },
-    standby: () => watch.state,
+    standby: () => (watches.find(({ state }) => state.condition !== 'ready') ?? watches[0])?.state,
   }
+}
+
+/** Why the standby is not asked; undefined if it is. */
+function unusable({ watch }: Standby, sequence: number | undefined): Fallback | undefined {
+  const { condition, lagSeconds = 0 } = watch.state
+  if (condition !== 'ready') return condition
+  return sequence !== undefined && lagSeconds > maxAwaitedLagSeconds ? 'sequence' : undefined
+}
+
+/** Resolves when the standby shows the change that the read names, and the organization, which may have moved to the cell just now. */
+async function reach({ sequences }: Standby, { organization_id, sequence, signal }: Read, { moves }: Home) {
+  if (sequence !== undefined) await sequences.reach(organization_id, sequence, patienceMs, signal)
+  else if (moves > 0) await sequences.reach(organization_id, 0, 0, signal)
 }
 
 /** Why the primary can do what failed on the standby; undefined if it cannot. */

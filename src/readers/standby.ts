@@ -1,12 +1,13 @@
+import { readCellNameSql } from '../cells/sql.ts'
 import type { Database } from '../db/db.ts'
 import { ReplayLagMeter } from './replay-lag.ts'
 import { readStandbySql } from './sql.ts'
 
 /**
- * Whether reads may use a server: it is `ready`; it does not answer (`away`); it is too far behind its primary; or it does not
- * have the tables of this version of kith yet.
+ * Whether reads may use a server: it is `ready`; it does not answer (`away`); it is too far behind its primary; it does not
+ * have the tables of this version of kith yet; or it is a standby of another cell.
  */
-export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
+export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables' | 'cell'
 
 /** The lag is undefined while it is unknown, and 0 for a server that is a primary. */
 export type StandbyState = {
@@ -36,6 +37,8 @@ type WatchOptions = {
   maxLagSeconds: number
   /** The number of migrations that this version of kith needs. */
   migrations: number
+  /** The cell whose data the server must have. Absent if there is one cell. */
+  cell?: string | undefined
   /** Called when the state has another condition than before, or when a primary takes the place of a standby. */
   onChange: (state: StandbyState) => void
 }
@@ -46,15 +49,19 @@ const timeoutMs = 1_000
 const away: StandbyState = { condition: 'away', isPrimary: false, lagSeconds: undefined, lagBytes: undefined }
 
 /** Watches a server whose reads this process uses. */
-export function watchStandby(db: Database, { maxLagSeconds, migrations, onChange }: WatchOptions): StandbyWatch {
+export function watchStandby(db: Database, { maxLagSeconds, migrations, cell, onChange }: WatchOptions): StandbyWatch {
   const meter = new ReplayLagMeter()
   let state = away
   let looking: Promise<StandbyState> | undefined
   let reported: string | undefined
 
   async function read(): Promise<StandbyState> {
-    const [row] = await db.query<Row>(readStandbySql, [], AbortSignal.timeout(timeoutMs))
-    return stateOf(row!)
+    const signal = AbortSignal.timeout(timeoutMs)
+    const [row] = await db.query<Row>(readStandbySql, [], signal)
+    const current = stateOf(row!)
+    if (cell === undefined || current.condition === 'tables') return current
+    const [own] = await db.query<{ name: string }>(readCellNameSql, [], signal)
+    return own?.name === cell ? current : { ...current, condition: 'cell' }
   }
 
   function stateOf(row: Row): StandbyState {

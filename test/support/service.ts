@@ -116,14 +116,13 @@ export async function startService(
     ledgerFollower({ originName: config.ledgerOrigin }),
     observedFollower(),
   ]
-  instruments.watch(
-    metricSourcesOf(cells.cells, {
-      queues: queueLengths,
-      followers: cell => readFollowerLag(cell, followers),
-      webhooks: readWebhookStates,
-      ledgerEntries: countEntries,
-    }),
-  )
+  const sources = metricSourcesOf(cells.cells, {
+    queues: queueLengths,
+    followers: cell => readFollowerLag(cell, followers),
+    webhooks: readWebhookStates,
+    ledgerEntries: countEntries,
+  })
+  instruments.watch({ ...sources, standbys: [] })
   await checkFirstCell(first, config.cells.length > 0)
   await ensureDefaultOrganization(db)
   await ensureLedgerKey(db)

@@ -15,6 +15,7 @@ const standbyMessages = {
   away: 'The standby cannot be reached.',
   behind: 'The standby is further behind its primary than KITH_READER_MAX_LAG_SECONDS allows.',
   tables: 'The standby does not have the tables of this version of kith yet. Migrate the primary.',
+  cell: 'The standby is one of another cell.',
 }
 
 const readReadinessSql = statement(
@@ -49,9 +50,9 @@ export const healthRows: OpenRoute[] = [
       {
         ready: Type.Literal(true),
         reader: Type.Optional(
-          Type.Enum(['ready', 'away', 'behind', 'tables'], {
+          Type.Enum(['ready', 'away', 'behind', 'tables', 'cell'], {
             description:
-              'With DATABASE_READ_URL: whether the standby answers reads. It does not while it is away, too far behind, or lacks tables of this version. The primary then answers them.',
+              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby answers reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then answers them. Of several standbys, the state of one that does not.',
           }),
         ),
         cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'away']))),
