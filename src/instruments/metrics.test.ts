@@ -126,8 +126,12 @@ describe('/metrics', () => {
     const after = await metrics()
     const grown = (sample: string) => after.value(sample) - before.value(sample)
     expect(after.value('kith_queue_waiting{work="write"}')).toBe(0)
-    expect(grown('kith_batch_items_count{work="write"}')).toBe(2)
-    expect(grown('kith_batch_items_sum{work="write"}')).toBe(6)
+    // The first request is a batch of one, again after each 250 ms in which it did not get the lock. The others are one batch.
+    const [batches, items] = [
+      grown('kith_batch_items_count{work="write"}'),
+      grown('kith_batch_items_sum{work="write"}'),
+    ]
+    expect([batches >= 2, items - batches]).toEqual([true, 4])
   })
 
   it('measures statements by name', async () => {

@@ -5,7 +5,7 @@ import { WriteOrder } from '../entities/write/conflicts.ts'
 import { dryRun } from '../entities/write/dry-run.ts'
 import { readMatch } from '../entities/write/match-plan.ts'
 import { requireKeys } from '../entities/write/match-stage.ts'
-import { writeEntities } from '../entities/write/write-sets.ts'
+import { type WriteOptions, writeEntities } from '../entities/write/write-sets.ts'
 import type { EntityBody, MatchKind, Outcome, Write } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
@@ -183,7 +183,7 @@ function writeOf(
   }
 }
 
-/** Writes one set within its own deadline, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */
+/** Writes one set, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */
 async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
@@ -214,6 +214,7 @@ async function writeSet(
 const errorsOf = (outcomes: Outcome[]) =>
   outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error as unknown] : []))
 
+/** Writes a set within its own deadline, which begins when no earlier set is in its way. */
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
   writes: Write[],
@@ -221,11 +222,14 @@ async function writeWithin(
 ): Promise<Outcome[]> {
   const controller = new AbortController()
   const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
-  const timer = setTimeout(
-    () => controller.abort(new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))),
-    limits.requestMs,
-  )
-  const options = { limits, signal: controller.signal, setSize, writeOrder }
+  let timer: NodeJS.Timeout | undefined
+  const acquireTurn: WriteOptions['acquireTurn'] = async (items, read) => {
+    const release = await writeOrder.acquire(items, read)
+    const late = new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))
+    timer = setTimeout(() => controller.abort(late), limits.requestMs)
+    return release
+  }
+  const options = { limits, signal: controller.signal, setSize, acquireTurn }
   try {
     const { id } = caller.organization
     const outcomes = body.dry_run

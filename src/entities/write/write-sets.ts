@@ -37,8 +37,8 @@ export type WriteOptions = {
   halves?: boolean
   /** Maximum size of a set, if it differs from the default. */
   setSize?: SetSize
-  /** Shared by concurrent calls whose writes must take effect in order. */
-  writeOrder?: WriteOrder
+  /** Waits for earlier calls whose writes must take effect before these. */
+  acquireTurn?: WriteOrder['acquire']
   /** Only in a dry run, whose transaction the caller rolls back: each outcome that is done gets its preview. */
   previews?: Previews
 }
@@ -68,9 +68,9 @@ export async function writeEntities(
       // Concurrent requests have no order.
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
       prepare:
-        options.writeOrder &&
+        options.acquireTurn &&
         (async (items, read) => {
-          release = await options.writeOrder!.acquire(items, async () => {
+          release = await options.acquireTurn!(items, async () => {
             await read()
             return readRecognized(db, organization_id, items)
           })

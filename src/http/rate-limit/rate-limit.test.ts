@@ -145,19 +145,30 @@ describe('counted in PostgreSQL', () => {
     return { limiter, reports }
   }
 
-  it('shares one budget between all processes', async () => {
-    // The store has 250 ms for a statement. Connections that are open already leave it that time.
+  /**
+   * Floods two limiters. A statement of the store has 250 ms. On a busy machine it may take longer, and the limiters then count for
+   * themselves and report so. The flood is repeated until the store has answered all of it.
+   */
+  async function floodTwo(): ReturnType<typeof flood> {
+    // Connections that are open already leave the store its time.
     await Promise.all(Array.from({ length: 8 }, () => service.db.query(statement('', 'select'), [])))
-    const [first, second] = [await make(), await make()]
-    let turn = 0
-    const flooded = await flood(() => (turn++ % 2 ? first : second).limiter.spend(caller, 'read'))
+    for (;;) {
+      await service.sql('delete from rate_limits')
+      const [first, second] = [await make(), await make()]
+      let turn = 0
+      const flooded = await flood(() => (turn++ % 2 ? first : second).limiter.spend(caller, 'read'))
+      if (first.reports.length + second.reports.length === 0) return flooded
+    }
+  }
+
+  it('shares one budget between all processes', async () => {
+    const flooded = await floodTwo()
     expect(countTaken(flooded)).toBeGreaterThanOrEqual(6)
     expect(countTaken(flooded)).toBeLessThanOrEqual(5 + flooded.seconds)
     for (const answer of flooded.answers)
       if (answer.status === 'rejected') expect((answer.reason as Fault).refusal.status).toBe(429)
     const stored = await service.sql<{ key: string }>('select key from rate_limits')
     expect(stored.map(({ key }) => key.replace(/:[\w-]{43}$/, '')).sort()).toEqual(['read', 'read-burst'])
-    expect([...first.reports, ...second.reports]).toEqual([])
   })
 
   it('counts in each process while the store is unavailable, and logs the start and the end once', async () => {
