@@ -2,19 +2,25 @@ import { symlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { serverVersion } from './database.ts'
-import { type BenchOptions, medianSide, type Side } from './figures.ts'
+import type { BenchOptions } from './figures.ts'
 import { runProgram } from './measure.ts'
 import { indexesOf } from './populate.ts'
-import { printComparison, printMachine } from './report.ts'
+import { type Pair, printComparison, printMachine } from './report.ts'
 import type { BenchRow } from './rows.ts'
 import { type BenchTarget, measureService, withPostgres } from './run.ts'
 
 const checkout = fileURLToPath(new URL('..', import.meta.url))
 const git = (...words: string[]) => runProgram('git', ['-C', checkout, ...words], process.env)
 
-type Comparison = { row: BenchRow; before: Side; after: Side; ratio: number }
+/** The first seconds of a process fill caches and compile code, so they do not count. */
+const warmUpSeconds = 3
 
-/** Measures another revision and the working tree in alternation, each on its own database in one PostgreSQL. */
+type Comparison = { row: BenchRow; rounds: readonly Pair[]; ratio: number }
+
+/**
+ * Measures another revision and the working tree in alternation, each on its own database in one PostgreSQL. Each round has processes of
+ * its own: two processes of the same code differ by up to a third for as long as they run.
+ */
 export async function compareRevisions(revision: string, options: BenchOptions): Promise<Comparison[]> {
   const commit = (await git('rev-parse', '--verify', `${revision}^{commit}`)).trim()
   return withPostgres(options, async ({ folder, addTarget, acquire }) => {
@@ -22,9 +28,12 @@ export async function compareRevisions(revision: string, options: BenchOptions):
     await installAt(worktree, commit)
     const [before, after] = [await addTarget(worktree, 'before'), await addTarget(checkout, 'after')]
     printMachine(options, await indexesOf(after.service), await serverVersion(after.service))
-    const comparisons: Comparison[] = []
-    for (const row of options.rows) comparisons.push(await compareRow(row, before, after, commit, options.rounds))
-    return comparisons
+    const pairs = options.rows.map(row => ({ row, rounds: [] as Pair[] }))
+    for (let round = 0; round < options.rounds; round += 1) {
+      for (const target of [before, after]) await target.restart()
+      for (const { row, rounds } of pairs) rounds.push(await measurePair(row, before, after, round % 2 === 1))
+    }
+    return pairs.map(({ row, rounds }) => ({ row, rounds, ratio: printComparison(row, rounds, commit) }))
   })
 }
 
@@ -53,13 +62,17 @@ async function installAt(folder: string, commit: string) {
   else await runProgram('npm', ['--prefix', folder, 'ci', '--silent'], process.env)
 }
 
-async function compareRow(row: BenchRow, before: BenchTarget, after: BenchTarget, commit: string, rounds: number) {
-  const sides: [Side[], Side[]] = [[], []]
-  for (const target of [before, after]) await measureService(target, row, 2)
-  for (let round = 0; round < rounds; round += 1) {
-    sides[0].push(await measureService(before, row))
-    sides[1].push(await measureService(after, row))
+/** Measures a row on both sides, one right after the other. */
+async function measurePair(
+  row: BenchRow,
+  before: BenchTarget,
+  after: BenchTarget,
+  isAfterFirst: boolean,
+): Promise<Pair> {
+  for (const target of [before, after]) await measureService(target, row, warmUpSeconds)
+  if (isAfterFirst) {
+    const second = await measureService(after, row)
+    return { before: await measureService(before, row), after: second }
   }
-  const [one, other] = [medianSide(sides[0]), medianSide(sides[1])]
-  return { row, before: one, after: other, ratio: printComparison(row, one, other, commit) }
+  return { before: await measureService(before, row), after: await measureService(after, row) }
 }

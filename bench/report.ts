@@ -1,5 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os'
-import { type BenchOptions, type Figure, hasCeiling, isWithin, type Side } from './figures.ts'
+import { type BenchOptions, type Figure, hasCeiling, isWithin, medianSide, type Side } from './figures.ts'
+import { median } from './measure.ts'
 import type { BenchRow } from './rows.ts'
 
 const print = (line = '') => process.stdout.write(`${line}\n`)
@@ -79,13 +80,22 @@ function printLine(name: string, ratio: string, bound: string, aim: string, verd
   print(`${name.padEnd(6)} ${ratio.padStart(7)}  ${bound.padEnd(7)} ${aim.padEnd(7)} ${verdict}`.trimEnd())
 }
 
-/** Prints both sides of a comparison. Returns how many times as fast the working tree is. */
-export function printComparison(row: BenchRow, before: Side, after: Side, revision: string): number {
-  const ratio = row.measure === 'latency' ? before.p50Ms / after.p50Ms : after.rate / before.rate
+/** The figures of a row before and after. */
+export type Pair = { before: Side; after: Side }
+
+/** Prints both sides of a comparison, medians of all rounds. Returns how many times as fast the working tree is in the median round. */
+export function printComparison(row: BenchRow, rounds: readonly Pair[], revision: string): number {
+  const before = medianSide(rounds.map(round => round.before))
+  const after = medianSide(rounds.map(round => round.after))
+  const ratios = rounds.map(round =>
+    row.measure === 'latency' ? round.before.p50Ms / round.after.p50Ms : round.after.rate / round.before.rate,
+  )
+  const ratio = median(ratios)
   print()
   print(`${row.name}: ${row.title}`)
   print(formatSide(revision.slice(0, 8), before, `${row.connections} connections`))
   print(formatSide('now', after, `${row.connections} connections`))
-  print(`  now is ${ratio.toFixed(2)} times as fast`)
+  const each = ratios.map(value => value.toFixed(2)).sort()
+  print(`  now is ${ratio.toFixed(2)} times as fast, the median of ${each.join(', ')}`)
   return ratio
 }

@@ -11,8 +11,9 @@ import { rows as allRows, type BenchRow } from './rows.ts'
 import { organizationTokens } from './tokens.ts'
 import { type Usage, withUsage } from './usage.ts'
 
-/** A running service with its people and the PostgreSQL below. */
+/** A running service with its people and the PostgreSQL below. `restart` replaces the process of the service by a new one. */
 export type BenchTarget = {
+  restart(): Promise<void>
   postgres: BenchPostgres
   service: Service
   large: Populated
@@ -36,10 +37,19 @@ export async function withPostgres<T>(options: BenchOptions, work: (context: Ben
     const postgres = await cleanup.acquire(startPostgres, started => started.stop())
     const addTarget = async (checkout: string, name: string, settings = {}) => {
       await postgres.createDatabase(name)
-      const start = () => startService(postgres, checkout, name, options.workers, settings)
-      const service = await cleanup.acquire(start, service => service.stop())
+      const start = () =>
+        cleanup.acquire(
+          () => startService(postgres, checkout, name, options.workers, settings),
+          service => service.stop(),
+        )
+      const service = await start()
       const people = await populate(service, options.people, organizationTokens(checkout, service))
-      return { postgres, service, options, ...people }
+      const restart = async () => {
+        await target.service.stop()
+        target.service = await start()
+      }
+      const target: BenchTarget = { postgres, service, options, restart, ...people }
+      return target
     }
     return await work({ folder: postgres.folder, addTarget, acquire: cleanup.acquire })
   } finally {

@@ -80,6 +80,12 @@ describe('kith api', () => {
     expect(cut).toMatchObject({ code: 1, stderr: expect.stringContaining('before the end of the response') })
     await once(server.close(), 'close')
     expect(await send('/')).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be reached') })
+    expect(await runInProcess(['people', 'count'], { KITH_URL: url, KITH_TOKEN: 't' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /cannot be reached.* Start the service, or name its address with --url or KITH_URL/,
+      ),
+    })
   })
 
   it.each([

@@ -1,4 +1,4 @@
-import { KithError } from '../client/index.ts'
+import { KithConnectionError, KithError } from '../client/index.ts'
 import { persistentErrorMessage } from '../src/db/pg-errors.ts'
 
 /** The message of an error for a terminal, without a stack trace. The details of a KithError follow in parentheses. */
@@ -7,5 +7,11 @@ export function errorMessage(error: unknown): string {
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
   if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
+  if (error instanceof KithConnectionError && isRefused(error))
+    return `${error.message} Start the service, or name its address with --url or KITH_URL.`
   return persistentErrorMessage(error) ?? error.message
 }
+
+/** Whether nobody listens at the address. `fetch` wraps the error of the socket. */
+const isRefused = ({ cause }: Error): boolean =>
+  cause instanceof Error && ((cause as NodeJS.ErrnoException).code === 'ECONNREFUSED' || isRefused(cause))
