@@ -40,9 +40,9 @@ const areas: Record<string, string[]> = {
 /** The files outside of its module that a sql file may import: the columns of a person's profile, and the people of the change log. */
 const sharedSql = ['src/profile-fields.ts', 'src/changes/people-sql.ts']
 
-/** The files of the command line that the console runs too: the rules of imports and exports, which use nothing of Node. */
+/** The files of the command line that the console runs too: the rules of imports and exports, and the page of a dossier. They use nothing of Node. */
 const sharedWithConsole =
-  /^cli\/(import\/(cell-parser|columns|csv|item|ndjson|normalize-name|pieces|profile-answers)|export\/csv)\.ts$/
+  /^cli\/(import\/(cell-parser|columns|csv|item|ndjson|normalize-name|pieces|profile-answers)|export\/csv|dossier\/page)\.ts$/
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'

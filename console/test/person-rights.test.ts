@@ -79,8 +79,15 @@ describe('a data protection officer', () => {
       'ada',
       async page => {
         await choose(page, /Download the dossier/)
-        const dossier = await downloaded(page, () => dialog(page).getByRole('button', { name: 'Download' }).click())
-        const lines = dossier
+        const dossierBy = (name: string) => downloaded(page, () => dialog(page).getByRole('button', { name }).click())
+        const dossierPage = await dossierBy('Download as a page')
+        expect(dossierPage).toMatch(
+          /^<!doctype html>[\s\S]*Your personal data[\s\S]*ada@example\.com[\s\S]*This page is complete\./,
+        )
+        await dialog(page)
+          .getByText(/is complete/)
+          .waitFor()
+        const lines = (await dossierBy('Download as data'))
           .trim()
           .split('\n')
           .map(line => JSON.parse(line) as DossierLine)

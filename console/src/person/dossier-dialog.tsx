@@ -1,4 +1,4 @@
-import type { Person } from '@kith/client'
+import type { DossierLine, Person } from '@kith/client'
 import { useEffect, useRef, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -17,6 +17,17 @@ type Progress = { count: number; state: 'idle' | 'running' | 'done' | 'failed'; 
 /** The page shows the progress every so many lines. */
 const linesPerUpdate = 200
 
+/** What a browser takes each kind of file for. */
+const mediaTypes = { html: 'text/html', ndjson: 'application/x-ndjson' } as const
+
+/** Prints a dossier: as a page to read, or as lines of JSON. */
+async function* printDossier(lines: AsyncIterable<DossierLine>, format: keyof typeof mediaTypes) {
+  if (format === 'html') {
+    const { dossierPage } = await import('../../../cli/dossier/page.ts')
+    yield* dossierPage(lines)
+  } else for await (const line of lines) yield `${JSON.stringify(line)}\n`
+}
+
 /** Downloads everything that is held about a person. */
 export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
   const texts = useMessages(rightsMessages)
@@ -25,23 +36,26 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
   const [{ count, state, error }, setProgress] = useState<Progress>({ count: 0, state: 'idle' })
   const controller = useRef<AbortController>(null)
   useEffect(() => () => controller.current?.abort(), [])
-  const start = async () => {
+  const start = async (format: keyof typeof mediaTypes) => {
     controller.current = new AbortController()
     const { signal } = controller.current
-    const lines: string[] = []
-    setProgress({ count: 0, state: 'running' })
-    try {
+    let count = 0
+    async function* countedLines() {
       for await (const line of client.people.dossierById(id, { signal })) {
-        lines.push(`${JSON.stringify(line)}\n`)
-        if (lines.length % linesPerUpdate === 0) setProgress({ count: lines.length, state: 'running' })
+        count += 1
+        if (count % linesPerUpdate === 0) setProgress({ count, state: 'running' })
+        yield line
       }
-      saveBlob(
-        new Blob(lines, { type: 'application/x-ndjson' }),
-        `dossier-${fileNameOf(person?.external_id ?? id)}.ndjson`,
-      )
-      setProgress({ count: lines.length, state: 'done' })
+    }
+    setProgress({ count, state: 'running' })
+    try {
+      const parts: string[] = []
+      for await (const part of printDossier(countedLines(), format)) parts.push(part)
+      const file = new Blob(parts, { type: mediaTypes[format] })
+      saveBlob(file, `dossier-${fileNameOf(person?.external_id ?? id)}.${format}`)
+      setProgress({ count, state: 'done' })
     } catch (error) {
-      if (!signal.aborted) setProgress({ count: lines.length, state: 'failed', error })
+      if (!signal.aborted) setProgress({ count, state: 'failed', error })
     }
   }
   return (
@@ -52,8 +66,11 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
       {state === 'failed' && <Problem error={error} />}
       <Actions>
         <Button onPress={onClose}>{state === 'done' ? close : cancel}</Button>
-        <Button look="primary" onPress={start} isPending={state === 'running'} autoFocus>
-          {state === 'done' ? texts.dossierAgain : texts.dossierStart}
+        <Button onPress={() => start('ndjson')} isDisabled={state === 'running'}>
+          {texts.dossierAsData}
+        </Button>
+        <Button look="primary" onPress={() => start('html')} isPending={state === 'running'} autoFocus>
+          {texts.dossierAsPage}
         </Button>
       </Actions>
     </Dialog>
