@@ -64,6 +64,7 @@ export function createTransport(options: ClientOptions): Transport {
   const newestWrite = new NewestWrite()
   const remembered = () => (options.readYourWrites ? newestWrite.sequence : undefined)
   const send: Send = async given => {
+    refuseMisspelt(given.options)
     const request = given.options?.dryRun ? asDryRun(given) : given
     const signal = request.options?.signal
     const attemptMs = timeoutMs + (request.waitMs ?? 0)
@@ -100,6 +101,7 @@ export function createTransport(options: ClientOptions): Transport {
   }
   async function* stream<T>(request: StreamRequest<T>, renewed = false): AsyncGenerator<T, void, undefined> {
     const { method, path, options: callOptions, format, lines, onResponse } = request
+    refuseMisspelt(callOptions)
     const signal = callOptions?.signal
     signal?.throwIfAborted()
     const headers = streamHeadersOf(request, remembered())
@@ -117,6 +119,22 @@ export function createTransport(options: ClientOptions): Transport {
     }
   }
   return { send, stream, newestWrite, retries, random, sleep }
+}
+
+/** Options by the names that the API gives them. */
+const misspelt: Readonly<Record<string, string>> = {
+  dry_run: 'dryRun',
+  create_only: 'createOnly',
+  if_match: 'ifMatch',
+  if_sequence: 'ifSequence',
+  idempotency_key: 'idempotencyKey',
+  request_id: 'requestId',
+}
+
+/** Throws a TypeError for an option that only the types would refuse: without `dryRun`, a call would write. */
+function refuseMisspelt(options: object = {}): void {
+  for (const name of Object.keys(options))
+    if (Object.hasOwn(misspelt, name)) throw new TypeError(`${name} is not an option: its name is ${misspelt[name]}`)
 }
 
 /** A dry run changes nothing, so it is repeatable and needs no Idempotency-Key. */

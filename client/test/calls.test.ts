@@ -5,6 +5,9 @@ import { networkError, refusal, scriptedClient, success } from './scripted-fetch
 type Client = ReturnType<typeof scriptedClient>['client']
 type Call = (client: Client) => Promise<unknown>
 
+// Plain JavaScript has no types that refuse it.
+const misspelt = { dry_run: true } as object
+
 describe('invalid input', () => {
   it.each<[string, Call]>([
     ['an empty identifier', client => client.people.get('')],
@@ -16,6 +19,15 @@ describe('invalid input', () => {
     ['an infinity', client => client.people.patch('ada', { attribute_values: { deep: [{ x: 1 / 0 }] } })],
     ['undefined in an array', client => client.people.patch('ada', { attribute_values: { list: [undefined] } })],
     ['people as a stack key', async client => client.stack('people')],
+    ['dry_run in place of dryRun, of a deletion', client => client.people.delete('ada', misspelt)],
+    [
+      'dry_run in place of dryRun, of an erasure',
+      client => client.people.erase('ada', { reason: 'request' }, misspelt),
+    ],
+    [
+      'dry_run in place of dryRun, of an import',
+      async client => client.people.import(['{}'], misspelt)[Symbol.asyncIterator]().next(),
+    ],
   ])('throws a TypeError before a request is sent: %s', async (_, call) => {
     const { client, sent } = scriptedClient([])
     await expect(async () => call(client)).rejects.toThrow(TypeError)
