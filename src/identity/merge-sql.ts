@@ -124,7 +124,10 @@ export const readAnswerVersionsSql = statement(
 
 const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
 
-/** $2: the alias by which a merged person is named, or null, $3: its internal identifier, or null. */
+/**
+ * $2: the alias by which a merged person is named, or null, $3: its internal identifier, or null, $4: the survivor. An alias that the
+ * person had before, by a match, names the merge that brought it.
+ */
 export const findMergeSql = statement(
   'find_merge',
   `select ${merge} from merges m
@@ -132,6 +135,10 @@ export const findMergeSql = statement(
      select s.merge_id from aliases s where s.organization_id = $1 and s.external_id = $2
    ), (
      select n.id from merges n where n.organization_id = $1 and n.merged_id = $3 and n.unmerged_sequence is null
+   ), (
+     select n.id from merges n
+     where n.organization_id = $1 and n.person_id = $4 and n.unmerged_sequence is null and n.undo->'aliases' ? $2
+     order by n.id desc limit 1
    ))`,
 )
 
@@ -140,6 +147,22 @@ export const readMergesIntoSql = statement(
   'read_merges_into',
   `select ${merge}, m.unmerged_sequence is null as stands from merges m
    where m.organization_id = $1 and m.into_id = $2 order by m.id`,
+)
+
+/**
+ * A change that was made by a user, and whose values were removed since by the retention of the log. Its position is that of the
+ * follower. Nothing tells what such a change wrote.
+ */
+const isEmptied = `c.operation = 'update' and c.after = '{}' and c.link_targets is null and c.sequence <= (
+  select f.sequence from followers f where f.organization_id = $1 and f.name = 'retention' and f.id = 0
+)`
+
+/** $2: a person, $3: after this number. Whether a change of the person since then was emptied. */
+export const readIsEmptiedSql = statement(
+  'read_is_emptied',
+  `select exists (
+     select from changes c where c.organization_id = $1 and c.entity_id = $2 and c.sequence > $3 and ${isEmptied}
+   ) as is_emptied`,
 )
 
 /** $2: a person, $3: after this version, $4: other versions to leave out. Returns the fields and attribute values that were written. */
@@ -210,45 +233,61 @@ const firstOf = (targets: string) =>
        where i.id = any(${targets}::text[]))`
 
 /**
- * $2: the person who returns, $3: the person it was merged into, $4: [{source_id, attribute_id, position, kept}] as
- * `move_links_to` returned them, of sources that exist, $5: the identifiers that lead to $2 again, $6: those that lead to $3. The links
- * of the sources that have not written the attribute since, even if a deletion of $3 ended them. The log has the targets that a source
- * wrote. If it has them no longer, the positions before the merge count.
+ * $2: the person that another one was merged into, $3: [{source_id, attribute_id, position, kept}] as `move_links_to` returned them, of
+ * sources that exist, $4: the identifiers that lead to the other one again, $5: those that lead to $2, $6: the number of the merge. The
+ * positions are those in the last list of targets that a user wrote. If that was before the merge and lacks the other one, another
+ * merge brought the link, and the positions before the merge count. What merges, unmerges and restores write of links is no write
+ * of a user. A link stays with $2 if a user has written the attribute since without the other one, or may have, as the log does not
+ * tell.
  */
 const placedLinks = `with moved as materialized (
      select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.position as current
-     from jsonb_to_recordset($4::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
+     from jsonb_to_recordset($3::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
        left join lateral (
          select l.ctid, l.position from links l
          where l.organization_id = $1 and l.source_id = v.source_id and l.attribute_id = v.attribute_id
-           and l.target_id = $3 offset 0
+           and l.target_id = $2 offset 0
        ) l on true
-   ), placed as materialized (
-     select m.*, case when w.ids is null and m.own is not null then m.position else ${firstOf('$5')} end as other_position,
-       case when w.ids is null then m.kept else ${firstOf('$6')} end as own_position
+   ), written as materialized (
+     select m.*, w.ids, w.is_since, w.ids is null as is_unknown, ${firstOf('$4')} as other_written, ${firstOf('$5')} as own_written
      from moved m left join lateral (
-       select c.link_targets->(m.attribute_id::text) as ids from changes c
-       where c.organization_id = $1 and c.entity_id = m.source_id
-         and (c.link_targets ? m.attribute_id::text or c.operation in ('restore', 'unmerge'))
+       select c.link_targets->(m.attribute_id::text) as ids, c.sequence > $6 as is_since from changes c
+       where c.organization_id = $1 and c.entity_id = m.source_id and c.operation in ('create', 'update')
+         and (c.link_targets ? m.attribute_id::text or (c.sequence > $6 and ${isEmptied}))
+         and not exists (
+           select from merges f where f.organization_id = $1 and f.into_id = m.source_id
+             and c.version in ((f.undo->>'into_version')::integer, (f.undo->>'unmerge_version')::integer)
+         )
        order by c.version desc limit 1
      ) w on true
+     where m.own is not null or not exists (
+       select from attributes a cross join links l
+       where a.organization_id = $1 and a.id = m.attribute_id and a.cardinality = 'one'
+         and l.organization_id = $1 and l.source_id = m.source_id and l.attribute_id = m.attribute_id
+     )
+   ), placed as materialized (
+     select w.*,
+       case when w.is_since or w.other_written is not null then w.other_written else w.position end as other_position,
+       case when w.is_since and w.is_unknown then w.current
+         when w.is_since or w.other_written is not null then w.own_written else w.kept end as own_position
+     from written w
    )`
 
-/** The parameters of {@link placedLinks}. Inserts the links to $2 beside those to $3. Runs before {@link returnLinksToSql}. */
+/** The parameters of {@link placedLinks}, $7: the person who returns. Inserts the links to $7 beside those to $2. Runs before {@link returnLinksToSql}. */
 export const insertReturnedLinksSql = statement(
   'insert_returned_links',
   `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
    ${placedLinks}
-   select h.organization_id, p.source_id, p.attribute_id, 0, $2::uuid, p.other_position
+   select h.organization_id, p.source_id, p.attribute_id, 0, $7::uuid, p.other_position
    from change_heads h cross join placed p
    where h.organization_id = $1 and p.other_position is not null and (p.own_position is not null or p.own is null)`,
 )
 
-/** The parameters of {@link placedLinks}. Gives the other links back to $2. Returns how many links were given back in all. */
+/** The parameters of {@link placedLinks}, $7: the person who returns. Gives the other links back to $7. Returns how many links were given back in all. */
 export const returnLinksToSql = statement(
   'return_links_to',
   `${placedLinks}, led as (
-     update links l set target_id = $2, position = p.other_position from placed p
+     update links l set target_id = $7, position = p.other_position from placed p
      where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position is null))
        and l.ctid = p.own and l.organization_id = $1
    ), shifted as (
@@ -257,6 +296,42 @@ export const returnLinksToSql = statement(
        and l.ctid = p.own and l.organization_id = $1
    )
    select count(*)::integer as returned from placed p where p.other_position is not null`,
+)
+
+/**
+ * The parameters of {@link placedLinks}. Puts the links of a source in the order of the list that a user wrote, if two of them have one
+ * position: merges and restores number the links anew. Runs after {@link endMergeSql}.
+ */
+export const orderReturnedLinksSql = statement(
+  'order_returned_links',
+  `${placedLinks}, tied as materialized (
+     select p.source_id, p.attribute_id, p.ids from placed p
+     where p.other_written is not null and exists (
+       select from links l
+       where l.organization_id = $1 and l.source_id = p.source_id and l.attribute_id = p.attribute_id
+       having count(*) > count(distinct l.position)
+     )
+   ), listed as materialized (
+     select t.source_id, t.attribute_id, coalesce(m.person_id, i.id::uuid) as target_id, min(i.place) as place
+     from tied t cross join lateral jsonb_array_elements_text(t.ids) with ordinality as i(id, place)
+       left join lateral (
+         select m.person_id from merges m
+         where m.organization_id = $1 and m.merged_id = i.id::uuid and m.unmerged_sequence is null
+       ) m on true
+     group by 1, 2, 3
+   ), ordered as materialized (
+     select l.ctid as own, l.position, -1 + row_number() over (
+       partition by l.source_id, l.attribute_id order by coalesce(o.place, 1000000), l.position, l.target_id
+     ) as place
+     from tied t cross join lateral (
+       select l.ctid, l.source_id, l.attribute_id, l.target_id, l.position from links l
+       where l.organization_id = $1 and l.source_id = t.source_id and l.attribute_id = t.attribute_id offset 0
+     ) l left join listed o
+       on o.source_id = l.source_id and o.attribute_id = l.attribute_id and o.target_id = l.target_id
+   )
+   update links l set position = o.place from ordered o
+   where l.ctid = any(array(select o.own from ordered o where o.place <> o.position)) and l.ctid = o.own
+     and l.organization_id = $1`,
 )
 
 /** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */

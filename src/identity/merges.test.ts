@@ -1,8 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { useService } from '../../test/support/service.ts'
 import { makeShop, names, runAfterFirst, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import { auditLedger } from '../ledger/audit.ts'
+import { retentionFollower } from '../rights/retention.ts'
 
 const service = useService()
 let shop: Shop
@@ -257,6 +259,99 @@ describe('an unmerge', () => {
     const real = await ok(shop.send('POST', `/v1/people/internal/${bob.id}/unmerge`, { from: 'bob' }))
     expect(real.unmerged).toMatchObject({ id: bob.id, external_id: 'bob', version: 3 })
     expect((await unmerge('ada', 'bob')).status).toBe(404)
+  })
+
+  it('names the merge by an alias that the merged person had from a match', async () => {
+    await create('ada')
+    const bob = await create('bob', { email: 'bob@example.com' })
+    const match = { match: ['email'], email: 'bob@example.com', external_id: 'news-7' }
+    expect((await shop.send('POST', '/v1/people/upsert', match)).status).toBe(200)
+    await ok(merge('ada', 'news-7'))
+    const { unmerged } = await ok(unmerge('ada', 'news-7'))
+    expect([unmerged.id, (await get('news-7')).id]).toEqual([bob.id, bob.id])
+    expect((await unmerge('ada', 'news-7')).status).toBe(404)
+  })
+
+  describe('gives back a link whose source has not written it since, although the source', () => {
+    const friendsOf = async (name: string) => (await get(name)).attribute_values
+    beforeEach(async () => {
+      for (const name of ['old', 'new', 'zoe']) await create(name)
+      await create('fan', { attribute_values: { referrer: 'old', friends: ['zoe', 'old'] } })
+      await ok(merge('new', 'old'))
+    })
+
+    it('was merged and came back in between', async () => {
+      await ok(merge('zoe', 'fan'))
+      await ok(unmerge('zoe', 'fan'))
+    })
+
+    it('was the survivor of a merge with the person that it linked to', async () => {
+      await ok(merge('fan', 'new'))
+      await ok(unmerge('fan', 'new'))
+    })
+
+    it('was deleted and restored in between, with links to both', async () => {
+      await ok(shop.send('PATCH', '/v1/people/fan', { attribute_values: { friends: null } }))
+      await ok(unmerge('new', 'old'))
+      const list = ['zoe', 'old', 'new', 'eve', 'fan']
+      await ok(shop.send('PATCH', '/v1/people/fan', { attribute_values: { friends: list } }))
+      await ok(merge('new', 'old'))
+      const { id } = await get('fan')
+      await shop.send('DELETE', '/v1/people/fan')
+      await ok(shop.send('POST', `/v1/people/internal/${id}/restore`))
+      await ok(unmerge('new', 'old'))
+      expect(await friendsOf('fan')).toEqual({ referrer: 'old', friends: list })
+      await ok(shop.send('PATCH', '/v1/people/fan', { attribute_values: { friends: ['zoe', 'old'] } }))
+      await ok(merge('new', 'old'))
+    })
+
+    it('was deleted and restored in between', async () => {
+      const { id } = await get('fan')
+      await shop.send('DELETE', '/v1/people/fan')
+      await ok(shop.send('POST', `/v1/people/internal/${id}/restore`))
+    })
+
+    it('got another link by a merge in between', async () => {
+      await create('bob', { attribute_values: { friends: ['eve'] } })
+      await ok(merge('fan', 'bob'))
+      await ok(unmerge('new', 'old'))
+      expect(await friendsOf('fan')).toEqual({ referrer: 'old', friends: ['zoe', 'old', 'eve'] })
+      await ok(merge('new', 'old'))
+      await ok(unmerge('fan', 'bob'))
+    })
+
+    afterEach(async () => {
+      await ok(unmerge('new', 'old'))
+      expect(await friendsOf('fan')).toEqual({ referrer: 'old', friends: ['zoe', 'old'] })
+    })
+  })
+
+  it('leaves what may have been written since, where the log no longer tells', async () => {
+    await create('ada', { email: 'ada@example.com', attribute_values: { friends: ['eve'], note: 'x' } })
+    await create('bob')
+    await create('fan', { attribute_values: { referrer: 'ada' } })
+    await create('other', { attribute_values: { referrer: 'ada' } })
+    await ok(merge('bob', 'ada'))
+    const patch = (name: string, body: object) => ok(shop.send('PATCH', `/v1/people/${name}`, body))
+    await patch('bob', { email: 'new@example.com' })
+    await patch('bob', { email: 'ada@example.com', attribute_values: { note: null } })
+    await patch('bob', { attribute_values: { note: 'x' } })
+    await patch('fan', { attribute_values: { referrer: null } })
+    await patch('fan', { attribute_values: { referrer: 'bob' } })
+    await create('last')
+    const nowMs = () => Date.now() + 2 * 86_400_000
+    await follow(service.db, [retentionFollower({ logRetentionDays: 1, nowMs, pausePerWork: 0 })], { nowMs })
+    await ok(unmerge('bob', 'ada'))
+    expect(await get('bob')).toMatchObject({
+      email: 'ada@example.com',
+      attribute_values: { note: 'x', friends: ['eve'] },
+    })
+    expect(await get('ada')).toMatchObject({
+      email: 'ada@example.com',
+      attribute_values: { note: 'x', friends: ['eve'] },
+    })
+    expect((await get('fan')).attribute_values).toEqual({ referrer: 'bob' })
+    expect((await get('other')).attribute_values).toEqual({ referrer: 'ada' })
   })
 
   it('leaves a link that its source wrote since', async () => {

@@ -1,4 +1,5 @@
 import { answerChangesToJson } from '../consents/answer-changes.ts'
+import { summaryFlags } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, LockedRow, Target } from '../entities/entity-row.ts'
@@ -30,6 +31,8 @@ import {
   endMergeSql,
   findMergeSql,
   insertReturnedLinksSql,
+  orderReturnedLinksSql,
+  readIsEmptiedSql,
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
@@ -80,17 +83,18 @@ async function unmerge(
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
   const places = [
     organization_id,
-    merge.merged_id,
     survivor.row.id,
     JSON.stringify(merge.undo.links_in.filter(({ source_id }) => locked.has(source_id))),
     group.merged,
     group.survivor,
+    merge.sequence,
   ]
-  const inserting = tx.query(insertReturnedLinksSql, places)
-  const returning = tx.query<{ returned: number }>(returnLinksToSql, places)
+  const inserting = tx.query(insertReturnedLinksSql, [...places, merge.merged_id])
+  const returning = tx.query<{ returned: number }>(returnLinksToSql, [...places, merge.merged_id])
   await awaitPipelined([inserting, returning])
   const [links] = await returning
   await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
+  await tx.query(orderReturnedLinksSql, places)
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.reduce((sum, link) => sum + link.targets.length, 0)
   return {
@@ -135,7 +139,7 @@ async function findMerge(
   survivor: Target,
 ): Promise<StandingMerge> {
   const [name, id] = 'id' in from ? [null, from.id] : [from.external_id, null]
-  const [merge] = await tx.query<MergeRow>(findMergeSql, [organization_id, name, id])
+  const [merge] = await tx.query<MergeRow>(findMergeSql, [organization_id, name, id, survivor.id])
   if (merge?.person_id !== survivor.id)
     throw new Fault(createValueRefusal(path, 'There is no such merge into this person.', 'not_found'))
   if (merge.into_id !== survivor.id)
@@ -174,7 +178,8 @@ async function readFacts(
   ])
   const others = into.filter(({ id, undo }) => id !== merge.id && undo !== null)
   const versions = others.flatMap(({ undo }) => [undo.into_version ?? [], undo.unmerge_version ?? []].flat())
-  const [written, ownAnswers, resolve] = await Promise.all([
+  const [[emptied], written, ownAnswers, resolve] = await Promise.all([
+    tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
     merge.undo.into_version === null
       ? []
       : tx.query<{ key: string; is_attribute: boolean }>(readWrittenKeysSql, [
@@ -190,12 +195,22 @@ async function readFacts(
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
   return {
     merged_id: merge.merged_id,
-    written: { fields: keysOf(false), keys: keysOf(true) },
+    // Nothing tells what an emptied change wrote, so the survivor keeps everything.
+    written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
     ownAnswers,
     remaining: others.filter(({ stands }) => stands),
     resolve,
   }
 }
+
+/** All fields and attribute keys that a merge filled. */
+const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
+  fields: new Set([...Object.keys(filled.columns), ...Object.values(summaryFlags)]),
+  keys: new Set([
+    ...Object.keys(filled.attributes),
+    ...filled.links.flatMap(({ attribute_id }) => attributeById.get(attribute_id)?.key ?? []),
+  ]),
+})
 
 /** Reads the targets of the links of the undo that still exist. */
 async function readTargets(

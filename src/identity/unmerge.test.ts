@@ -199,3 +199,32 @@ it('leaves what was written after the merge with the survivor, and everything el
   await fc.assert(property, { numRuns: histories, endOnFailure: histories > 6 })
   console.log(`unmerge: ${JSON.stringify(seen)}`)
 })
+
+/** Merges of pairs of people, by their places among those who are not merged yet. */
+const pairs = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: people.length - 1 })
+
+it('gives everything back if merges are undone in the reverse of their order', {
+  timeout: 60_000 + histories * 10_000,
+}, async () => {
+  const run = fc.asyncProperty(fc.record({ setup, pairs }), async ({ setup, pairs }) => {
+    const shop = await begin({ setup, later: [], byAlias: false })
+    const send = async (into: string, action: string, from: string) => {
+      const reply = await shop.send('POST', `/v1/people/${into}/${action}`, { from })
+      expect(reply.status, JSON.stringify([into, action, from, reply.body])).toBe(200)
+    }
+    const alive = [...people]
+    const done: { into: string; from: string; before: Awaited<ReturnType<typeof readAll>> }[] = []
+    for (const [one, other] of pairs) {
+      const [into] = alive.splice(one % alive.length, 1) as [string]
+      const [from] = alive.splice(other % alive.length, 1) as [string]
+      alive.push(into)
+      done.push({ into, from, before: await readAll(shop) })
+      await send(into, 'merge', from)
+    }
+    for (const { into, from, before } of done.toReversed()) {
+      await send(into, 'unmerge', from)
+      expect(await readAll(shop)).toEqual(before)
+    }
+  })
+  await fc.assert(run, { numRuns: histories })
+})

@@ -7,6 +7,8 @@ import {
   lockSourcesSql,
   moveIdentifiersSql,
   moveLinksToSql,
+  orderReturnedLinksSql,
+  readIsEmptiedSql,
   readLinksToSql,
   readMergedIdsSql,
   readMergesIntoSql,
@@ -94,14 +96,16 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
     [moveLinksToSql, [id, bob, ada]],
     [checkNoLinksToSql, [id, idOf(people + 7)]],
     [moveIdentifiersSql, [id, bob, ada]],
-    [findMergeSql, [id, 'm8', ada]],
+    [findMergeSql, [id, 'm8', ada, bob]],
     [readMergedIdsSql, [id, bob]],
     [readMergesIntoSql, [id, bob]],
     [readWrittenKeysSql, [id, bob, 1, [9]]],
+    [readIsEmptiedSql, [id, bob, 1]],
     [readOwnAnswersSql, [id, bob]],
     [readTargetsSql, [id, JSON.stringify([{ position: 0, stack_id: 0, id: idOf(people + 7) }])]],
     [returnIdentifiersSql, [id, idOf(people + 7), ['m9'], [9], ['m7'], ada]],
-    [returnLinksToSql, [id, idOf(people + 7), ada, JSON.stringify(moved), [idOf(people + 7)], [ada]]],
+    [returnLinksToSql, [id, ada, JSON.stringify(moved), [idOf(people + 7)], [ada], 1, idOf(people + 7)]],
+    [orderReturnedLinksSql, [id, ada, JSON.stringify(moved), [idOf(people + 7)], [ada], 1]],
   ]
 }
 
