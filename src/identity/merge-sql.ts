@@ -235,8 +235,8 @@ const firstOf = (targets: string) =>
 /**
  * $2: the person that another one was merged into, $3: [{source_id, attribute_id, position, kept}] as `move_links_to` returned them, of
  * sources that exist, $4: the identifiers that lead to the other one again, $5: those that lead to $2, $6: the number of the merge. The
- * positions are those in the last list of targets that a user wrote. If that was before the merge and lacks the other one, another
- * merge brought the link, and the positions before the merge count. What merges, unmerges and restores write of links is no write
+ * positions are those in the last list of targets that a user wrote. Of a link that the list lacks, because another merge brought it,
+ * the position before the merge counts. What merges, unmerges and restores write of links is no write
  * of a user. A link stays with $2 if a user has written the attribute since without the other one, or may have, as the log does not
  * tell.
  */
@@ -267,9 +267,9 @@ const placedLinks = `with moved as materialized (
      )
    ), placed as materialized (
      select w.*,
-       case when w.is_since or w.other_written is not null then w.other_written else w.position end as other_position,
-       case when w.is_since and w.is_unknown then w.current
-         when w.is_since or w.other_written is not null then w.own_written else w.kept end as own_position
+       case when w.is_since then w.other_written else coalesce(w.other_written, w.position) end as other_position,
+       case when w.is_since and w.is_unknown then w.current when w.is_since then w.own_written
+         when w.kept is not null then coalesce(w.own_written, w.kept) end as own_position
      from written w
    )`
 
@@ -306,7 +306,7 @@ export const orderReturnedLinksSql = statement(
   'order_returned_links',
   `${placedLinks}, tied as materialized (
      select p.source_id, p.attribute_id, p.ids from placed p
-     where p.other_written is not null and exists (
+     where p.ids is not null and exists (
        select from links l
        where l.organization_id = $1 and l.source_id = p.source_id and l.attribute_id = p.attribute_id
        having count(*) > count(distinct l.position)

@@ -311,6 +311,19 @@ describe('an unmerge', () => {
       await ok(shop.send('POST', `/v1/people/internal/${id}/restore`))
     })
 
+    it('got a link to the survivor by a merge before', async () => {
+      await ok(unmerge('new', 'old'))
+      await create('bob', { attribute_values: { friends: ['new'] } })
+      await ok(merge('fan', 'bob'))
+      const friends = ['zoe', 'old', 'new']
+      expect((await friendsOf('fan')).friends).toEqual(friends)
+      await ok(merge('new', 'old'))
+      await ok(unmerge('new', 'old'))
+      expect((await friendsOf('fan')).friends).toEqual(friends)
+      await ok(unmerge('fan', 'bob'))
+      await ok(merge('new', 'old'))
+    })
+
     it('got another link by a merge in between', async () => {
       await create('bob', { attribute_values: { friends: ['eve'] } })
       await ok(merge('fan', 'bob'))

@@ -203,11 +203,23 @@ it('leaves what was written after the merge with the survivor, and everything el
 /** Merges of pairs of people, by their places among those who are not merged yet. */
 const pairs = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: people.length - 1 })
 
+/** Removes links of a person to itself. After a merge they link to the survivor, and their place in its list may not come back. */
+const withoutSelf = (setup: Body[]): Body[] =>
+  setup.map((body, index) => {
+    const { referrer, friends, ...rest } = valuesOf(body)
+    const isOther = (name: unknown) => name !== people[index]
+    const links = {
+      ...(referrer !== undefined && { referrer: isOther(referrer) ? referrer : null }),
+      ...(friends !== undefined && { friends: (friends as string[]).filter(isOther) }),
+    }
+    return { ...body, attribute_values: { ...rest, ...links } }
+  })
+
 it('gives everything back if merges are undone in the reverse of their order', {
   timeout: 60_000 + histories * 10_000,
 }, async () => {
   const run = fc.asyncProperty(fc.record({ setup, pairs }), async ({ setup, pairs }) => {
-    const shop = await begin({ setup, later: [], byAlias: false })
+    const shop = await begin({ setup: withoutSelf(setup), later: [], byAlias: false })
     const send = async (into: string, action: string, from: string) => {
       const reply = await shop.send('POST', `/v1/people/${into}/${action}`, { from })
       expect(reply.status, JSON.stringify([into, action, from, reply.body])).toBe(200)

@@ -178,7 +178,9 @@ function returnLinks(
     const known = before.flatMap(id => resolve(attribute_id, id) ?? [])
     const idsOf = (ids: readonly string[]) => new Set(ids.flatMap(id => resolve(attribute_id, id)?.id ?? []))
     const had = idsOf(before)
-    const kept = idsOf(remaining.flatMap(merge => merge.undo.other.links[attribute_id] ?? []))
+    // A merge ends the links between the two people, so none to the survivor came from another merge.
+    const brought = remaining.flatMap(merge => merge.undo.other.links[attribute_id] ?? [])
+    const kept = idsOf(brought.filter(id => id !== survivor.row.id))
     const has = idsOf(after)
     const added = has.difference(had).difference(kept)
     const targets = current.filter(({ id }) => !added.has(id))
