@@ -3,6 +3,7 @@ import { readContactFacts, readManyContactFactsSql } from '../../src/consents/co
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { readConsentStatisticsSql } from '../../src/consents/statistics-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
+import { readAnswersSql } from '../../src/ledger/sql.ts'
 import { type Service, startService } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -86,6 +87,14 @@ it.each(['without statistics of the log', 'with statistics'])(
     expect(await maxRowsRead(readConsentHistory.id, [id, person, ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'p7', ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'nobody', ...page])).toBeLessThanOrEqual(2)
+  },
+)
+
+it.each(['without statistics of the log', 'with statistics'])(
+  'the sealing reads the changes of its part, and the answers of those whose values were removed, %s',
+  async statistics => {
+    if (statistics === 'with statistics') await service.sql('analyze')
+    expect(await maxRowsRead(readAnswersSql, [id, 10_000, 10_100, 2_000])).toBeLessThanOrEqual(100)
   },
 )
 
