@@ -5,11 +5,12 @@ import { type ErasureRow, erasePerson, type FindPerson } from './erasure.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
 import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
 
-/** Erases the person of the path. Throws a Fault of 404. */
+/** Erases the person of the path. Throws a Fault of 404 or 412. */
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
-  const { db, caller, request_id, body, signal, written } = call
+  const { db, caller, request_id, body, signal, written, preferences } = call
   const { reason, records = 'keep', dry_run = false } = body
-  const request = { person_id: finderOf(call), reason, records, dry_run, actor: caller.subject, request_id }
+  const asked = { person_id: finderOf(call), reason, records, dry_run, if_match: preferences.if_match }
+  const request = { ...asked, actor: caller.subject, request_id }
   const result = await erasePerson({ db, organization: caller.organization, originName, signal, written }, request)
   return result ? { status: result.completed || dry_run ? 200 : 202, data: result } : throwNoPerson()
 }

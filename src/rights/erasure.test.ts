@@ -161,6 +161,35 @@ describe('an erasure', () => {
     expect((await shop.send('GET', `/v1/people/${external_id}`)).status).toBe(200)
   })
 
+  it('is refused with 412 if If-Match names another version, and for a person who is deleted or erased', async () => {
+    const { id, external_id } = await createPerson()
+    const merged = await createPerson()
+    await ok(shop.send('POST', `/v1/people/${external_id}/merge`, { from: merged.external_id }))
+    const ifMatch = (value: string, address = external_id, body: object = {}) =>
+      shop.send('POST', `/v1/people/${address}/erase`, { reason, ...body }, { 'If-Match': value })
+    const { version } = (await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data
+    for (const body of [{}, { dry_run: true }])
+      for (const address of [external_id, merged.external_id, `internal/${merged.id}`]) {
+        const refused = await ifMatch(`"${version + 1}", W/"${version}"`, address, body)
+        expect([refused.status, refused.body.error]).toEqual([412, 'invalid_parameter'])
+      }
+    expect((await ifMatch('7', external_id)).status).toBe(400)
+    expect((await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data.version).toBe(version)
+    expect((await ok(ifMatch('*', external_id, { dry_run: true }))).body.data.dry_run).toBe(true)
+    const { erasure } = (await ok(ifMatch(`"${version}"`, merged.external_id))).body.data
+    expect(erasure.person_id).toBe(id)
+    for (const value of ['*', `"${version}"`, `"${version + 1}"`])
+      expect([value, (await ifMatch(value, `internal/${id}`)).status]).toEqual([value, 412])
+    expect((await ok(erase(shop, external_id))).body.data.erasure).toEqual(erasure)
+
+    const deleted = await createPerson()
+    await ok(shop.send('DELETE', `/v1/people/${deleted.external_id}`))
+    for (const value of ['*', '"1"', '"2"'])
+      expect([value, (await ifMatch(value, deleted.external_id)).status]).toEqual([value, 412])
+    expect((await ok(erase(shop, deleted.external_id))).body.data.erasure.person_id).toBe(deleted.id)
+    expect((await ifMatch('*', 'nobody')).status).toBe(404)
+  })
+
   it('of a person of another organization with the same identifiers is 404, and touches nothing', async () => {
     const [one, other] = [await makeShop(service), await makeShop(service)]
     const body = { external_id: 'ada', email: 'ada@example.com' }

@@ -204,11 +204,19 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
   }
 }
 
-/** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
-export async function lockForErasure(tx: Transaction, definitions: Definitions, targets: readonly ErasureTarget[]) {
+/**
+ * Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. Returns the
+ * versions by id of those that exist.
+ */
+export async function lockForErasure(
+  tx: Transaction,
+  definitions: Definitions,
+  targets: readonly ErasureTarget[],
+): Promise<ReadonlyMap<string, number>> {
   const author = { actor: '', request_id: '' }
   const items = targets.map((target, index) => itemOf(target, index, author))
-  await lockItems(tx, definitions, items)
+  const rows = await lockItems(tx, definitions, items)
+  return new Map([...rows.values()].map(({ id, version }) => [id, version]))
 }
 
 /** Locks the rows by their own ids: the id of a merged person does not lead to the survivor here. */
