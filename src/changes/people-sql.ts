@@ -1,27 +1,43 @@
 import { statement } from '../db/db.ts'
 
-/** The newest person who was deleted with a name and does not exist. The outer condition cannot choose the index of the inner scan. */
-export const deletedWith = (name: string): string =>
-  `select d.entity_id from (
+/** The changes of people by which a name became free. No outer condition can choose another index than that of the names. */
+const releasesOf = (name: string) =>
+  `(
      select c.entity_id, c.sequence, c.operation from changes c
      where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = ${name}
        and c.before->>'external_id' is not null offset 0
-   ) d
-   where d.operation = 'delete' and not exists (
-     select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
-   )
+   )`
+
+const isGone = (id: string) =>
+  `not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = ${id})`
+
+/** The newest person who was deleted with a name and does not exist, with the number of the deletion. */
+const lastDeletion = (name: string) =>
+  `select d.entity_id, d.sequence from ${releasesOf(name)} d
+   where d.operation = 'delete' and ${isGone('d.entity_id')}
    order by d.sequence desc limit 1`
+
+/** The newest person who was deleted with a name and does not exist. */
+export const deletedWith = (name: string): string => `select d.entity_id from (${lastDeletion(name)}) d`
 
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
 
-/** The person who was erased and last had a name, of which only a keyed hash is left. */
-export const erasedWith = (name: string): string =>
-  `select x.entity_id as id from tombstone_keys k
+/** The person who was erased and had a name, of which only a keyed hash is left, with the number of the erasure. */
+const erasureWith = (name: string) =>
+  `select x.entity_id, c.sequence from tombstone_keys k
      join tombstones t on t.organization_id = $1
        and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || ${name}, 'UTF8')))
      join erasures x on x.organization_id = $1 and x.id = t.erasure_id
+     cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = x.entity_id order by c.version desc limit 1
+     ) c
    where k.organization_id = $1`
+
+/** The person who was deleted last with a name, or the one who was erased and had it, whichever went last. */
+export const deletedOrErasedWith = (name: string): string =>
+  `select g.entity_id as id from ((${lastDeletion(name)}) union all (${erasureWith(name)})) g order by g.sequence desc limit 1`
 
 /** The person who has a name, now or last, or else the one that it leads to as an alias. */
 export const personNamed = (name: string): string =>
@@ -43,5 +59,18 @@ export const personWithId = (id: string): string =>
 /** $2: external identifier. Returns one row, whose id is null if nobody has or had the name. */
 export const findPersonSql = statement('find_person', `select ${personNamed('$2')} as id`)
 
-/** $2: external identifier. */
-export const findErasedNamedSql = statement('find_erased_named', erasedWith('$2'))
+/**
+ * $2: external identifier, $3: a person, $4: limit. The other people who once had the name, or into whom such people were merged, and who
+ * were deleted. The log of an erased person has no name. The ones who had it last come first.
+ */
+export const findOtherHoldersSql = statement(
+  'find_other_holders',
+  `select l.id from ${releasesOf('$2')} d cross join lateral (
+     select coalesce((
+       select m.person_id from merges m
+       where m.organization_id = $1 and m.merged_id = d.entity_id and m.unmerged_sequence is null
+     ), d.entity_id) as id offset 0
+   ) l
+   where l.id <> $3 and ${isGone('l.id')}
+   group by l.id order by max(d.sequence) desc limit $4`,
+)

@@ -1,20 +1,10 @@
+import { personNamed } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
 /** The person that a merge led the internal identifier $2 to. */
 const survivor = `(
      select m.person_id from merges m
      where m.organization_id = $1 and m.merged_id = $2::uuid and m.unmerged_sequence is null
-   )`
-
-/** The person who was deleted last with the external identifier $2. The outer condition cannot choose the index of the inner scan. */
-const lastDeleted = `(
-     select d.entity_id from (
-       select c.entity_id, c.sequence, c.operation from changes c
-       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
-         and c.before->>'external_id' is not null offset 0
-     ) d where d.operation = 'delete' and not exists (
-       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
-     ) order by d.sequence desc limit 1
    )`
 
 /** A person by an expression, with everybody who was merged into it. */
@@ -36,14 +26,7 @@ export const findSubject = {
        select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2::uuid and c.stack_id = 0 limit 1
      ))`),
   ),
-  external_id: statement(
-    'find_dossier_subject',
-    personBy(`coalesce((
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
-     ), (
-       select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
-     ), ${lastDeleted})`),
-  ),
+  external_id: statement('find_dossier_subject', personBy(personNamed('$2'))),
 }
 
 /** $2: person. Returns who holds the data, the number of the newest change, and the last operation on the person. */

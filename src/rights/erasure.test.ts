@@ -304,6 +304,65 @@ describe('an erasure', () => {
   }
 })
 
+describe('a name that several people had, one after the other', () => {
+  /** Three people of one name: the first two were deleted, the third has it. Returns their ids, the oldest first. */
+  async function createHolders() {
+    const first = await createPerson()
+    const { external_id } = first
+    const path = `/v1/people/${external_id}`
+    await ok(shop.send('DELETE', path))
+    const second = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await ok(shop.send('PATCH', path, { external_id: `${external_id}-renamed` }))
+    await ok(shop.send('DELETE', `${path}-renamed`))
+    const third = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    return { external_id, ids: [first.id, second.id, third.id] as [string, string, string] }
+  }
+
+  it('erases the one who has it once, however often it is asked, and tells of those who had it before', async () => {
+    const { external_id, ids } = await createHolders()
+    const others = [ids[1], ids[0]]
+    const rehearsed = (await ok(erase(shop, external_id, { dry_run: true }))).body.data
+    expect([rehearsed.erasure.person_id, rehearsed.other_holders]).toEqual([ids[2], others])
+    const [about] = (await ok(shop.send('GET', `/v1/people/${external_id}/dossier`))).body.data
+    expect([about.person.id, about.other_holders]).toEqual([ids[2], others])
+    const { certificate } = (await ok(erase(shop, external_id))).body.data
+    for (let repeated = 0; repeated < 2; repeated += 1)
+      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+        certificate,
+        erasure: { person_id: ids[2] },
+        other_holders: others,
+      })
+    const asked = { consent_type_id: 1, channel: 'email' }
+    const decision = (await ok(shop.send('POST', `/v1/people/${external_id}/contactable`, asked))).body.data
+    expect(decision.reasons).toMatchObject([{ rule: 'erased' }])
+    // Each of the others is reached by its internal identifier, and named no longer once it is erased.
+    for (const [index, id] of others.entries()) {
+      const [line] = (await ok(shop.send('GET', `/v1/people/internal/${id}/dossier`))).body.data
+      expect([line.person.id, line.other_holders]).toEqual([id, []])
+      expect((await ok(erase(shop, `internal/${id}`))).body.data).toMatchObject({
+        erasure: { person_id: id },
+        other_holders: [],
+      })
+      const { other_holders } = (await ok(erase(shop, external_id))).body.data
+      expect(other_holders).toEqual(others.slice(index + 1))
+    }
+  })
+
+  it('erases the one who was deleted last, if that was after the erasure of another one', async () => {
+    const { id, external_id } = await createPerson()
+    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { external_id: `${external_id}-renamed` }))
+    const other = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await ok(erase(shop, `internal/${id}`))
+    await ok(shop.send('DELETE', `/v1/people/${external_id}`))
+    for (let repeated = 0; repeated < 2; repeated += 1)
+      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+        erasure: { person_id: other.id },
+        other_holders: [],
+      })
+    expect((await ok(erase(shop, `${external_id}-renamed`))).body.data.erasure.person_id).toBe(id)
+  })
+})
+
 describe('after an erasure', () => {
   it('reads find nobody, histories show that there was somebody, and decisions say `erased`', async () => {
     const person = await createPerson(shop, { email_consent: true })

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findOtherHoldersSql } from '../../src/changes/people-sql.ts'
 import { readContactFacts, readManyContactFactsSql } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { readConsentStatisticsSql } from '../../src/consents/statistics-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { readAnswersSql } from '../../src/ledger/sql.ts'
+import { findSubject } from '../../src/rights/dossier-sql.ts'
+import { findNamedSql } from '../../src/rights/erasure-sql.ts'
 import { type Service, startService } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -87,6 +90,11 @@ it.each(['without statistics of the log', 'with statistics'])(
     expect(await maxRowsRead(readConsentHistory.id, [id, person, ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'p7', ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'nobody', ...page])).toBeLessThanOrEqual(2)
+    for (const name of ['p7', 'nobody']) {
+      expect(await maxRowsRead(findNamedSql, [id, name])).toBeLessThanOrEqual(2)
+      expect(await maxRowsRead(findSubject.external_id, [id, name])).toBeLessThanOrEqual(2)
+      expect(await maxRowsRead(findOtherHoldersSql, [id, name, person, 100])).toBeLessThanOrEqual(2)
+    }
   },
 )
 
