@@ -530,6 +530,28 @@ describe('a person who was erased', () => {
     expect((await send('PATCH', '/v1/people/eve', everything, recreate)).status).toBe(200)
   })
 
+  it('does not keep somebody else from writing the own email and phone number in another way', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const person = await createPerson(organization)
+    const { email, mobile_prefix, mobile_number } = person
+    await ok(send('POST', '/v1/people', { external_id: 'twin', email, mobile_prefix, mobile_number }))
+    await ok(erase(organization, person.external_id))
+    const rewritten = { email: email.toLowerCase(), mobile_prefix: '0039', mobile_number: `+39 ${mobile_number}` }
+    expect([mobile_prefix, email]).not.toEqual([rewritten.mobile_prefix, rewritten.email])
+    for (const [field, value] of Object.entries(rewritten))
+      expect((await ok(send('PATCH', '/v1/people/twin', { [field]: value }))).body.data).toBe(true)
+    const upserted = { external_id: 'twin', email: email.toUpperCase() }
+    const lines = linesFrom([{ ...upserted, mobile_prefix: '39' }])
+    expect(await importLines(organization, '/v1/people/import', lines)).toMatchObject({ counts: { updated: 1 } })
+    // A request that may give erased values gives none here, so the tombstones stay.
+    await ok(send('PATCH', '/v1/people/twin', { email, mobile_prefix, mobile_number }, recreate))
+    for (const body of [{ email }, { mobile_prefix, mobile_number }])
+      expect(ofStatus(await send('POST', '/v1/people', body))[0]).toBe(409)
+    await ok(send('PATCH', '/v1/people/twin', { email: null, mobile_number: null }))
+    expect(ofStatus(await send('PATCH', '/v1/people/twin', { email }))).toEqual(erasedAt('/email', 400))
+  })
+
   it('does not come back by the restore of somebody with the same email', async () => {
     const organization = await makeShop(service)
     const { send } = organization
