@@ -8,17 +8,37 @@ const releasesOf = (name: string) =>
        and c.before->>'external_id' is not null offset 0
    )`
 
+/** The merge of an internal identifier that stands. The order chooses the index, also without statistics. */
+const mergeOf = (id: string, condition = '') =>
+  `select m.person_id, m.sequence from merges m
+   where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null${condition}
+   order by m.sequence desc limit 1`
+
+/** The person that a merge led an internal identifier to. */
+export const survivorOf = (id: string, condition = ''): string =>
+  `select m.person_id from (${mergeOf(id, condition)}) m`
+
 const isGone = (id: string) =>
   `not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = ${id})`
 
-/** The newest person who was deleted with a name and does not exist, with the number of the deletion. */
-const lastDeletion = (name: string) =>
-  `select d.entity_id, d.sequence from ${releasesOf(name)} d
+/** The newest person who was deleted with a name and does not exist. */
+const deletedWith = (name: string) =>
+  `select d.entity_id from ${releasesOf(name)} d
    where d.operation = 'delete' and ${isGone('d.entity_id')}
    order by d.sequence desc limit 1`
 
-/** The newest person who was deleted with a name and does not exist. */
-export const deletedWith = (name: string): string => `select d.entity_id from (${lastDeletion(name)}) d`
+/**
+ * The newest person who does not exist and was deleted with a name, or into whom the last one who had the name was merged, with the number
+ * of the change by which the name became free. A deletion takes the aliases with it, so only the log knows these names.
+ */
+const lastDeletion = (name: string) =>
+  `select l.id as entity_id, d.sequence from ${releasesOf(name)} d cross join lateral (
+     select case d.operation when 'delete' then d.entity_id when 'merge' then (
+       select m.person_id from (${mergeOf('d.entity_id')}) m where m.sequence = d.sequence
+     ) end as id offset 0
+   ) l
+   where l.id is not null and ${isGone('l.id')}
+   order by d.sequence desc limit 1`
 
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
@@ -39,13 +59,16 @@ const erasureWith = (name: string) =>
 export const deletedOrErasedWith = (name: string): string =>
   `select g.entity_id as id from ((${lastDeletion(name)}) union all (${erasureWith(name)})) g order by g.sequence desc limit 1`
 
-/** The person who has a name, now or last, or else the one that it leads to as an alias. */
+/** The person who has a name, or whom it leads to as an alias, or else the last one who was deleted with it. */
 export const personNamed = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
      select s.person_id from aliases s where s.organization_id = $1 and s.external_id = ${name}
-   ), (${deletedWith(name)}))`
+   ), (select d.entity_id from (${lastDeletion(name)}) d))`
 
-/** The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. */
+/**
+ * The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. Not the one that a merge led
+ * the name to: at an earlier time, somebody else may have had it.
+ */
 export const bearerOrDeleted = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
      select d.entity_id from (${deletedWith(name)}) d
@@ -66,10 +89,7 @@ export const findPersonSql = statement('find_person', `select ${personNamed('$2'
 export const findOtherHoldersSql = statement(
   'find_other_holders',
   `select l.id from ${releasesOf('$2')} d cross join lateral (
-     select coalesce((
-       select m.person_id from merges m
-       where m.organization_id = $1 and m.merged_id = d.entity_id and m.unmerged_sequence is null
-     ), d.entity_id) as id offset 0
+     select coalesce((${survivorOf('d.entity_id')}), d.entity_id) as id offset 0
    ) l
    where l.id <> $3 and ${isGone('l.id')}
    group by l.id order by max(d.sequence) desc limit $4`,

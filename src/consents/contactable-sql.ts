@@ -1,4 +1,4 @@
-import { bearerOrDeleted, deletedOrErasedWith, personWithId } from '../changes/people-sql.ts'
+import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
@@ -62,9 +62,8 @@ export const readContactFacts = {
     'read_contact_facts_by_id',
     facts(
       'e.id = $2',
-      `select m.person_id from merges m
-       where o.id is null and m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
-      '$2',
+      survivorOf('$2', ' and o.id is null'),
+      `coalesce((${survivorOf('$2', ' and e.id is null')}), $2)`,
     ),
   ),
 }

@@ -1,11 +1,5 @@
-import { personNamed } from '../changes/people-sql.ts'
+import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-
-/** The person that a merge led the internal identifier $2 to. */
-const survivor = `(
-     select m.person_id from merges m
-     where m.organization_id = $1 and m.merged_id = $2::uuid and m.unmerged_sequence is null
-   )`
 
 /** A person by an expression, with everybody who was merged into it. */
 const personBy = (id: string) =>
@@ -22,7 +16,7 @@ const personBy = (id: string) =>
 export const findSubject = {
   id: statement(
     'find_dossier_subject_by_id',
-    personBy(`coalesce(${survivor}, (
+    personBy(`coalesce((${survivorOf('$2::uuid')}), (
        select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2::uuid and c.stack_id = 0 limit 1
      ))`),
   ),

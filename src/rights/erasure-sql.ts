@@ -1,8 +1,5 @@
-import { deletedOrErasedWith } from '../changes/people-sql.ts'
+import { deletedOrErasedWith, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-
-const mergedInto = (id: string) =>
-  `select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null`
 
 /**
  * $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again,
@@ -20,7 +17,7 @@ export const findNamedSql = statement(
 /** $2: internal identifier. That of the person itself, or of the one it was merged into; null if there never was one. */
 export const findByIdSql = statement(
   'find_to_erase',
-  `select coalesce((${mergedInto('$2')}), (
+  `select coalesce((${survivorOf('$2')}), (
      select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = 0 limit 1
    )) as id`,
 )
