@@ -247,9 +247,10 @@ async function* printLinks(source: DossierSource) {
 async function* printPastLinks(source: DossierSource) {
   const { snapshot, definitions } = source
   type PastLink = { id: string; stack_id: number; external_id: string | null }
-  for (const person of peopleOf(source)) {
+  const people = peopleOf(source)
+  for (const person of people) {
     const links = readInParts<PastLink>(rowsPerRead, last =>
-      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead]),
+      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead, people]),
     )
     const unknown = { attribute_key: null, attribute_name: null }
     for await (const link of links) {
