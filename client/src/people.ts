@@ -163,7 +163,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
 
   async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
     const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
-    const request = { method: 'POST', path: this.path + path, body, options, repeatable: false, writes: true } as const
+    // A dry run stores nothing, so it takes no Idempotency-Key.
+    const sent = { repeatable: dryRun === true, writes: dryRun !== true }
+    const request = { method: 'POST', path: this.path + path, body, options, ...sent } as const
     return (await this.transport.send(request)) as T
   }
 
