@@ -79,7 +79,7 @@ describe('the dossier of a person with canaries', () => {
       ['alias', 'aliases', 'person_id = any($2)'],
       ['consent_answer', 'consent_history', 'person_id = any($2)'],
       ['change', 'changes', 'entity_id = any($2)'],
-      ['merge', 'merges', 'person_id = any($2)'],
+      ['merge', 'merges', '(person_id = any($2) or merged_id = any($2))'],
       ['delivery', 'webhook_deliveries', 'entity = any($2::text[])'],
     ]
     for (const [type, table, condition] of counted) {

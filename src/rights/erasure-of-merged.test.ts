@@ -118,6 +118,62 @@ describe('the identifiers of merged people, once the survivor is deleted', () =>
   })
 })
 
+describe('the erasure of a person who was merged and unmerged', () => {
+  it('takes what the merge had given out of the log of the survivor, whose own values stay', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const get = async (path: string) => (await ok(send('GET', path))).body.data
+    const club = `club-${Math.random()}`
+    const collected_at = '2025-03-04T05:06:07.000Z'
+    await ok(
+      send('POST', '/v1/people', {
+        external_id: 'x',
+        attribute_values: { friends: [club, 'shared'], referrer: `${club}-referrer`, tags: ['own', `${club}-tag`] },
+        consents: [{ consent_type_id: 1, channel: 'email', state: true, collected_at }],
+        push_notification_consent: false,
+      }),
+    )
+    const own = { friends: ['own', 'shared'], tags: ['own'] }
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: 'y', attribute_values: own }))).body.data
+    const before = await get('/v1/people/y')
+    await ok(send('POST', '/v1/people/y/merge', { from: 'x' }))
+    expect((await get('/v1/people/y')).attribute_values.friends).toEqual(['own', 'shared', club])
+    // The survivor writes, is deleted and restored, and is merged and unmerged itself, with what the merge gave.
+    await ok(send('PATCH', '/v1/people/y', { first_name: 'Y' }))
+    await ok(send('POST', '/v1/people', { external_id: 'z', attribute_values: { friends: ['z-friend'] } }))
+    await ok(send('POST', '/v1/people/z/merge', { from: 'y' }))
+    await ok(send('POST', '/v1/people/z/unmerge', { from: 'y' }))
+    const merged = await get('/v1/people/y')
+    expect([merged.email_consent, merged.attribute_values.friends]).toEqual([true, ['own', 'shared', club]])
+    await ok(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
+    const after = await get('/v1/people/y')
+    expect(after.attribute_values).toEqual(before.attribute_values)
+    await ok(erase(organization, 'x'))
+    expect(await get('/v1/people/y')).toEqual(after)
+    const log = (await get('/v1/people/y/history')).items as { version: number; operation: string }[]
+    const text = JSON.stringify(log)
+    for (const canary of [club, collected_at, '"email_consent":true', '"state":true'])
+      expect(text).not.toContain(canary)
+    for (const { version } of log.filter(({ operation }) => operation !== 'merge')) {
+      const past = await get(`/v1/people/internal/${id}?version=${version}`)
+      const { attribute_values, email_consent, push_notification_consent, consents } = before
+      expect([version, past]).toMatchObject([
+        version,
+        { attribute_values, email_consent, push_notification_consent, consents },
+      ])
+      expect(past.first_name).toBe(version > 2 ? 'Y' : null)
+    }
+    const dossier = (await ok(send('GET', '/v1/people/y/dossier'))).body.data as { type: string }[]
+    expect(JSON.stringify(dossier)).not.toContain(club)
+    const [left] = await service.sql<{ targets: number }>(
+      `select count(distinct t.id)::integer as targets from changes c, jsonb_each(c.link_targets) as a(key, ids),
+         jsonb_array_elements_text(a.ids) as t(id) where c.organization_id = $1 and c.entity_id = $2`,
+      [organization.id, id],
+    )
+    expect(left!.targets).toBe(own.friends.length)
+  })
+})
+
 describe('a person who was erased', () => {
   it('does not come back by an unmerge of somebody with the same email, unless with erased=recreate', async () => {
     const { organization, send, one, other } = await mergeTwo()

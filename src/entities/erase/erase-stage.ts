@@ -111,9 +111,10 @@ export async function eraseEntities(
   const names = JSON.stringify(namesByKey(definitions, identifiers.names))
   const run = createCounter(tx, organization_id, removed)
 
+  // The names in a change and the targets of its links are compared by their places, so no name may be gone before.
+  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
   const quoted = await run.changes(blankQuotesSql, [ids, names])
   await run.deliveries(quoted, { drops: false })
-  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
   const hasSegments = definitions.last_segment_id > 0
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   const documents = await eraseSearchWords(tx, organization_id, entities)
