@@ -9,6 +9,7 @@ import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { dossierPage } from './dossier/page.ts'
 import { pathOf } from './files.ts'
+import { otherHoldersText } from './other-holders.ts'
 import { printStderr } from './stderr.ts'
 
 type Options = ConnectionOptions & { id?: true; html?: true; out?: string; force?: true }
@@ -33,7 +34,7 @@ export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function run(environment: NodeJS.ProcessEnv, person: string, options: Options): Promise<void> {
   const { client } = await connect(environment, options, { scope })
-  const lines = options.id ? client.people.dossierById(person) : client.people.dossier(person)
+  const lines = tellOtherHolders(options.id ? client.people.dossierById(person) : client.people.dossier(person))
   const text = options.html ? dossierPage(lines) : jsonOf(lines)
   if (options.out === undefined) return writeAll(process.stdout, text)
   const path = pathOf(environment, options.out)
@@ -41,6 +42,14 @@ async function run(environment: NodeJS.ProcessEnv, person: string, options: Opti
     throw new Error(`${options.out} exists already. Use --force to overwrite it.`)
   await writeFileWhole(path, text)
   printStderr(`The dossier is in ${options.out}.`)
+}
+
+/** The page is for the person, so what concerns others goes to the terminal. */
+async function* tellOtherHolders(lines: AsyncIterable<DossierLine>): AsyncGenerator<DossierLine> {
+  for await (const line of lines) {
+    if (line.type === 'about') for (const message of otherHoldersText(line)) printStderr(message)
+    yield line
+  }
 }
 
 async function* jsonOf(lines: AsyncIterable<DossierLine>): AsyncGenerator<string> {

@@ -37,6 +37,19 @@ describe('kith erase', () => {
     expect((await organization.client.people.get('ada')).email).toBe('ada@example.com')
   })
 
+  it('and kith dossier name the deleted people who had the same external identifier, on the terminal', async () => {
+    const { people } = organization.client
+    const { id } = await people.get('ada')
+    await people.delete('ada')
+    await people.create({ external_id: 'ada' })
+    const told = new RegExp(`^Other people once had this external identifier and were deleted.*:\n {2}- ${id}$`, 'm')
+    expect((await erase('ada', ...reason, '--dry-run')).stdout).toMatch(told)
+    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+    const page = await runInProcess(['dossier', 'ada', '--html'], environment)
+    expect([page.stderr, page.stdout]).toEqual([expect.stringMatching(told), expect.not.stringContaining(id)])
+    expect((await erase('ada', ...reason)).stderr).toMatch(told)
+  })
+
   it('prints the certificate, which kith verify verifies, and on standard error what was removed', async () => {
     const { id } = await organization.client.people.get('ada')
     const { code, stdout, stderr } = await erase(id, '--id', ...reason)

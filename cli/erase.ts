@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander'
 import type { Erased } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { otherHoldersText } from './other-holders.ts'
 
 type Options = ConnectionOptions & {
   reason: string
@@ -48,6 +49,7 @@ function printErased(options: Options, value: Erased) {
     `  ${String(erasure.tombstones).padStart(8)} keyed hashes ${dry_run ? 'would stay' : 'stay'}, so that nobody comes back by mistake`,
     'Not removed, because kith does not have them:',
     ...erasure.not_removed.map(each => `  - ${each}`),
+    ...otherHoldersText(value),
     ...(dry_run || completed
       ? []
       : ['The log is long, and the rest of it is being erased. Ask again for the certificate.']),

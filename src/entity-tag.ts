@@ -4,6 +4,10 @@ export type IfMatch = '*' | readonly number[] | null
 /** The entity tag of a version. */
 export const entityTag = (version: number): string => `"${version}"`
 
+/** Whether a version meets the precondition. Undefined is the version of an entity that does not exist. */
+export const meetsIfMatch = (ifMatch: IfMatch, version: number | undefined): boolean =>
+  ifMatch === null || (version !== undefined && (ifMatch === '*' || ifMatch.includes(version)))
+
 /** The message for a malformed precondition. */
 export const ifMatchMessage = 'must be * or a list of entity tags in double quotes, such as "3"'
 

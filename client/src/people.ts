@@ -56,8 +56,11 @@ export type DuplicatesOptions = Pick<DuplicatesBody, 'by' | 'size'> & CallOption
 /** Why a person is erased, and which records with the person. */
 export type ErasureReason = Omit<ErasureBody, 'dry_run'>
 
-/** The options of an erasure. With `dryRun`, nothing is erased. */
-export type ErasureOptions = CallOptions & { dryRun?: boolean }
+/**
+ * The options of an erasure. With `dryRun`, nothing is erased. With `ifMatch`, a person who is deleted or erased is refused with 412:
+ * `answerLost` of the error tells that an earlier attempt may have erased the person.
+ */
+export type ErasureOptions = CallOptions & Pick<WriteOptions, 'dryRun' | 'ifMatch'>
 
 type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
 type Body<S extends OrganizationSchema> = BodyOf<S, 'people'>
@@ -160,7 +163,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
 
   async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
     const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
-    const request = { method: 'POST', path: this.path + path, body, options, repeatable: false, writes: true } as const
+    // A dry run stores nothing, so it takes no Idempotency-Key.
+    const sent = { repeatable: dryRun === true, writes: dryRun !== true }
+    const request = { method: 'POST', path: this.path + path, body, options, ...sent } as const
     return (await this.transport.send(request)) as T
   }
 

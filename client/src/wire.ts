@@ -818,6 +818,8 @@ export type DossierLine =
       /** The subject of the token. */
       made_by: string
       request_id: string
+      /** The other people who once had the external identifier of the path and were deleted, but not erased: at most 100, the last one first. Empty if the path has the internal identifier. See docs/rights.md. */
+      other_holders: string[]
     }
   | {
       /** The fields of the person. */
@@ -1789,6 +1791,8 @@ export type Erased = {
     /** Places outside of the tables of kith that may still hold the data. */
     not_removed: string[]
   }
+  /** The other people who once had the external identifier of the path and were deleted, but not erased: at most 100, the last one first. Empty if the path has the internal identifier. See docs/rights.md. */
+  other_holders: string[]
 }
 
 /** An erasure of a person. */

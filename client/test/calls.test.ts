@@ -175,6 +175,18 @@ describe('a dry run', () => {
     expect(headers.has('idempotency-key')).toBe(false)
   })
 
+  it.each<[string, Call]>([
+    ['merge', client => client.people.merge('ada', { from: 'bob' }, { dryRun: true })],
+    ['unmerge', client => client.people.unmerge('ada', { from: 'bob' }, { dryRun: true })],
+    ['erase', client => client.people.erase('ada', { reason: 'r' }, { dryRun: true })],
+  ])('of %s is in the body, and is sent without an Idempotency-Key', async (name, call) => {
+    const { client, sent } = scriptedClient([refusal('operation_failed', 503), success({ dry_run: true })])
+    expect(await call(client)).toEqual({ dry_run: true })
+    for (const { url, headers } of sent)
+      expect([url, headers.has('idempotency-key')]).toEqual([`https://kith.test/v1/people/ada/${name}`, false])
+    expect(sent.length).toBe(2)
+  })
+
   it('that finds no entity after a lost response is not taken for a deletion', async () => {
     const { client } = scriptedClient([refusal('operation_failed', 503), refusal('not_found', 404)])
     const error = await client.people.delete('ada', { dryRun: true }).catch(each => each)

@@ -96,6 +96,11 @@ describe('the options of a call', () => {
     expect(await client.people.patch('ada', { first_name: 'Ada' }, { ifMatch: version })).toBe(true)
     expect(await refusalOf(client.people.patch('ada', {}, { ifMatch: version }))).toBe('412 invalid_parameter')
     expect(await refusalOf(client.people.delete('ada', { ifMatch: version }))).toBe('412 invalid_parameter')
+    const why = { reason: 'Request of 2026-01-01' }
+    for (const dryRun of [true, false])
+      expect(await refusalOf(client.people.erase('ada', why, { ifMatch: version, dryRun }))).toBe(
+        '412 invalid_parameter',
+      )
     expect(await client.people.delete('ada', { ifMatch: '*' })).toBe(true)
   })
 

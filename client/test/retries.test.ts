@@ -33,6 +33,8 @@ const repeatable: [string, Call][] = [
   ['search', client => client.people.search('ada').page()],
   ['aggregate', client => client.people.aggregate({})],
   ['patch of a segment', client => client.segments.patch('vips', {})],
+  ['erase', client => client.people.erase('ada', { reason: 'r' })],
+  ['erase of a version', client => client.people.erase('ada', { reason: 'r' }, { ifMatch: 3 })],
   ['preview of a declaration', client => client.schema.declare(declaration, { dryRun: true })],
 ]
 

@@ -1,35 +1,74 @@
 import { statement } from '../db/db.ts'
 
-/** The newest person who was deleted with a name and does not exist. The outer condition cannot choose the index of the inner scan. */
-export const deletedWith = (name: string): string =>
-  `select d.entity_id from (
+/** The changes of people by which a name became free. No outer condition can choose another index than that of the names. */
+const releasesOf = (name: string) =>
+  `(
      select c.entity_id, c.sequence, c.operation from changes c
      where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = ${name}
        and c.before->>'external_id' is not null offset 0
-   ) d
-   where d.operation = 'delete' and not exists (
-     select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
-   )
+   )`
+
+/** The merge of an internal identifier that stands. The order chooses the index, also without statistics. */
+const mergeOf = (id: string, condition = '') =>
+  `select m.person_id, m.sequence from merges m
+   where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null${condition}
+   order by m.sequence desc limit 1`
+
+/** The person that a merge led an internal identifier to. */
+export const survivorOf = (id: string, condition = ''): string =>
+  `select m.person_id from (${mergeOf(id, condition)}) m`
+
+const isGone = (id: string) =>
+  `not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = ${id})`
+
+/** The newest person who was deleted with a name and does not exist. */
+const deletedWith = (name: string) =>
+  `select d.entity_id from ${releasesOf(name)} d
+   where d.operation = 'delete' and ${isGone('d.entity_id')}
+   order by d.sequence desc limit 1`
+
+/**
+ * The newest person who does not exist and was deleted with a name, or into whom the last one who had the name was merged, with the number
+ * of the change by which the name became free. A deletion takes the aliases with it, so only the log knows these names.
+ */
+const lastDeletion = (name: string) =>
+  `select l.id as entity_id, d.sequence from ${releasesOf(name)} d cross join lateral (
+     select case d.operation when 'delete' then d.entity_id when 'merge' then (
+       select m.person_id from (${mergeOf('d.entity_id')}) m where m.sequence = d.sequence
+     ) end as id offset 0
+   ) l
+   where l.id is not null and ${isGone('l.id')}
    order by d.sequence desc limit 1`
 
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
 
-/** The person who was erased and last had a name, of which only a keyed hash is left. */
-export const erasedWith = (name: string): string =>
-  `select x.entity_id as id from tombstone_keys k
+/** The person who was erased and had a name, of which only a keyed hash is left, with the number of the erasure. */
+const erasureWith = (name: string) =>
+  `select x.entity_id, c.sequence from tombstone_keys k
      join tombstones t on t.organization_id = $1
        and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || ${name}, 'UTF8')))
      join erasures x on x.organization_id = $1 and x.id = t.erasure_id
+     cross join lateral (
+       select c.sequence from changes c
+       where c.organization_id = $1 and c.entity_id = x.entity_id order by c.version desc limit 1
+     ) c
    where k.organization_id = $1`
 
-/** The person who has a name, now or last, or else the one that it leads to as an alias. */
+/** The person who was deleted last with a name, or the one who was erased and had it, whichever went last. */
+export const deletedOrErasedWith = (name: string): string =>
+  `select g.entity_id as id from ((${lastDeletion(name)}) union all (${erasureWith(name)})) g order by g.sequence desc limit 1`
+
+/** The person who has a name, or whom it leads to as an alias, or else the last one who was deleted with it. */
 export const personNamed = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
      select s.person_id from aliases s where s.organization_id = $1 and s.external_id = ${name}
-   ), (${deletedWith(name)}))`
+   ), (select d.entity_id from (${lastDeletion(name)}) d))`
 
-/** The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. */
+/**
+ * The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. Not the one that a merge led
+ * the name to: at an earlier time, somebody else may have had it.
+ */
 export const bearerOrDeleted = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
      select d.entity_id from (${deletedWith(name)}) d
@@ -43,5 +82,15 @@ export const personWithId = (id: string): string =>
 /** $2: external identifier. Returns one row, whose id is null if nobody has or had the name. */
 export const findPersonSql = statement('find_person', `select ${personNamed('$2')} as id`)
 
-/** $2: external identifier. */
-export const findErasedNamedSql = statement('find_erased_named', erasedWith('$2'))
+/**
+ * $2: external identifier, $3: a person, $4: limit. The other people who once had the name, or into whom such people were merged, and who
+ * were deleted. The log of an erased person has no name. The ones who had it last come first.
+ */
+export const findOtherHoldersSql = statement(
+  'find_other_holders',
+  `select l.id from ${releasesOf('$2')} d cross join lateral (
+     select coalesce((${survivorOf('d.entity_id')}), d.entity_id) as id offset 0
+   ) l
+   where l.id <> $3 and ${isGone('l.id')}
+   group by l.id order by max(d.sequence) desc limit $4`,
+)

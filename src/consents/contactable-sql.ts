@@ -1,4 +1,4 @@
-import { bearerOrDeleted, deletedWith, erasedWith, personWithId } from '../changes/people-sql.ts'
+import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
@@ -19,8 +19,6 @@ const contact = `case $4::text when 'email' then e.email else e.mobile_number en
 const endOf = (person: string, condition: string) =>
   `select c.sequence, c.at, c.operation from changes c
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
-
-const deletedOrErasedWith = (name: string) => `coalesce((${deletedWith(name)}), (${erasedWith(name)}))`
 
 /**
  * The facts of a decision about a person, all of one snapshot. The person o is found by a condition, and a deleted one by an
@@ -64,9 +62,8 @@ export const readContactFacts = {
     'read_contact_facts_by_id',
     facts(
       'e.id = $2',
-      `select m.person_id from merges m
-       where o.id is null and m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is null`,
-      '$2',
+      survivorOf('$2', ' and o.id is null'),
+      `coalesce((${survivorOf('$2', ' and e.id is null')}), $2)`,
     ),
   ),
 }

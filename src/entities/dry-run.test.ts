@@ -188,6 +188,27 @@ describe('a dry run is refused', () => {
       const { status, body: answer } = await rehearse({ method, path, body, headers })
       expect([status, answer.details?.[0]?.path]).toEqual([400, '/dry_run'])
     }
+    // Those that have dry_run in their body, too.
+    await create({ external_id: 'other', first_name: 'Other' })
+    const declaration = { owner: 'people', key: 'age', type: 'number', dry_run: true }
+    for (const [method, path, body] of [
+      ['POST', '/v1/people/ada/merge', { from: 'other', dry_run: true }],
+      ['POST', '/v1/people/ada/unmerge', { from: 'other', dry_run: true }],
+      ['POST', '/v1/people/ada/erase', { reason: 'r', dry_run: true }],
+      ['PUT', '/v1/schema/observed/declare', declaration],
+    ] as const) {
+      const { status, body: answer } = await shop.send(method, path, body, headers)
+      expect([path, status, answer.error, answer.details?.[0]?.path]).toEqual([
+        path,
+        400,
+        'invalid_parameter',
+        '/dry_run',
+      ])
+    }
+    const merging = { from: 'other', dry_run: false }
+    expect((await shop.send('POST', '/v1/people/ada/merge', merging, headers)).body.data.person.first_name).toBe(
+      'Other',
+    )
     expect((await shop.send('POST', '/v1/people', { external_id: 'new' }, headers)).status).toBe(201)
   })
 

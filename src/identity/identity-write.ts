@@ -10,6 +10,7 @@ import { lockEntitiesSql, readLinksSql } from '../entities/write/sql.ts'
 import { DefinitionsChanged } from '../entities/write/store-stage.ts'
 import { decideAgain } from '../entities/write/write-sets.ts'
 import type { Address } from '../entities/write-request.ts'
+import { meetsIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
@@ -153,7 +154,7 @@ export async function readJson(tx: Transaction, definitions: Definitions, ids: s
 
 /** Throws a Fault of 412 if the version of the survivor is not one of those that If-Match names. */
 export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call): void {
-  if (!if_match || if_match === '*' || if_match.includes(row.version)) return
+  if (meetsIfMatch(if_match, row.version)) return
   throw new Fault(
     createRefusal(
       'invalid_parameter',

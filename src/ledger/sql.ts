@@ -83,14 +83,17 @@ const answersOfChange = `(
      order by h.consent_type_id, h.channel
    )`
 
-/** $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. Most changes have none. */
+/**
+ * $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. The values of a change tell whether
+ * it has any. Where the retention of the log has removed the values, the statement looks for answers.
+ */
 export const readAnswersSql = statement(
   'read_answers',
   `select c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
      a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256
    from changes c cross join lateral ${answersOfChange} a
    where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.stack_id = 0
-     and (c.before ? 'consents' or c.after ? 'consents')
+     and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')
    order by c.sequence, a.consent_type_id, a.channel limit $4`,
 )
 

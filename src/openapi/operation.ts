@@ -245,7 +245,7 @@ function requestOf({ hasDefaults, example }: Route, body: TSchema, { shapes }: P
 function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> {
   const { successes = { 200: 'Done.' }, answer, answerType, example, versioned, prefers, method, mediaTypes = {} } = row
   const names = ['X-Request-Id']
-  if (versioned && method !== 'DELETE') names.push('ETag')
+  if (versioned === true && method !== 'DELETE') names.push('ETag')
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')

@@ -1,28 +1,31 @@
-import { findErasedNamedSql } from '../changes/people-sql.ts'
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type ErasureRow, erasePerson, type FindPerson } from './erasure.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
 import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
+import { readOtherHolders } from './other-holders.ts'
 
-/** Erases the person of the path. Throws a Fault of 404. */
+/** Erases the person of the path. Throws a Fault of 404 or 412. */
 export async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
-  const { db, caller, request_id, body, signal, written } = call
+  const { db, caller, params, request_id, body, signal, written, preferences } = call
   const { reason, records = 'keep', dry_run = false } = body
-  const request = { person_id: finderOf(call), reason, records, dry_run, actor: caller.subject, request_id }
-  const result = await erasePerson({ db, organization: caller.organization, originName, signal, written }, request)
-  return result ? { status: result.completed || dry_run ? 200 : 202, data: result } : throwNoPerson()
+  const asked = { person_id: finderOf(call), reason, records, dry_run, if_match: preferences.if_match }
+  const request = { ...asked, actor: caller.subject, request_id }
+  const { organization } = caller
+  const result = await erasePerson({ db, organization, originName, signal, written }, request)
+  if (!result) return throwNoPerson()
+  const { person_id } = result.erasure
+  const other_holders = await readOtherHolders(db, organization.id, { name: params.external_id, person_id }, signal)
+  return { status: result.completed || dry_run ? 200 : 202, data: { ...result, other_holders } }
 }
 
 /** Finds the person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
 function finderOf({ caller, params }: Call<EraseBody>): FindPerson {
-  const { id } = caller.organization
+  const { uuid, external_id } = params
+  const [statement, identifier] = uuid === undefined ? [findNamedSql, external_id!] : [findByIdSql, uuid.toLowerCase()]
   return async db => {
-    const find = async (statement: typeof findByIdSql, identifier: string) =>
-      (await db.query<{ id: string | null }>(statement, [id, identifier]))[0]?.id ?? undefined
-    if (params.uuid !== undefined) return find(findByIdSql, params.uuid.toLowerCase())
-    const name = params.external_id!
-    return (await find(findNamedSql, name)) ?? (await find(findErasedNamedSql, name))
+    const [found] = await db.query<{ id: string | null }>(statement, [caller.organization.id, identifier])
+    return found!.id ?? undefined
   }
 }
 

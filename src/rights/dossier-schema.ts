@@ -4,6 +4,7 @@ import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
 import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
+import { otherHolders } from './erasure-schema.ts'
 
 const line = <Name extends string, Properties extends TProperties>(
   name: Name,
@@ -35,6 +36,7 @@ const about = line('about', 'The first line: whose dossier it is, who holds the 
   log_id: uuid,
   made_by: Type.String({ description: 'The subject of the token.' }),
   request_id: Type.String(),
+  other_holders: otherHolders,
 })
 
 const profile = line('profile', 'The fields of the person.', {
@@ -205,6 +207,7 @@ export const dossierLine = Type.Union(
         log_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3',
         made_by: 'privacy-desk',
         request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
+        other_holders: [],
       },
     ],
   },

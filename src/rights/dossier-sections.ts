@@ -20,6 +20,7 @@ import {
   readSegmentsSql,
   readTextsSql,
 } from './dossier-sql.ts'
+import { readOtherHolders } from './other-holders.ts'
 
 /** The person of a dossier, with everybody who was merged into it, and the snapshot that it is read from. */
 export type DossierSource = {
@@ -29,6 +30,8 @@ export type DossierSource = {
   merged_ids: string[]
   made_by: string
   request_id: string
+  /** The external identifier that the request has. */
+  name: string | undefined
 }
 
 /** The lines of one type, each as the JSON of its other members. */
@@ -65,7 +68,7 @@ export const dossierSections: readonly Section[] = [
 const peopleOf = ({ id, merged_ids }: DossierSource) => [id, ...merged_ids]
 
 async function* printAbout(source: DossierSource) {
-  const { snapshot, definitions, id, merged_ids, made_by, request_id } = source
+  const { snapshot, definitions, id, merged_ids, made_by, request_id, name } = source
   type About = Record<'organization' | 'at' | 'log_id', string> & { head: number } & Record<
       'display_name' | 'contact_email' | 'privacy_url' | 'operation' | 'external_id',
       string | null
@@ -75,10 +78,11 @@ async function* printAbout(source: DossierSource) {
   const person = await readPerson(source)
   const state = person?.state ?? (facts!.operation === 'erase' ? 'erased' : 'deleted')
   const external_id = person ? person.external_id : facts!.external_id
+  const other_holders = await readOtherHolders(snapshot, definitions.organization_id, { name, person_id: id })
   yield JSON.stringify({
     person: { id, external_id, state, merged_ids },
     organization: { key, display_name, contact_email, privacy_url },
-    ...{ at, head, log_id, made_by, request_id },
+    ...{ at, head, log_id, made_by, request_id, other_holders },
   })
 }
 
@@ -243,9 +247,10 @@ async function* printLinks(source: DossierSource) {
 async function* printPastLinks(source: DossierSource) {
   const { snapshot, definitions } = source
   type PastLink = { id: string; stack_id: number; external_id: string | null }
-  for (const person of peopleOf(source)) {
+  const people = peopleOf(source)
+  for (const person of people) {
     const links = readInParts<PastLink>(rowsPerRead, last =>
-      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead]),
+      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead, people]),
     )
     const unknown = { attribute_key: null, attribute_name: null }
     for await (const link of links) {

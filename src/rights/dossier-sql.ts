@@ -1,21 +1,5 @@
+import { personNamed, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
-
-/** The person that a merge led the internal identifier $2 to. */
-const survivor = `(
-     select m.person_id from merges m
-     where m.organization_id = $1 and m.merged_id = $2::uuid and m.unmerged_sequence is null
-   )`
-
-/** The person who was deleted last with the external identifier $2. The outer condition cannot choose the index of the inner scan. */
-const lastDeleted = `(
-     select d.entity_id from (
-       select c.entity_id, c.sequence, c.operation from changes c
-       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
-         and c.before->>'external_id' is not null offset 0
-     ) d where d.operation = 'delete' and not exists (
-       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
-     ) order by d.sequence desc limit 1
-   )`
 
 /** A person by an expression, with everybody who was merged into it. */
 const personBy = (id: string) =>
@@ -32,18 +16,11 @@ const personBy = (id: string) =>
 export const findSubject = {
   id: statement(
     'find_dossier_subject_by_id',
-    personBy(`coalesce(${survivor}, (
+    personBy(`coalesce((${survivorOf('$2::uuid')}), (
        select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2::uuid and c.stack_id = 0 limit 1
      ))`),
   ),
-  external_id: statement(
-    'find_dossier_subject',
-    personBy(`coalesce((
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
-     ), (
-       select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
-     ), ${lastDeleted})`),
-  ),
+  external_id: statement('find_dossier_subject', personBy(personNamed('$2'))),
 }
 
 /** $2: person. Returns who holds the data, the number of the newest change, and the last operation on the person. */
@@ -132,7 +109,10 @@ export const readSegmentsSql = statement(
    order by x.segment_id, x.sequence limit $5`,
 )
 
-/** $2: person, $3: source to begin after, $4: limit. The entities that linked to the person once and do so no longer. */
+/**
+ * $2: a person, $3: source to begin after, $4: limit, $5: the people of the dossier. The entities that linked to the person once and link to none of
+ * the people now. A merge moves the links to the survivor.
+ */
 export const readPastLinksSql = statement(
   'read_dossier_past_links',
   `select p.source_id as id, c.stack_id, e.external_id, e.id is not null as is_present
@@ -144,7 +124,9 @@ export const readPastLinksSql = statement(
        select e.id, e.external_id from entities e
        where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = p.source_id offset 0
      ) e on true
-   where p.organization_id = $1 and p.target_id = $2 and p.source_id > $3
+   where p.organization_id = $1 and p.target_id = $2 and p.source_id > $3 and not exists (
+     select from links l where l.organization_id = $1 and l.source_id = p.source_id and l.target_id = any($5::uuid[])
+   )
    order by p.source_id limit $4`,
 )
 

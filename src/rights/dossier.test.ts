@@ -79,7 +79,7 @@ describe('the dossier of a person with canaries', () => {
       ['alias', 'aliases', 'person_id = any($2)'],
       ['consent_answer', 'consent_history', 'person_id = any($2)'],
       ['change', 'changes', 'entity_id = any($2)'],
-      ['merge', 'merges', 'person_id = any($2)'],
+      ['merge', 'merges', '(person_id = any($2) or merged_id = any($2))'],
       ['delivery', 'webhook_deliveries', 'entity = any($2::text[])'],
     ]
     for (const [type, table, condition] of counted) {
@@ -169,6 +169,32 @@ describe('the dossier of a person with canaries', () => {
 })
 
 describe('a dossier', () => {
+  it('lists what links to the survivor of a merge once, and what linked to a merged person once as past', async () => {
+    const organization = await service.organization()
+    const ok = async (method: string, path: string, body?: unknown) => {
+      const reply = await organization.send(method, path, body)
+      expect([path, reply.body.status]).toEqual([path, 'Success'])
+    }
+    for (const [key, cardinality] of [
+      ['referrer', 'one'],
+      ['friends', 'many'],
+    ])
+      await ok('POST', '/v1/schema/attributes', { owner: 'people', key, type: 'person', cardinality })
+    for (const external_id of ['survivor', 'first', 'second']) await ok('POST', '/v1/people', { external_id })
+    const attribute_values = { friends: ['first', 'second'] }
+    await ok('POST', '/v1/people', { external_id: 'standing', attribute_values: { referrer: 'first' } })
+    await ok('POST', '/v1/people', { external_id: 'both', attribute_values })
+    await ok('POST', '/v1/people', { external_id: 'once', attribute_values: { referrer: 'second' } })
+    await ok('PATCH', '/v1/people/once', { attribute_values: { referrer: null } })
+    for (const from of ['first', 'second']) await ok('POST', '/v1/people/survivor/merge', { from })
+    const links = linesOf(await readDossier(organization, 'survivor'), 'link')
+    expect(links.map(({ is_standing, external_id }) => `${external_id} ${is_standing}`).sort()).toEqual([
+      'both true',
+      'once false',
+      'standing true',
+    ])
+  })
+
   it('remains after the deletion, by internal identifier and by the last name', async () => {
     const organization = await service.organization()
     const { send } = organization

@@ -27,7 +27,8 @@ export async function answerDossier(call: Call): Promise<HandlerResult> {
     const { organization } = caller
     const subject = await findDossierSubject(snapshot, organization.id, call.params)
     const definitions = await definitionsOf(db, snapshot, organization.id, signal)
-    const source = { snapshot, definitions, ...subject, made_by: caller.subject, request_id }
+    const asked = { made_by: caller.subject, request_id, name: call.params.external_id }
+    const source = { snapshot, definitions, ...subject, ...asked }
     return { status: 200, stream: partsFrom(source, close, signal) }
   } catch (error) {
     await close()

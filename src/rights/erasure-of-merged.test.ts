@@ -61,6 +61,119 @@ describe('the erasure of a person whom another one was merged into', () => {
   )
 })
 
+describe('the identifiers of merged people, once the survivor is deleted', () => {
+  const asked = { consent_type_id: 1, channel: 'email' }
+
+  it('lead to the survivor in dossiers, decisions, consent histories and erasures, also over several merges', async () => {
+    const { organization, send, one, other, one_id, other_id } = await mergeTwo()
+    const last = `last-${one}`
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: last }))).body.data
+    await ok(send('POST', `/v1/people/${last}/merge`, { from: one }))
+    const answers = (await ok(send('GET', `/v1/people/${last}/consents/history`))).body.data
+    expect(answers.items.length).toBeGreaterThan(0)
+    await ok(send('DELETE', `/v1/people/${last}`))
+    const [deletion] = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+    const names = [last, one, other]
+    for (const address of [...names, ...[id, one_id, other_id].map(each => `internal/${each}`)]) {
+      const [about] = (await ok(send('GET', `/v1/people/${address}/dossier`))).body.data
+      expect([address, about.person, about.other_holders]).toMatchObject([
+        address,
+        { id, external_id: last, state: 'deleted', merged_ids: [other_id, one_id] },
+        [],
+      ])
+      const decision = (await ok(send('POST', `/v1/people/${address}/contactable`, asked))).body.data
+      const { sequence, at } = deletion
+      expect([address, decision.reasons]).toEqual([address, [{ rule: 'deleted', sequence, at }]])
+      const rehearsed = (await ok(send('POST', `/v1/people/${address}/erase`, { reason, dry_run: true }))).body.data
+      expect([address, rehearsed.erasure.person_id, rehearsed.other_holders]).toEqual([address, id, []])
+    }
+    for (const name of names)
+      expect((await ok(send('GET', `/v1/people/${name}/consents/history`))).body.data).toEqual(answers)
+    const many = (await ok(send('POST', '/v1/people/contactable', { external_ids: names, ...asked }))).body.data.items
+    expect(many.map(({ reasons }: { reasons: object }) => reasons)).toMatchObject(
+      names.map(() => [{ rule: 'deleted' }]),
+    )
+    const { certificate, erasure } = (await ok(erase(organization, other))).body.data
+    expect([erasure.person_id, erasure.merged_ids.toSorted()]).toEqual([id, [one_id, other_id].sort()])
+    expect(await findCanaries(service, { one, other, last })).toEqual([])
+    for (const name of names) expect((await ok(erase(organization, name))).body.data.certificate).toBe(certificate)
+  })
+
+  it('lead to somebody else who has taken the name since, and to the person itself after an unmerge', async () => {
+    const { send, one, other, one_id, other_id } = await mergeTwo()
+    const dossierOf = async (name: string) => (await ok(send('GET', `/v1/people/${name}/dossier`))).body.data[0]
+    await ok(send('DELETE', `/v1/people/${one}`))
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: other }))).body.data
+    expect(await dossierOf(other)).toMatchObject({ person: { id }, other_holders: [one_id] })
+    await ok(send('DELETE', `/v1/people/${other}`))
+    expect(await dossierOf(other)).toMatchObject({ person: { id }, other_holders: [one_id] })
+    const second = await mergeTwo()
+    await ok(second.send('POST', `/v1/people/${second.one}/unmerge`, { from: second.other }))
+    const found = async () => (await ok(second.send('GET', `/v1/people/${second.other}/dossier`))).body.data[0].person
+    await ok(second.send('DELETE', `/v1/people/${second.one}`))
+    expect(await found()).toMatchObject({ id: second.other_id, state: 'active' })
+    await ok(second.send('DELETE', `/v1/people/${second.other}`))
+    expect(await found()).toMatchObject({ id: second.other_id, state: 'deleted' })
+    expect(other_id).not.toBe(one_id)
+  })
+})
+
+describe('the erasure of a person who was merged and unmerged', () => {
+  it('takes what the merge had given out of the log of the survivor, whose own values stay', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const get = async (path: string) => (await ok(send('GET', path))).body.data
+    const club = `club-${Math.random()}`
+    const collected_at = '2025-03-04T05:06:07.000Z'
+    await ok(
+      send('POST', '/v1/people', {
+        external_id: 'x',
+        attribute_values: { friends: [club, 'shared'], referrer: `${club}-referrer`, tags: ['own', `${club}-tag`] },
+        consents: [{ consent_type_id: 1, channel: 'email', state: true, collected_at }],
+        push_notification_consent: false,
+      }),
+    )
+    const own = { friends: ['own', 'shared'], tags: ['own'] }
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: 'y', attribute_values: own }))).body.data
+    const before = await get('/v1/people/y')
+    await ok(send('POST', '/v1/people/y/merge', { from: 'x' }))
+    expect((await get('/v1/people/y')).attribute_values.friends).toEqual(['own', 'shared', club])
+    // The survivor writes, is deleted and restored, and is merged and unmerged itself, with what the merge gave.
+    await ok(send('PATCH', '/v1/people/y', { first_name: 'Y' }))
+    await ok(send('POST', '/v1/people', { external_id: 'z', attribute_values: { friends: ['z-friend'] } }))
+    await ok(send('POST', '/v1/people/z/merge', { from: 'y' }))
+    await ok(send('POST', '/v1/people/z/unmerge', { from: 'y' }))
+    const merged = await get('/v1/people/y')
+    expect([merged.email_consent, merged.attribute_values.friends]).toEqual([true, ['own', 'shared', club]])
+    await ok(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
+    const after = await get('/v1/people/y')
+    expect(after.attribute_values).toEqual(before.attribute_values)
+    await ok(erase(organization, 'x'))
+    expect(await get('/v1/people/y')).toEqual(after)
+    const log = (await get('/v1/people/y/history')).items as { version: number; operation: string }[]
+    const text = JSON.stringify(log)
+    for (const canary of [club, collected_at, '"email_consent":true', '"state":true'])
+      expect(text).not.toContain(canary)
+    for (const { version } of log.filter(({ operation }) => operation !== 'merge')) {
+      const past = await get(`/v1/people/internal/${id}?version=${version}`)
+      const { attribute_values, email_consent, push_notification_consent, consents } = before
+      expect([version, past]).toMatchObject([
+        version,
+        { attribute_values, email_consent, push_notification_consent, consents },
+      ])
+      expect(past.first_name).toBe(version > 2 ? 'Y' : null)
+    }
+    const dossier = (await ok(send('GET', '/v1/people/y/dossier'))).body.data as { type: string }[]
+    expect(JSON.stringify(dossier)).not.toContain(club)
+    const [left] = await service.sql<{ targets: number }>(
+      `select count(distinct t.id)::integer as targets from changes c, jsonb_each(c.link_targets) as a(key, ids),
+         jsonb_array_elements_text(a.ids) as t(id) where c.organization_id = $1 and c.entity_id = $2`,
+      [organization.id, id],
+    )
+    expect(left!.targets).toBe(own.friends.length)
+  })
+})
+
 describe('a person who was erased', () => {
   it('does not come back by an unmerge of somebody with the same email, unless with erased=recreate', async () => {
     const { organization, send, one, other } = await mergeTwo()

@@ -17,6 +17,7 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
       'Takes everything that kith holds about the person, and about everybody who was merged into it: also the values in the change ' +
       'log and in the log of others. It cannot be undone. A deleted person can be erased too. Asked again, the response is the same. ' +
       'See docs/rights.md.',
+    versioned: 'request',
     body: eraseBody,
     answer: erased,
     successes: { 200: 'Erased.', 202: 'Erased for every reader. The log is long, and the rest of it is being erased.' },

@@ -65,13 +65,32 @@ const certificate = Type.String({
     'The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server.',
 })
 
+/** The internal identifiers of people who had the same external identifier. */
+export const otherHolders = Type.Array(Type.String({ format: 'uuid' }), {
+  description:
+    'The other people who once had the external identifier of the path and were deleted, but not erased: at most 100, the last one ' +
+    'first. Empty if the path has the internal identifier. See docs/rights.md.',
+})
+
 /** The answer of an erasure. */
 export const erased = Type.Object(
-  { certificate: nullable(certificate), completed: Type.Boolean(), dry_run: Type.Boolean(), erasure },
+  {
+    certificate: nullable(certificate),
+    completed: Type.Boolean(),
+    dry_run: Type.Boolean(),
+    erasure,
+    other_holders: otherHolders,
+  },
   {
     title: 'Erased',
     examples: [
-      { certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln', completed: true, dry_run: false, erasure: exampleErasure },
+      {
+        certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
+        completed: true,
+        dry_run: false,
+        erasure: exampleErasure,
+        other_holders: [],
+      },
     ],
   },
 )

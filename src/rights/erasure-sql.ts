@@ -1,32 +1,23 @@
+import { deletedOrErasedWith, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
-const mergedInto = (id: string) =>
-  `select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null`
-
-/** $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted with it. */
+/**
+ * $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again,
+ * an erasure must not go on to the person who had the name before.
+ */
 export const findNamedSql = statement(
   'find_named_to_erase',
   `select coalesce((
      select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = $2
    ), (
      select a.person_id from aliases a where a.organization_id = $1 and a.external_id = $2
-   ), (
-     select d.entity_id from (
-       select c.entity_id, c.sequence, c.operation from changes c
-       where c.organization_id = $1 and c.stack_id = 0 and (c.before->>'external_id') collate "C" = $2
-         and c.before->>'external_id' is not null offset 0
-     ) d
-     where d.operation = 'delete' and not exists (
-       select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = d.entity_id
-     )
-     order by d.sequence desc limit 1
-   )) as id`,
+   ), (${deletedOrErasedWith('$2')})) as id`,
 )
 
 /** $2: internal identifier. That of the person itself, or of the one it was merged into; null if there never was one. */
 export const findByIdSql = statement(
   'find_to_erase',
-  `select coalesce((${mergedInto('$2')}), (
+  `select coalesce((${survivorOf('$2')}), (
      select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = $2 and c.stack_id = 0 limit 1
    )) as id`,
 )

@@ -161,6 +161,35 @@ describe('an erasure', () => {
     expect((await shop.send('GET', `/v1/people/${external_id}`)).status).toBe(200)
   })
 
+  it('is refused with 412 if If-Match names another version, and for a person who is deleted or erased', async () => {
+    const { id, external_id } = await createPerson()
+    const merged = await createPerson()
+    await ok(shop.send('POST', `/v1/people/${external_id}/merge`, { from: merged.external_id }))
+    const ifMatch = (value: string, address = external_id, body: object = {}) =>
+      shop.send('POST', `/v1/people/${address}/erase`, { reason, ...body }, { 'If-Match': value })
+    const { version } = (await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data
+    for (const body of [{}, { dry_run: true }])
+      for (const address of [external_id, merged.external_id, `internal/${merged.id}`]) {
+        const refused = await ifMatch(`"${version + 1}", W/"${version}"`, address, body)
+        expect([refused.status, refused.body.error]).toEqual([412, 'invalid_parameter'])
+      }
+    expect((await ifMatch('7', external_id)).status).toBe(400)
+    expect((await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data.version).toBe(version)
+    expect((await ok(ifMatch('*', external_id, { dry_run: true }))).body.data.dry_run).toBe(true)
+    const { erasure } = (await ok(ifMatch(`"${version}"`, merged.external_id))).body.data
+    expect(erasure.person_id).toBe(id)
+    for (const value of ['*', `"${version}"`, `"${version + 1}"`])
+      expect([value, (await ifMatch(value, `internal/${id}`)).status]).toEqual([value, 412])
+    expect((await ok(erase(shop, external_id))).body.data.erasure).toEqual(erasure)
+
+    const deleted = await createPerson()
+    await ok(shop.send('DELETE', `/v1/people/${deleted.external_id}`))
+    for (const value of ['*', '"1"', '"2"'])
+      expect([value, (await ifMatch(value, deleted.external_id)).status]).toEqual([value, 412])
+    expect((await ok(erase(shop, deleted.external_id))).body.data.erasure.person_id).toBe(deleted.id)
+    expect((await ifMatch('*', 'nobody')).status).toBe(404)
+  })
+
   it('of a person of another organization with the same identifiers is 404, and touches nothing', async () => {
     const [one, other] = [await makeShop(service), await makeShop(service)]
     const body = { external_id: 'ada', email: 'ada@example.com' }
@@ -273,6 +302,65 @@ describe('an erasure', () => {
       return service.db.transaction(work, options)
     }
   }
+})
+
+describe('a name that several people had, one after the other', () => {
+  /** Three people of one name: the first two were deleted, the third has it. Returns their ids, the oldest first. */
+  async function createHolders() {
+    const first = await createPerson()
+    const { external_id } = first
+    const path = `/v1/people/${external_id}`
+    await ok(shop.send('DELETE', path))
+    const second = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await ok(shop.send('PATCH', path, { external_id: `${external_id}-renamed` }))
+    await ok(shop.send('DELETE', `${path}-renamed`))
+    const third = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    return { external_id, ids: [first.id, second.id, third.id] as [string, string, string] }
+  }
+
+  it('erases the one who has it once, however often it is asked, and tells of those who had it before', async () => {
+    const { external_id, ids } = await createHolders()
+    const others = [ids[1], ids[0]]
+    const rehearsed = (await ok(erase(shop, external_id, { dry_run: true }))).body.data
+    expect([rehearsed.erasure.person_id, rehearsed.other_holders]).toEqual([ids[2], others])
+    const [about] = (await ok(shop.send('GET', `/v1/people/${external_id}/dossier`))).body.data
+    expect([about.person.id, about.other_holders]).toEqual([ids[2], others])
+    const { certificate } = (await ok(erase(shop, external_id))).body.data
+    for (let repeated = 0; repeated < 2; repeated += 1)
+      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+        certificate,
+        erasure: { person_id: ids[2] },
+        other_holders: others,
+      })
+    const asked = { consent_type_id: 1, channel: 'email' }
+    const decision = (await ok(shop.send('POST', `/v1/people/${external_id}/contactable`, asked))).body.data
+    expect(decision.reasons).toMatchObject([{ rule: 'erased' }])
+    // Each of the others is reached by its internal identifier, and named no longer once it is erased.
+    for (const [index, id] of others.entries()) {
+      const [line] = (await ok(shop.send('GET', `/v1/people/internal/${id}/dossier`))).body.data
+      expect([line.person.id, line.other_holders]).toEqual([id, []])
+      expect((await ok(erase(shop, `internal/${id}`))).body.data).toMatchObject({
+        erasure: { person_id: id },
+        other_holders: [],
+      })
+      const { other_holders } = (await ok(erase(shop, external_id))).body.data
+      expect(other_holders).toEqual(others.slice(index + 1))
+    }
+  })
+
+  it('erases the one who was deleted last, if that was after the erasure of another one', async () => {
+    const { id, external_id } = await createPerson()
+    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { external_id: `${external_id}-renamed` }))
+    const other = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await ok(erase(shop, `internal/${id}`))
+    await ok(shop.send('DELETE', `/v1/people/${external_id}`))
+    for (let repeated = 0; repeated < 2; repeated += 1)
+      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+        erasure: { person_id: other.id },
+        other_holders: [],
+      })
+    expect((await ok(erase(shop, `${external_id}-renamed`))).body.data.erasure.person_id).toBe(id)
+  })
 })
 
 describe('after an erasure', () => {
@@ -440,6 +528,28 @@ describe('a person who was erased', () => {
     }
     const everything = { external_id, email, mobile_prefix, mobile_number }
     expect((await send('PATCH', '/v1/people/eve', everything, recreate)).status).toBe(200)
+  })
+
+  it('does not keep somebody else from writing the own email and phone number in another way', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const person = await createPerson(organization)
+    const { email, mobile_prefix, mobile_number } = person
+    await ok(send('POST', '/v1/people', { external_id: 'twin', email, mobile_prefix, mobile_number }))
+    await ok(erase(organization, person.external_id))
+    const rewritten = { email: email.toLowerCase(), mobile_prefix: '0039', mobile_number: `+39 ${mobile_number}` }
+    expect([mobile_prefix, email]).not.toEqual([rewritten.mobile_prefix, rewritten.email])
+    for (const [field, value] of Object.entries(rewritten))
+      expect((await ok(send('PATCH', '/v1/people/twin', { [field]: value }))).body.data).toBe(true)
+    const upserted = { external_id: 'twin', email: email.toUpperCase() }
+    const lines = linesFrom([{ ...upserted, mobile_prefix: '39' }])
+    expect(await importLines(organization, '/v1/people/import', lines)).toMatchObject({ counts: { updated: 1 } })
+    // A request that may give erased values gives none here, so the tombstones stay.
+    await ok(send('PATCH', '/v1/people/twin', { email, mobile_prefix, mobile_number }, recreate))
+    for (const body of [{ email }, { mobile_prefix, mobile_number }])
+      expect(ofStatus(await send('POST', '/v1/people', body))[0]).toBe(409)
+    await ok(send('PATCH', '/v1/people/twin', { email: null, mobile_number: null }))
+    expect(ofStatus(await send('PATCH', '/v1/people/twin', { email }))).toEqual(erasedAt('/email', 400))
   })
 
   it('does not come back by the restore of somebody with the same email', async () => {

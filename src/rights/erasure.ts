@@ -16,6 +16,8 @@ import { recordIdOf } from '../entities/identifiers.ts'
 import { LostRace } from '../entities/write/read-stage.ts'
 import { insertTombstonesSql } from '../entities/write/tombstone-sql.ts'
 import { decideAgain } from '../entities/write/write-sets.ts'
+import { type IfMatch, meetsIfMatch } from '../entity-tag.ts'
+import { refuse } from '../errors.ts'
 import type { Written } from '../http/pipeline/route.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/certificate.ts'
 import { readLedgerSigner } from '../ledger/keys.ts'
@@ -61,6 +63,8 @@ export type ErasureRequest = {
   /** Further entities to erase, whether they are linked or not. */
   also?: readonly ErasureTarget[]
   dry_run?: boolean
+  /** The versions that the person may have, or `*` for any. A person who is deleted or erased has none. */
+  if_match?: IfMatch
   actor: string
   request_id: string
 }
@@ -106,7 +110,7 @@ type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: n
 
 /**
  * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
- * undefined if there is nothing of the person. The log of more than 100,000 changes is erased in several transactions; if the signal
+ * undefined if there is nothing of the person. Throws a Fault of 412 if the person has not a version that the request asks for. The log of more than 100,000 changes is erased in several transactions; if the signal
  * ends them, {@link completeErasures} or the next request goes on.
  */
 export async function erasePerson(
@@ -172,16 +176,26 @@ async function eraseInTransaction(
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
-  const { found_id: person_id, reason, records, also = [], dry_run = false, actor, request_id } = request
+  const {
+    found_id: person_id,
+    reason,
+    records,
+    also = [],
+    dry_run = false,
+    if_match = null,
+    actor,
+    request_id,
+  } = request
   const at = new Date().toISOString()
   const merged = await readMerged(tx, organization_id, person_id)
   const people = [person_id, ...merged]
   const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
-  await lockForErasure(tx, definitions, targets)
+  const versions = await lockForErasure(tx, definitions, targets)
   if ((await findPerson(tx, request)) !== person_id)
     throw new LostRace('the identifier led to another person while the erasure waited for its locks')
   await throwIfChanged(tx, organization_id, { person_id, records, merged, linked })
+  if (!meetsIfMatch(if_match, versions.get(person_id))) throwOtherVersion(versions.has(person_id))
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
   const keepsLog = log!.count > maxChanges
@@ -208,6 +222,13 @@ async function eraseInTransaction(
   await tx.query(insertErasuresSql, [organization_id, ...stored])
   await tx.query(renewDefinitionsSql, [organization_id])
   return facts
+}
+
+function throwOtherVersion(exists: boolean): never {
+  const message = exists
+    ? 'The version of the person does not match If-Match. Read the person and retry with its ETag.'
+    : 'The person is deleted or erased, so no If-Match matches. Send the request without If-Match.'
+  return refuse('invalid_parameter', message, { status: 412 })
 }
 
 type Principal = {

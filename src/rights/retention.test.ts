@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { verifyReceipt } from '../../client/index.ts'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
@@ -147,6 +148,15 @@ describe('the retention of the log', () => {
     return { ...organization, ada: ada.id as string, bob: bob.id as string }
   }
 
+  /** The part of the receipt of Ada's answer that the ledger has sealed. The receipt verifies. */
+  async function sealedPartOf({ send }: Organization) {
+    const { status, body } = await send('GET', '/v1/people/augusta/consents/1/email/receipt')
+    expect([status, body.error]).toEqual([200, undefined])
+    await verifyReceipt(Buffer.from(JSON.stringify(body.data)))
+    const { entry, salt, tlog_proof } = body.data
+    return { entry, salt, tlog_proof }
+  }
+
   it('removes the values of old changes of people and records, and keeps numbers, times, definitions and answers', async () => {
     const organization = await organizationWithHistory()
     const { send, ada } = organization
@@ -154,6 +164,7 @@ describe('the retention of the log', () => {
     const read = async () => (await send('GET', '/v1/changes?limit=1000')).body.data.items as Record<string, unknown>[]
     const before = await read()
     const answers = (await send('GET', '/v1/people/augusta/consents/history')).body.data
+    const receipt = await sealedPartOf(organization)
     await retain(organization, 6, 7)
     expect(await read()).toEqual(before)
     await retain(organization, 8, 7)
@@ -172,6 +183,7 @@ describe('the retention of the log', () => {
       before.filter(({ subject }) => subject === 'stack'),
     )
     expect((await send('GET', '/v1/people/augusta/consents/history')).body.data).toEqual(answers)
+    expect(await sealedPartOf(organization)).toEqual(receipt)
     expect((await send('GET', '/v1/people/augusta')).body.data).toMatchObject({
       id: ada,
       first_name: 'Augusta',
@@ -179,6 +191,14 @@ describe('the retention of the log', () => {
     })
     expect((await auditLedger(service.db, organization.id)).findings).toEqual([])
     expect((await send('POST', '/v1/people', { external_id: 'bob' })).body.data.version).toBe(3)
+  })
+
+  it('does not keep an answer from the ledger that is sealed only after its change was emptied', async () => {
+    const organization = await organizationWithHistory()
+    await retain(organization, 8, 7)
+    await sealLedgers(service)
+    expect((await sealedPartOf(organization)).entry).toMatchObject({ person_id: organization.ada, state: true })
+    expect((await auditLedger(service.db, organization.id)).findings).toEqual([])
   })
 
   it('makes the states 404 that follow from the removed values, and no later ones wrong', async () => {

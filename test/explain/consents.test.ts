@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { findOtherHoldersSql } from '../../src/changes/people-sql.ts'
 import { readContactFacts, readManyContactFactsSql } from '../../src/consents/contactable-sql.ts'
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { readConsentStatisticsSql } from '../../src/consents/statistics-sql.ts'
 import type { Statement } from '../../src/db/db.ts'
+import { readAnswersSql } from '../../src/ledger/sql.ts'
+import { findSubject } from '../../src/rights/dossier-sql.ts'
+import { findByIdSql, findNamedSql } from '../../src/rights/erasure-sql.ts'
 import { type Service, startService } from '../support/service.ts'
 import { names } from '../support/writes.ts'
 
@@ -43,9 +47,17 @@ beforeAll(async () => {
   )
   await service.sql(
     `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
-     select $1, i, ${personOf('2000 + i')}, ${personOf('4000 + i')}, ${personOf('4000 + i')}, i, now(), '{"answers": []}'
+     select $1, i, ${personOf('2000 + i')}, ${personOf('4000 + i')}, ${personOf('4000 + i')}, $2::integer + i, now(), '{"answers": []}'
      from generate_series(1, 1000) i`,
-    [id],
+    [id, 2 * people],
+  )
+  await service.sql(
+    `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor,
+       request_id)
+     select $1, $2::integer + i, now(), 'entity', 0, ${personOf('2000 + i')}, 'merge', 2, jsonb_build_object('external_id', 'm' || i),
+       '{}', 'a', 'r'
+     from generate_series(1, 1000) i`,
+    [id, 2 * people],
   )
   // kith itself keeps the statistics of this table.
   await service.sql('analyze entities')
@@ -86,6 +98,24 @@ it.each(['without statistics of the log', 'with statistics'])(
     expect(await maxRowsRead(readConsentHistory.id, [id, person, ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'p7', ...page])).toBeLessThanOrEqual(2)
     expect(await maxRowsRead(readConsentHistory.external_id, [id, 'nobody', ...page])).toBeLessThanOrEqual(2)
+    const gone = '01900000-0000-7000-8000-00000000aaaa'
+    expect(await maxRowsRead(readContactFacts.id, [id, gone, 1, 'email'])).toBeLessThanOrEqual(2)
+    expect(await maxRowsRead(findByIdSql, [id, person])).toBeLessThanOrEqual(2)
+    expect(await maxRowsRead(findSubject.id, [id, person])).toBeLessThanOrEqual(2)
+    for (const name of ['p7', 'm7', 'nobody']) {
+      expect(await maxRowsRead(readContactFacts.external_id, [id, name, 1, 'email'])).toBeLessThanOrEqual(2)
+      expect(await maxRowsRead(findNamedSql, [id, name])).toBeLessThanOrEqual(2)
+      expect(await maxRowsRead(findSubject.external_id, [id, name])).toBeLessThanOrEqual(2)
+      expect(await maxRowsRead(findOtherHoldersSql, [id, name, person, 100])).toBeLessThanOrEqual(2)
+    }
+  },
+)
+
+it.each(['without statistics of the log', 'with statistics'])(
+  'the sealing reads the changes of its part, and the answers of those whose values were removed, %s',
+  async statistics => {
+    if (statistics === 'with statistics') await service.sql('analyze')
+    expect(await maxRowsRead(readAnswersSql, [id, 10_000, 10_100, 2_000])).toBeLessThanOrEqual(100)
   },
 )
 

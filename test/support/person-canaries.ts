@@ -137,7 +137,7 @@ export async function plantCanaries(service: Service, organization: Organization
           consent_type_id: 1,
           channel: 'email',
           state: true,
-          collected_at: '2021-01-01T00:00:00Z',
+          collected_at: '2021-02-03T04:05:06Z',
           method: 'web_form',
           source: canary('the source of an answer'),
           ip: '198.51.100.77',
@@ -149,8 +149,14 @@ export async function plantCanaries(service: Service, organization: Organization
       ],
     }
     canaries['the address of an answer'] = '198.51.100.77'
+    canaries['the time of an answer'] = '2021-02-03T04:05:06'
     const created = (await ok('POST', '/v1/people', first, { 'Idempotency-Key': `${run} create` })).body.data
     const { id } = created
+    // Somebody else has the values of the person for a while, and keeps a log of it.
+    await ok('POST', '/v1/people', { external_id: 'borrower', attribute_values: { friends: ['bob'] } })
+    await ok('POST', '/v1/people/borrower/merge', { from: firstName })
+    await ok('PATCH', '/v1/people/borrower', { language: 'fr' })
+    await ok('POST', '/v1/people/borrower/unmerge', { from: firstName })
     // Entities that link to the person under the first name: one goes on, one stops, one is deleted.
     await ok('POST', '/v1/people', {
       external_id: 'grace',
@@ -297,11 +303,11 @@ async function merge(
   )
   await sql(
     `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
-     values ($1, 1, $2, $3, $3, $4, now(), jsonb_build_object('fields', $5::text))`,
+     values ($1, 2, $2, $3, $3, $4, now(), jsonb_build_object('fields', $5::text))`,
     [organization_id, merged_id, id, last!.sequence, undone],
   )
   await sql(
-    'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 1, now())',
+    'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 2, now())',
     [organization_id, mergedName, id],
   )
 }

@@ -1,4 +1,5 @@
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
+import { meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
@@ -126,8 +127,7 @@ function stateRefusal(
     const kind = write.stack_id === peopleStackId ? 'person' : 'record'
     return createRefusal('not_found', `There is no such ${kind}.`)
   }
-  const { if_match } = write
-  if (if_match && !(current && (if_match === '*' || if_match.includes(current.row.version))))
+  if (!meetsIfMatch(write.if_match, current?.row.version))
     return createRefusal(
       'invalid_parameter',
       'The version of the entity does not match If-Match. Read the entity and retry with its ETag.',

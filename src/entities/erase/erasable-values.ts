@@ -2,7 +2,7 @@ import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { PlannedMissing } from '../decide/decide-attributes.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
-import { changedMatchKeys, matchKeys } from '../match-keys.ts'
+import { changedMatchKeys, emailKey, matchKeys, mobileKey } from '../match-keys.ts'
 import { isCompleting, type Write } from '../write-request.ts'
 
 /** A value that an erasure keeps a keyed hash of: its kind and itself, such as `email:ada@example.com`. */
@@ -23,7 +23,10 @@ export type Giving = {
 /** The part of a write that tells what its change gives. */
 type GivingWrite = Pick<Write, 'stack_id' | 'operation'>
 
-/** Returns the values that a change gives to people, with the paths that name them in the request. `row` is the row before. */
+/**
+ * Returns the values that a change gives to people who do not have them yet, with the paths that name them in the request. `row` is the row
+ * before.
+ */
 export function erasableValues(change: Giving, write: GivingWrite, row: EntityRow | undefined): ErasableValue[] {
   const values: ErasableValue[] = change.missing
     .filter(({ name }) => name.stack_id === peopleStackId)
@@ -34,10 +37,12 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
   if (name != null) values.push({ value: erasableText('external_id', name), path: pointer('external_id') })
   for (const alias of change.aliases ?? [])
     values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
-  const keys = row ? changedMatchKeys(row, columns) : matchKeys(columns)
-  if (keys.email_key != null) values.push({ value: erasableText('email', keys.email_key), path: pointer('email') })
-  if (keys.mobile_key != null)
-    values.push({ value: erasableText('mobile', keys.mobile_key), path: pointer('mobile_number') })
+  const { email_key, mobile_key } = row ? changedMatchKeys(row, columns) : matchKeys(columns)
+  // Somebody who writes the own email or phone number in another way is given nothing.
+  if (email_key != null && email_key !== emailKey(row?.email))
+    values.push({ value: erasableText('email', email_key), path: pointer('email') })
+  if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number))
+    values.push({ value: erasableText('mobile', mobile_key), path: pointer('mobile_number') })
   return values
 }
 

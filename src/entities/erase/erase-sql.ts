@@ -179,20 +179,75 @@ export const blankLaterQuotesSql = statement(
 
 const textNames = `array[${profileTexts.map(name => `'${name}'`).join(', ')}]`
 
+/** Whether the value of a key of change q came with a merge: the merged person had it, and the survivor did not. */
+const isGiven = (key: string, value: string) =>
+  ['given', 'filled'].map(side => `coalesce(q.${side}->'attribute_values'->${key} @> ${value}, false)`).join(' and ') +
+  ` and not coalesce(q.own->'attribute_values'->${key} @> ${value}, false)`
+
+/** The attribute values of a change q without those of a merge, see {@link withoutFilled}. */
+const attributesWithoutFilled = (logged: string, isPartial: string) =>
+  `coalesce((
+       select jsonb_object_agg(a.key, case
+         when ${isPartial} and jsonb_typeof(a.value) = 'array' and q.filled->'attribute_values' ? a.key then (
+           select coalesce(jsonb_agg(x.value order by x.position), 'null') from jsonb_array_elements(a.value)
+             with ordinality as x(value, position)
+           where not (${isGiven('a.key', 'x.value')})
+         ) else a.value end)
+       from jsonb_each(${logged}->'attribute_values') as a(key, value)
+       where not (q.filled->'attribute_values' ? a.key and coalesce(q.given->'attribute_values'->a.key = a.value
+         or (q.given->'attribute_values' ? a.key and a.value = 'null'), false))
+     ), '{}')`
+
+/** The entries of `consents` of a change q that are not answers of the merged person. An entry before a change has no time. */
+const consentsWithoutFilled = (logged: string) =>
+  `coalesce((
+       select jsonb_agg(x.value order by x.position) from jsonb_array_elements(${logged}->'consents')
+         with ordinality as x(value, position)
+       where x.value->>'state' is null or not q.taken @> jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+         'consent_type_id', x.value->'consent_type_id', 'channel', x.value->'channel', 'state', x.value->'state',
+         'answered_at', x.value->'answered_at')))
+     ), '[]')`
+
+const flagChannels = `(values ('email_consent', 'email'), ('sms_consent', 'sms'), ('push_notification_consent', null))
+         as f(name, channel)`
+const isFlagFilled = `q.filled ? f.name and (q.given->f.name = q.filled->f.name
+         or q.taken @> jsonb_build_array(jsonb_build_object('channel', f.channel)))`
+
 /**
- * The values `logged` of a change q without those that a merge filled with the values q.given. A field becomes null. An attribute value
- * is removed with its key, which may be the client's own text, and so is its removal.
+ * The values `logged` of a change q without those that a merge filled with the values q.given: q.filled are the survivor's after the merge,
+ * and q.own before it. A field becomes null. An attribute value is removed with its key, which may be the client's own text, and so is its
+ * removal. An array loses the elements that the survivor did not have. `isPartial` says whether arrays and flags may have what the merge
+ * gave: the change before it was written again, or one with the whole state. What the survivor wrote itself stays.
  */
-const withoutFilled = (logged: string) =>
-  `${logged} || coalesce((
+const withoutFilled = (logged: string, isPartial: string) =>
+  `(${logged} - array(
+       select f.name from ${flagChannels} where ${isFlagFilled} and (q.is_fill or (${isPartial} and ${logged}->f.name = q.filled->f.name))
+     )) || coalesce((
+       select jsonb_object_agg(f.name, q.own->f.name) from ${flagChannels}
+       where q.is_whole and not q.is_fill and ${isFlagFilled} and ${logged}->f.name = q.filled->f.name
+     ), '{}') || coalesce((
        select jsonb_object_agg(g.key, 'null'::jsonb) from jsonb_each(q.given) as g(key, value)
        where g.key = any(${textNames}) and q.filled ? g.key and ${logged}->g.key = g.value
      ), '{}') || case when jsonb_typeof(${logged}->'attribute_values') = 'object' then jsonb_build_object(
-       'attribute_values', (${logged}->'attribute_values') - array(
-         select a.key from jsonb_each(${logged}->'attribute_values') as a(key, value)
-         where q.filled->'attribute_values' ? a.key and (q.given->'attribute_values'->a.key = a.value
-           or (q.given->'attribute_values' ? a.key and a.value = 'null'))
-       )) else '{}' end`
+       'attribute_values', ${attributesWithoutFilled(logged, isPartial)}) else '{}' end
+     || case when jsonb_typeof(${logged}->'consents') = 'array' then jsonb_build_object(
+       'consents', ${consentsWithoutFilled(logged)}) else '{}' end`
+
+/** The targets of the links of a change q without those that came with a merge. Their order is that of the names in its values. */
+const targetsWithoutFilled = `(
+     select coalesce(jsonb_object_agg(l.attribute_id, l.ids) filter (where l.ids is not null), '{}') from (
+       select t.key as attribute_id, case when t.value = '[]' then t.value else (
+         select jsonb_agg(i.value order by i.position) from jsonb_array_elements(t.value) with ordinality as i(value, position)
+         where jsonb_array_length(n.names) is distinct from jsonb_array_length(t.value)
+           or not (${isGiven('n.key', '(n.names->(i.position::integer - 1))')})
+       ) end as ids
+       from jsonb_each(q.link_targets) as t(key, value) left join lateral (
+         select a.key, case when jsonb_typeof(q.after->'attribute_values'->a.key) = 'array' then q.after->'attribute_values'->a.key
+           else jsonb_build_array(q.after->'attribute_values'->a.key) end as names
+         from attributes a where a.organization_id = $1 and a.id = t.key::integer
+       ) n on true
+     ) l
+   )`
 
 /**
  * $2: a person. Takes its values out of the log of those whom a merge filled with them until an unmerge, and of those into whom these
@@ -208,22 +263,31 @@ export const blankFilledSql = statement(
      from ended e join merges m on m.organization_id = $1 and m.merged_id = e.into_id
        and m.sequence > e.sequence and m.unmerged_sequence < e.unmerged_sequence
    ), quoting as materialized (
-     select c.sequence, c.before, c.after, g.before as given, f.after as filled from ended e cross join lateral (
+     select c.*, g.before as given, f.before as own, f.after as filled, k.taken from ended e cross join lateral (
        select g.before from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
      ) g cross join lateral (
-       select f.after from changes f
+       select f.before, f.after from changes f
        where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
      ) f cross join lateral (
-       select c.sequence, c.before, c.after from changes c
+       select coalesce(jsonb_agg(n.value), '[]') as taken from jsonb_array_elements(f.after->'consents') as n(value)
+       where e.sequence = e.given_by or e.undo->'answers' @> jsonb_build_array(jsonb_build_object(
+         'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
+     ) k cross join lateral (
+       select c.sequence, c.before, c.after, c.link_targets, c.version = (e.undo->>'into_version')::integer as is_fill,
+         c.operation in ('restore', 'unmerge') as is_whole
+       from changes c
        where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
          and (c.sequence <= e.unmerged_sequence or c.version = (e.undo->>'unmerge_version')::integer) offset 0
      ) c
    ), without as materialized (
-     select q.sequence, ${withoutFilled('q.before')} as before, ${withoutFilled('q.after')} as after from quoting q
+     select q.sequence, ${withoutFilled('q.before', 'not q.is_fill')} as before,
+       ${withoutFilled('q.after', '(q.is_fill or q.is_whole)')} as after,
+       case when q.is_fill or q.is_whole then ${targetsWithoutFilled} else q.link_targets end as link_targets
+     from quoting q
    ), blanked as (
-     update changes c set before = w.before, after = w.after from without w
-     where c.organization_id = $1 and c.sequence = w.sequence
-       and (c.before is distinct from w.before or c.after is distinct from w.after)
+     update changes c set before = w.before, after = w.after, link_targets = w.link_targets from without w
+     where c.organization_id = $1 and c.sequence = w.sequence and (c.before, c.after, c.link_targets)
+       is distinct from (w.before, w.after, w.link_targets)
      returning c.sequence
    ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
 )

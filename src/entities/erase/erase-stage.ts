@@ -111,9 +111,10 @@ export async function eraseEntities(
   const names = JSON.stringify(namesByKey(definitions, identifiers.names))
   const run = createCounter(tx, organization_id, removed)
 
+  // The names in a change and the targets of its links are compared by their places, so no name may be gone before.
+  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
   const quoted = await run.changes(blankQuotesSql, [ids, names])
   await run.deliveries(quoted, { drops: false })
-  for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
   const hasSegments = definitions.last_segment_id > 0
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   const documents = await eraseSearchWords(tx, organization_id, entities)
@@ -204,11 +205,19 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
   }
 }
 
-/** Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. */
-export async function lockForErasure(tx: Transaction, definitions: Definitions, targets: readonly ErasureTarget[]) {
+/**
+ * Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. Returns the
+ * versions by id of those that exist.
+ */
+export async function lockForErasure(
+  tx: Transaction,
+  definitions: Definitions,
+  targets: readonly ErasureTarget[],
+): Promise<ReadonlyMap<string, number>> {
   const author = { actor: '', request_id: '' }
   const items = targets.map((target, index) => itemOf(target, index, author))
-  await lockItems(tx, definitions, items)
+  const rows = await lockItems(tx, definitions, items)
+  return new Map([...rows.values()].map(({ id, version }) => [id, version]))
 }
 
 /** Locks the rows by their own ids: the id of a merged person does not lead to the survivor here. */

@@ -22,6 +22,14 @@ export function takeDryRun(queryString: string): DryRunQuery {
   return { isDryRun: value === 'true', queryString: pairs.filter(pair => !isDryRunPair(pair)).join('&') }
 }
 
+/** Throws a Fault of 400 for a dry run, in the query or the body, with an Idempotency-Key. */
+export function throwKeyedDryRun(): never {
+  const message = 'cannot be combined with an Idempotency-Key: a dry run stores nothing, so it needs none'
+  return refuse('invalid_parameter', 'A dry run takes no Idempotency-Key.', {
+    details: [{ path: pointer(dryRunName), message }],
+  })
+}
+
 /** Throws a Fault of 400 for the query parameter `dry_run`, or a misspelt one. */
 export function throwInvalidDryRun(message: string, name = dryRunName): never {
   return refuse('invalid_parameter', 'The query string has a malformed parameter.', {

@@ -5,7 +5,7 @@ import type { Config, Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
 import { type Bound, bind } from '../input/bind.ts'
-import { takeDryRun, throwInvalidDryRun } from '../input/dry-run.ts'
+import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
 import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
 import { readPreferences } from '../input/preferences.ts'
@@ -251,6 +251,7 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
   const source = row.body ? { ...row, body: row.body } : row.query && { body: row.query, hasDefaults: true }
   const validate = source && compileLater(source.body)
   const readDryRun = createDryRunReader(row)
+  const { isBodyMember } = dryRunSupport(row)
   return (exchange, caller, body) => {
     const { url, deadline } = exchange
     const { headers } = exchange.request
@@ -263,6 +264,7 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     if (isMember) bound.value.dry_run = true
     const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
     if (validate) validate(bound.value, bound.boundFrom)
+    if (isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined) throwKeyedDryRun()
     return {
       db: services.db.shareOf(caller.organization.id, lane),
       limits,
@@ -299,8 +301,7 @@ function createDryRunReader(row: Route): (query: string, headers: IncomingHttpHe
     const { isDryRun, queryString } = takeDryRun(query)
     if (isDryRun && !isAnswered && !isBodyMember)
       throwInvalidDryRun('this endpoint has no dry run. Nothing was written; send the request without the parameter')
-    if (isDryRun && headers['idempotency-key'] !== undefined)
-      throwInvalidDryRun('cannot be combined with an Idempotency-Key: a dry run stores nothing, so it needs none')
+    if (isDryRun && headers['idempotency-key'] !== undefined) throwKeyedDryRun()
     return isBodyMember ? { isDryRun: false, isMember: isDryRun, queryString: query } : { isDryRun, queryString }
   }
 }

@@ -189,8 +189,11 @@ type RouteDescription = {
   successes?: Record<number, string>
   /** The examples to show, if they are not the first of the schemas' own `examples`. */
   example?: { body?: unknown; answer?: unknown }
-  /** Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. */
-  versioned?: boolean
+  /**
+   * Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. `request`: the write
+   * honors If-Match, and its response has no ETag.
+   */
+  versioned?: boolean | 'request'
   /**
    * On a write that returns an entity, the scope needed to read it, and the fields that a token without that scope
    * receives.

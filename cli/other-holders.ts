@@ -1,0 +1,10 @@
+import type { Erased } from '../client/index.ts'
+
+/** Tells who else once had the external identifier that a command was given. */
+export function otherHoldersText({ other_holders }: Pick<Erased, 'other_holders'>): string[] {
+  if (other_holders.length === 0) return []
+  return [
+    'Other people once had this external identifier and were deleted. If they are the same person, ask for each of them with --id:',
+    ...other_holders.map(id => `  - ${id}`),
+  ]
+}
