@@ -21,6 +21,7 @@ describe('the words of a text', () => {
     ['ﬁne ＡＢＣ １２', ['fine', 'abc', '12']],
     ['山田 太郎', ['山田', '太郎']],
     ['\u0301\u0301 — …', []],
+    ['Wil\u00adhelm\u00ad\u200bina Ev\u200be\u200clyn\u200d \ufeffA\u2060da', ['wilhelmina', 'evelyn', 'ada']],
   ])('are folded runs of letters and digits: %s', (text, words) => {
     expect(wordsOf(text)).toEqual(words)
   })
