@@ -147,6 +147,25 @@ describe('a search of people', () => {
       expect([text, (await namesIn(shop, { text }))[0]]).toEqual([text, 'john'])
   })
 
+  it('finds words of six letters or more with two typos, if they share three letters in a row', async () => {
+    const shop = await service.organization()
+    const texts = {
+      martin: 'mertim',
+      garcia: 'gaecie',
+      schmidt: 'shmitd',
+      johnson: 'jahnsen',
+      sanchez: 'samchex',
+      petersen: 'pitersan',
+      williams: 'wullioms',
+      lovelace: 'lxvelbce',
+      catherine: 'cadherime',
+    }
+    for (const external_id of Object.keys(texts)) await create(shop, { last_name: external_id, external_id })
+    await index()
+    for (const [name, text] of Object.entries(texts))
+      expect([text, await namesIn(shop, { text })]).toEqual([text, [name]])
+  })
+
   it('lists the identifier first, then exact words, then beginnings, then words with the fewest typos', async () => {
     const shop = await service.organization()
     const people = [

@@ -78,8 +78,17 @@ export function featuresOfSimilar(word: string): { trigrams: string[]; remainder
   return { trigrams: [...trigrams], remainders: [...new Set(remaindersOf(letters))] }
 }
 
-/** The number of trigrams that a similar word shares: of eight letters, two typos may leave a quarter. */
-export const minSharedTrigrams = (word: string): number => Math.max(1, Math.ceil([...word].length * 0.3))
+/** A typo changes three trigrams of a word, and two swapped letters change four. Two typos change eight. */
+const maxChangedTrigrams = 8
+
+/**
+ * The number of trigrams that a similar word shares. A word has as many as letters, so from nine letters on two typos always leave one.
+ * Of the words with two typos, a word of six letters shares none with 9 of 100, one of seven with 2, one of eight with 0.1.
+ */
+export function minSharedTrigrams(word: string): number {
+  const { length } = [...word]
+  return Math.max(1, Math.min(length - maxChangedTrigrams, Math.ceil(length * 0.3)))
+}
 
 /** Without length and position, PostgreSQL would read all words with a frequent trigram, ten times as many. */
 const placedTrigram = (trigram: string, length: number, position: number) =>
