@@ -67,7 +67,8 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
         ...(description !== undefined && { description }),
       }
       const value = await client.segments.create(body)
-      printResult(options, { value, messages: [`Created the segment ${value.key}.`] })
+      const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
+      printResult(options, { value, messages: [`Created the segment ${value.key}.`, ...warnings] })
     },
   )
 }

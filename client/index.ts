@@ -78,7 +78,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
-export type { SegmentEndpoints, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
+export type { SegmentEndpoints, SegmentFilterOptions, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'

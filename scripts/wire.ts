@@ -55,7 +55,7 @@ import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/era
 import { schema } from '../src/schema/schema.ts'
 import { violation, violationPage } from '../src/schema/violations-schema.ts'
 import { searchBody, searchPageSchema } from '../src/search/schema.ts'
-import { newSegment, segment, segmentPatch } from '../src/segments/schema.ts'
+import { newSegment, segment, segmentPatch, writtenSegment } from '../src/segments/schema.ts'
 import { listedSession } from '../src/sessions/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
@@ -169,6 +169,7 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   ConsentType: { about: 'A consent type as reads return it.', schema: consent_type },
   NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
   Segment: { about: 'A segment as reads return it.', schema: segment },
+  WrittenSegment: { about: 'A segment as the response to a write returns it.', schema: writtenSegment },
   NewSegment: { about: 'Body of POST /v1/segments.', schema: newSegment },
   SegmentPatch: { about: 'Body of PATCH /v1/segments/{segment_key}.', schema: segmentPatch },
   Change: { about: 'A change of the change log.', schema: change },

@@ -159,7 +159,7 @@ async function measureKind(
   let slowest = { ms: 0, text: '' }
   for (let call = -5; call < calls; call += 1) {
     const text = each.textOf(personOf(random.below(people)), random)
-    const searched = { organization_id, stack_id: 0, text: parseSearchText(text) }
+    const searched = { organization_id, stack_id: 0, text: parseSearchText(text, 0) }
     const startedMs = performance.now()
     await db.transaction(tx => findPlaces(tx, searched, undefined, size + 1), { readsFirst: true })
     const ms = performance.now() - startedMs

@@ -6,13 +6,19 @@ import type { OrganizationSchema } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import type { Request, Send } from './transport.ts'
-import type { NewSegment, Segment, SegmentPatch } from './wire.ts'
+import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
 export type SegmentPeopleOptions = PageOptions & { sort_direction?: 'asc' | 'desc' } & CallOptions
 
 /** The options of a write of a segment. */
 export type SegmentOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
+
+/** The options of a write of a filter. */
+export type SegmentFilterOptions = SegmentOptions & {
+  /** Refuses a filter by a key that is not declared and that no entity has. Without it, the response has `warnings`. */
+  strict?: boolean
+}
 
 /** The segments of an organization: filters of people with a name. The scopes are `schema:read` and `schema:write`. */
 export class SegmentEndpoints<S extends OrganizationSchema> {
@@ -32,8 +38,8 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    */
   create(
     body: Omit<NewSegment, 'filter'> & { filter: FilterOf<S, 'people'> },
-    options?: SegmentOptions,
-  ): Promise<Segment> {
+    options?: SegmentFilterOptions,
+  ): Promise<WrittenSegment> {
     return this.#write('POST', '', body, options, false)
   }
 
@@ -72,8 +78,8 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
   patch(
     key: string,
     body: Omit<SegmentPatch, 'filter'> & { filter?: FilterOf<S, 'people'> },
-    options?: SegmentOptions,
-  ): Promise<Segment> {
+    options?: SegmentFilterOptions,
+  ): Promise<WrittenSegment> {
     // Repeating the request is safe: the same values are no change.
     return this.#write('PATCH', `/${encoded(key)}`, body, options, true)
   }
@@ -125,7 +131,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     method: Request['method'],
     path: string,
     body: unknown,
-    options: SegmentOptions | undefined,
+    options: SegmentFilterOptions | undefined,
     repeatable: boolean,
   ): Promise<T> {
     return (await this.#send({ method, path: `/v1/segments${path}`, body, options, repeatable, writes: true })) as T

@@ -1424,6 +1424,23 @@ export type Segment = {
   updated_at: string
 }
 
+/** A segment as the response to a write returns it. */
+export type WrittenSegment = {
+  key: string
+  name: string
+  description: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+  created_at: string
+  updated_at: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: {
+    /** A JSON Pointer into the body. */
+    path: string
+    message: string
+  }[]
+}
+
 /** Body of POST /v1/segments. */
 export type NewSegment = {
   key: string

@@ -114,7 +114,7 @@ export async function patchAttribute(
   return { attribute: findAttribute(definitions, id), definitions }
 }
 
-/** Checks the stored values if the attribute becomes unique. Returns whether its new index needs no fill. */
+/** Checks the stored values if the attribute becomes unique. Returns whether its index needs no fill. */
 async function becomesReady(
   tx: Transaction,
   current: Definitions,
@@ -123,7 +123,7 @@ async function becomesReady(
 ): Promise<boolean> {
   if (!next.unique || next.state !== 'active') return false
   if (before.unique && before.index?.id === next.index_id) return false
-  return checkUnique(tx, current, next, mayRead)
+  return checkUnique(tx, current, { ...next, isReactivated: before.state === 'archived' }, mayRead)
 }
 
 function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {

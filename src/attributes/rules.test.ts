@@ -85,6 +85,16 @@ describe('the declaration of rules', () => {
     expect(pathsOf(await send('PATCH', `${path}/1?maximum=many`))).toEqual([400, ['/maximum']])
   })
 
+  it('loses its rules by false, or by null if they are no booleans', async () => {
+    const rules = { required: true, unique: true, enum: [1, 2], minimum: 1, maximum: 2 }
+    await declare({ type: 'number', indexed: true, ...rules })
+    for (const rule of ['required', 'unique'])
+      expect(pathsOf(await send('PATCH', `${path}/1`, { [rule]: null }))).toEqual([400, [`/${rule}`]])
+    const without = { required: false, unique: false, enum: null, minimum: null, maximum: null }
+    expect((await send('GET', `${path}/1`)).body.data).toMatchObject(rules)
+    expect((await send('PATCH', `${path}/1`, without)).body.data).toMatchObject(without)
+  })
+
   it('refuses a change of the attribute that a rule does not allow', async () => {
     await declare({ type: 'text', indexed: true, unique: true })
     for (const patch of [{ indexed: false }, { cardinality: 'many' }])

@@ -87,7 +87,7 @@ export const newAttribute = Type.Object(
 )
 export type NewAttribute = Static<typeof newAttribute>
 
-/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. Null removes a rule. */
+/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule. */
 export const attributePatch = Type.Object(
   {
     name: Type.Optional(definitionName),

@@ -13,7 +13,7 @@ export const insertAttributeSql = statement(
 
 /**
  * $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index id, $10: whether the index is
- * ready although it is new, $11: rules, $12: searchable. The sort index goes with the other one: no attribute
+ * ready without a fill, $11: rules, $12: searchable. The sort index goes with the other one: no attribute
  * has the id 0.
  */
 export const updateAttributeSql = statement(

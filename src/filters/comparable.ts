@@ -42,12 +42,18 @@ export const rangeSigns: Record<Range, Fragment> = { $lt: sql`<`, $lte: sql`<=`,
 // The ICU collation lowercases the letters of every language. The database's own locale may not: embedded it is C.
 const lower = (text: Fragment) => sql`lower(${text} collate "und-x-icu") collate "C"`
 
+// ICU lowercases Σ to ς at the end of a word, and to σ elsewhere. The end of an operand may be inside of a word of the text.
+const lowerSigma = (text: Fragment) => sql`translate(${lower(text)}, chr(962), chr(963))`
+const sigma = /[Σσς]/
+
 /** Whether a text that is not null contains, starts with or ends with another, ignoring case. */
 export function searchText(text: Fragment, operator: Search, operand: string): Fragment {
-  const needle = lower(sql`${operand}::text`)
-  if (operator === '$contains') return sql`strpos(${lower(text)}, ${needle}) > 0`
-  if (operator === '$starts_with') return sql`starts_with(${lower(text)}, ${needle})`
-  return sql`right(${lower(text)}, length(${needle})) = ${needle}`
+  // Only an operand with a sigma changes the statement. Otherwise every segment with a text operator would be computed anew.
+  const fold = sigma.test(operand) ? lowerSigma : lower
+  const [value, needle] = [fold(text), fold(sql`${operand}::text`)]
+  if (operator === '$contains') return sql`strpos(${value}, ${needle}) > 0`
+  if (operator === '$starts_with') return sql`starts_with(${value}, ${needle})`
+  return sql`right(${value}, length(${needle})) = ${needle}`
 }
 
 /** Equal to one of the values. A single value is compared with `=`, which keeps the order of an index. */

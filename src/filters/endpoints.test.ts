@@ -173,3 +173,21 @@ it('a process with outdated definitions still filters by the current ones', asyn
   await backfillIndexes(service.db)
   expect(await found(byCity)).toEqual([adaId])
 })
+
+it('a text operator compares every form of the Greek sigma as one letter', async () => {
+  const { send } = await service.organization()
+  for (const last_name of ['ΟΔΟΣΑΛ', 'οδοσ', 'Οδυσσέας', 'οδος', 'Όμηρος'])
+    await send('POST', '/v1/people', { external_id: last_name, last_name, attribute_values: { last_name } })
+  for (const [test, ...expected] of [
+    [{ $starts_with: 'ΟΔΟΣ' }, 'ΟΔΟΣΑΛ', 'οδοσ', 'οδος'],
+    [{ $starts_with: 'οδος' }, 'ΟΔΟΣΑΛ', 'οδοσ', 'οδος'],
+    [{ $starts_with: 'ΟΔΥΣ' }, 'Οδυσσέας'],
+    [{ $contains: 'ΔΥς' }, 'Οδυσσέας'],
+    [{ $ends_with: 'ΟΣ' }, 'οδοσ', 'οδος', 'Όμηρος'],
+    [{ $ends_with: 'ηροσ' }, 'Όμηρος'],
+  ] as [object, ...string[]][])
+    for (const field of ['last_name', 'external_id', 'attribute_values.last_name']) {
+      const body = { filter: { [field]: test }, sort_direction: 'asc' }
+      expect([test, field, names(await send('POST', '/v1/people/filter', body))]).toEqual([test, field, expected])
+    }
+})

@@ -66,12 +66,19 @@ function testing(conditions: readonly Condition[], definitions: Definitions, sel
   )
 }
 
-/** A hash of what a condition tests under the definitions. While it is the same, the same people satisfy the condition. */
-export function hashCondition(condition: Condition, definitions: Definitions): string {
-  const { check } = compileCondition(condition, definitions, peopleStackId, new Parameter(0))
-  return createHash('sha256')
-    .update(JSON.stringify(render(check)))
-    .digest('base64url')
+/**
+ * Hashes of what a condition tests under the definitions. While the first is the same, the same people satisfy the condition but for
+ * changes that the log has: an alias comes and goes with a change of its person. The statement that looks at aliases as well has the
+ * other hash. It was stored before kith left them out, and means the same.
+ */
+export function hashesOfCondition(condition: Condition, definitions: Definitions): [string, string] {
+  const hash = (has_aliases: boolean) => {
+    const { check } = compileCondition(condition, { ...definitions, has_aliases }, peopleStackId, new Parameter(0))
+    return createHash('sha256')
+      .update(JSON.stringify(render(check)))
+      .digest('base64url')
+  }
+  return [hash(false), hash(true)]
 }
 
 /**

@@ -42,6 +42,38 @@ describe('the violations of an attribute', () => {
     expect(items[0]).toEqual({ id: expect.any(String), external_id: expect.any(String), rules: expect.any(Array) })
   })
 
+  it('are of the type exactly where a write refuses the value and a declaration counts it as a misfit', async () => {
+    const values = { empty: [], text: 'x', number: 1, list: ['x'], truth: true, none: null }
+    for (const type of ['text', 'number', 'boolean', 'date', 'datetime', 'json'])
+      for (const cardinality of ['one', 'many']) {
+        const shop = await service.organization()
+        send = shop.send
+        await store(values)
+        const declared = { owner: 'people', key: 'a', type, cardinality }
+        const { data } = (await send('PUT', '/v1/schema/observed/declare', { ...declared, dry_run: true })).body
+        const id = await declare(declared)
+        const refused: string[] = []
+        for (const [name, value] of Object.entries(values)) {
+          const written = await send('POST', '/v1/people', { attribute_values: { a: value } })
+          if (written.status === 400) refused.push(name)
+          else await send('DELETE', `/v1/people/internal/${written.body.data.id}`)
+        }
+        expect([type, cardinality, await shown(id)]).toEqual([
+          type,
+          cardinality,
+          Object.fromEntries(refused.map(name => [name, ['type']])),
+        ])
+        expect([type, cardinality, data.misfits]).toEqual([type, cardinality, refused.length])
+      }
+  })
+
+  it('of a required attribute with one value are of both rules for an empty list', async () => {
+    await store({ empty: [], none: null })
+    const id = await declare({ type: 'text', required: true, pattern: '^x' })
+    expect(await shown(id)).toEqual({ empty: ['type', 'required'], none: ['required'] })
+    expect(await shown(id, '?rule=type')).toEqual({ empty: ['type'] })
+  })
+
   it('of records have a record_id, and lists are checked element by element', async () => {
     await store({ fits: [1, 2], high: [1, 12], none: [] }, '/v1/stacks/orders')
     const id = await declare({ owner: 'orders', type: 'number', cardinality: 'many', maximum: 10, required: true })

@@ -146,7 +146,8 @@ async function findViolations(
 function violatedAlone(attribute: Attribute, row: Row, time: () => PatternTime): ViolationName[] {
   const { value, is_linked, active } = row
   if (is_linked) return isRelationship(attribute) ? [] : ['type']
-  if (!isPresent(value)) return active && attribute.required ? ['required'] : []
-  if (isRelationship(attribute)) return []
-  return valueFault(attribute, value) ? ['type'] : brokenRules(attribute, value, time)
+  const missing: ViolationName[] = !isPresent(value) && active && attribute.required ? ['required'] : []
+  if (value === null || isRelationship(attribute)) return missing
+  // An empty list is no value, but a write of one is refused unless the attribute holds many values.
+  return [...missing, ...(valueFault(attribute, value) ? ['type' as const] : brokenRules(attribute, value, time))]
 }

@@ -1,36 +1,59 @@
 import { foldText, wordsOf } from '../entities/indexes/search-words.ts'
 import { emailKey, mobileKey } from '../entities/match-keys.ts'
 import { createValueRefusal, Fault, pointer } from '../errors.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
 
 const maxCharacters = 200
-/** The words of a text are separated by white space. */
+/** The words of a text are separated by white space. A phone number is one word. */
 const maxWords = 8
 /** An email or an identifier has several parts. All of them are looked up. */
 const maxParts = 16
 
-/** A text of digits with the marks of phone numbers is one number. With fewer digits it is no phone. */
+/** A text that may be a phone number as a whole. */
 const phone = /^\+?[\d\s().\-/]+$/
-const minPhoneDigits = 6
+/** The words of a text that may be a phone number: digits with the marks of one, up to the next word that has anything else. */
+const phoneWords = /(?<=^|\s)[+\d().\-/][\d\s().\-/]*(?=\s|$)/g
+/** While somebody types, a number has fewer digits than any phone: `333 1` is the beginning of one. */
+const minPhoneDigits = 4
 
-/** The distinct words of a text, and the identifiers that it may be as a whole. */
-export type SearchText = { words: string[]; external_id: string; email_key: string | null; mobile_key: string | null }
+/**
+ * What a text may mean. `readings` are the distinct words that an entity must have: the words as they are written and, if the text has a
+ * number in several words or parts, those with its digits as one word. An entity that one of the readings finds is found. The rest is
+ * the text as a whole.
+ */
+export type SearchText = {
+  readings: string[][]
+  external_id: string
+  email_key: string | null
+  mobile_key: string | null
+}
 
-/** Parses the text of a search. Throws a Fault of 400 if there is nothing to look up, or too much. */
-export function parseSearchText(text: string): SearchText {
+/** Parses the text of a search in a stack. Throws a Fault of 400 if there is nothing to look up, or too much. */
+export function parseSearchText(text: string, stack_id: number): SearchText {
   const folded = foldText(text)
   if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
-  const isPhone = phone.test(folded) && folded.replace(/\D/g, '').length >= minPhoneDigits
-  const words = isPhone ? [folded.replace(/\D/g, '').replace(/^00/, '')] : [...new Set(wordsOf(text))]
-  if (words.length === 0) throwInvalidText('must have a letter or a digit')
-  if (!isPhone && folded.trim().split(/\s+/).length > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
-  if (words.length > maxParts)
+  // Only people have phones.
+  const joined = stack_id === peopleStackId ? folded.replace(phoneWords, joinPhone) : folded
+  const [written, withPhones] = [distinctWords(folded), distinctWords(joined)]
+  if (written.length === 0) throwInvalidText('must have a letter or a digit')
+  if (joined.trim().split(/\s+/).length > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
+  if (withPhones.length > maxParts)
     throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
+  const isSame = withPhones.join(' ') === written.join(' ')
   return {
-    words,
+    readings: [...(written.length <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])],
     external_id: text,
     email_key: text.includes('@') ? emailKey(text) : null,
-    mobile_key: isPhone ? mobileKey(null, text) : null,
+    mobile_key: phone.test(folded) ? mobileKey(null, text) : null,
   }
+}
+
+const distinctWords = (text: string) => [...new Set(wordsOf(text))]
+
+/** The digits of a number as the index has those of phones: without the leading 00 of an international one. */
+function joinPhone(written: string): string {
+  const digits = written.replace(/\D/g, '').replace(/^00/, '')
+  return digits.length >= minPhoneDigits ? digits : written
 }
 
 function throwInvalidText(message: string): never {

@@ -73,18 +73,97 @@ describe('a search of people', () => {
       expect([text, await namesIn(shop, { text })]).toEqual([text, []])
   })
 
+  it('finds a number as it is written, and a phone also by its digits in one', async () => {
+    const shop = await service.organization()
+    await create(shop, { external_id: 'darcy', last_name: 'Darcy', mobile_prefix: '+39', mobile_number: '333 1234567' })
+    for (const external_id of ['C-000123', 'CUST-000451', 'Invoice 2026-000777', 'ORD-2026-11-23', 'x-123456'])
+      await create(shop, { external_id })
+    await index()
+    for (const [text, ...found] of [
+      ['000123', 'C-000123'],
+      ['C-000123', 'C-000123'],
+      ['CUST 000451', 'CUST-000451'],
+      ['2026-000777', 'Invoice 2026-000777'],
+      ['2026 000777', 'Invoice 2026-000777'],
+      ['2026-11-23', 'ORD-2026-11-23'],
+      ['11-23 2026', 'ORD-2026-11-23'],
+      // While the number is typed.
+      ...['333 1', '333 12', '333 123', '(333) 123-45', '0039 333', '0039 333 12', '+39 333 1'].map(typed => [
+        typed,
+        'darcy',
+      ]),
+      ['darcy 333 1234567', 'darcy'],
+      ['333 1234567 darcy', 'darcy'],
+      ['dracy 0039 333 1234567', 'darcy'],
+      ['3 3 3 1 2 3 4 5 6 7', 'darcy'],
+      ['00123456', 'x-123456'],
+      ['333 1234568'],
+      ['bingley 333 1234567'],
+    ] as [string, ...string[]][])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, found])
+  })
+
+  it('finds a person once, whether by the words of a number or by its digits in one', async () => {
+    const shop = await service.organization()
+    const phone = { mobile_prefix: '+39', mobile_number: '2026 1123' }
+    for (const [external_id, more] of [
+      ['digits', phone],
+      ['ORD-2026-1123', {}],
+      ['both-2026-1123', phone],
+      ['begins-20261123456', {}],
+      ['ORD-2026-11234', phone],
+      ['ORD-2026-11235', {}],
+    ] as const)
+      await create(shop, { external_id, ...more })
+    await index()
+    const exact = ['digits', 'ORD-2026-1123', 'both-2026-1123', 'ORD-2026-11234']
+    const expected = [...exact, 'begins-20261123456', 'ORD-2026-11235']
+    for (const size of [1, 2, 100]) {
+      const names: (string | null)[] = []
+      let cursor: string | null | undefined
+      do {
+        const { data } = (await search(shop, { text: '2026-1123', size, ...(cursor && { cursor }) })).body
+        names.push(...data.items.map(({ external_id }: Item) => external_id))
+        cursor = data.next_cursor
+      } while (cursor !== null && names.length < 20)
+      expect([size, names]).toEqual([size, expected])
+    }
+  })
+
   it('finds a person in spite of typos, case and accents', async () => {
     const shop = await service.organization()
     await create(shop, ada)
     await create(shop, { external_id: 'jose', first_name: 'José', last_name: "O'Neill-Łukasz" })
     await create(shop, { external_id: 'john', first_name: 'John', last_name: 'Catherine' })
+    await create(shop, { external_id: 'soft', last_name: 'Wil\u00adhelm\u200bina' })
     await index()
+    for (const text of ['wilhelmina', 'wilhel', 'Wilhelm\u00adina', 'wil\u2060hel\ufeff'])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, ['soft']])
     for (const text of ['Lovlace', 'ada lovlace', 'adda lovelace', 'Loevlace', 'lovelaec', 'Ada Lovelac', 'LOVELASE'])
       expect([text, await namesIn(shop, { text })]).toEqual([text, ['crm-17']])
     for (const text of ['jose', 'JOSÉ', 'oneill', 'O’Neill', 'lukasz', 'Jose Oneil', "O'Neill-Lukasz"])
       expect([text, (await namesIn(shop, { text }))[0]]).toEqual([text, 'jose'])
     for (const text of ['jhon', 'jon', 'johm', 'cathrine', 'catherien', 'katherine'])
       expect([text, (await namesIn(shop, { text }))[0]]).toEqual([text, 'john'])
+  })
+
+  it('finds words of six letters or more with two typos, if they share three letters in a row', async () => {
+    const shop = await service.organization()
+    const texts = {
+      martin: 'mertim',
+      garcia: 'gaecie',
+      schmidt: 'shmitd',
+      johnson: 'jahnsen',
+      sanchez: 'samchex',
+      petersen: 'pitersan',
+      williams: 'wullioms',
+      lovelace: 'lxvelbce',
+      catherine: 'cadherime',
+    }
+    for (const external_id of Object.keys(texts)) await create(shop, { last_name: external_id, external_id })
+    await index()
+    for (const [name, text] of Object.entries(texts))
+      expect([text, await namesIn(shop, { text })]).toEqual([text, [name]])
   })
 
   it('lists the identifier first, then exact words, then beginnings, then words with the fewest typos', async () => {
@@ -148,7 +227,7 @@ describe('a search of people', () => {
     await index()
     const find = (text: string, frequencies?: Frequencies) =>
       service.db.transaction(tx => {
-        const searched = { organization_id: shop.id, stack_id: 0, text: parseSearchText(text) }
+        const searched = { organization_id: shop.id, stack_id: 0, text: parseSearchText(text, 0) }
         return findPlaces(tx, searched, undefined, 200, frequencies)
       })
     for (const text of ['anna', 'an', 'anna berg', 'an be', 'an be mari crm', 'maria mario anna', 'marai berg']) {
@@ -329,6 +408,12 @@ describe('a search of records', () => {
     await index()
     expect((await search(shop, { text: 'engin skech' }, path)).body.data.items).toEqual([book])
     expect(await namesIn(shop, { text: 'isbn-9' }, path)).toEqual(['isbn-9'])
+    await create(shop, { external_id: 'isbn-10', attribute_values: { title: '0012345 of 2026-000777' } }, path)
+    await index()
+    for (const text of ['0012345', '2026-000777', '000777'])
+      expect([text, await namesIn(shop, { text }, path)]).toEqual([text, ['isbn-10']])
+    for (const text of ['12345', '2026000777']) expect([text, await namesIn(shop, { text }, path)]).toEqual([text, []])
+    await shop.send('DELETE', `${path}/isbn-10`)
     expect(await namesIn(shop, { text: 'engine' })).toEqual([])
     await shop.send('PATCH', `/v1/schema/attributes/${id}`, { searchable: false })
     await index()

@@ -62,16 +62,26 @@ export async function findPlaces(
   const known = await findByIdentifier(tx, searched)
   const start = after ?? { rank: ranks.identifier, id: firstId }
   const found = start.rank === ranks.identifier ? known.filter(id => id > start.id).map(id => ({ rank: 0, id })) : []
-  const words = new WordSearch(tx, searched, known, frequencies)
+  const readings = searched.text.readings.map((_, index) => new WordSearch(tx, searched, index, known, frequencies))
   for (const stage of stages) {
     if (found.length >= limit) break
     if (start.rank > stage.lastRank) continue
     // A text that is somebody's identifier is not misspelt.
     if (stage.name === 'findSimilar' && known.length > 0) break
     const { rank, id } = start.rank >= stage.rank ? start : { rank: stage.rank, id: firstId }
-    found.push(...(await words[stage.name]({ rank, id }, limit - found.length)))
+    const places: Place[][] = []
+    for (const reading of readings) places.push(await reading[stage.name]({ rank, id }, limit - found.length))
+    found.push(...merge(places).slice(0, limit - found.length))
   }
   return found.slice(0, limit)
+}
+
+/** Merges the places that the readings of a text find, each in order, and shows an entity once. */
+function merge([first = [], ...others]: Place[][]): Place[] {
+  if (others.length === 0) return first
+  const places = [first, ...others].flat().sort((a, b) => a.rank - b.rank || (a.id < b.id ? -1 : 1))
+  const seen = new Set<string>()
+  return places.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
 const stages = [
@@ -90,13 +100,22 @@ async function findByIdentifier(tx: Transaction, { organization_id, stack_id, te
 type Word = { word: string; exact: number; prefix: number }
 type SimilarWord = { word: string; typos: number }
 
-const wholeWord = ({ word }: Word) => `% ${word} %`
+const toWholeWord = (word: string) => `% ${word} %`
+const wholeWord = ({ word }: Word) => toWholeWord(word)
+/** A document has spaces, letters and digits. */
+const matchesNothing = ['-']
 const beginning = ({ word }: Word) => `% ${word}%`
 
+/**
+ * Finds entities by one reading of the text. The readings differ only in numbers, which have no similar words: an entity that another
+ * reading finds by beginnings has no typo in this one either.
+ */
 class WordSearch {
   readonly #tx: Transaction
   readonly #stack: [number, number]
   readonly #words: readonly string[]
+  /** Patterns of all words of another reading, or one that matches nothing. What it finds exactly is found here by beginnings as well. */
+  readonly #otherExact: readonly string[]
   readonly #known: readonly string[]
   readonly #frequencies: Frequencies
   #counted: Promise<Word[]> | undefined
@@ -105,12 +124,14 @@ class WordSearch {
   constructor(
     tx: Transaction,
     { organization_id, stack_id, text }: Searched,
+    reading: number,
     known: readonly string[],
     frequencies: Frequencies,
   ) {
     this.#tx = tx
     this.#stack = [organization_id, stack_id]
-    this.#words = text.words
+    this.#words = text.readings[reading]!
+    this.#otherExact = text.readings.find((_, index) => index !== reading)?.map(toWholeWord) ?? matchesNothing
     this.#known = known
     this.#frequencies = frequencies
   }
@@ -129,7 +150,7 @@ class WordSearch {
     const words = await this.#count()
     const [rarest, next] = words.toSorted((a, b) => a.prefix - b.prefix)
     if (rarest!.prefix === 0) return []
-    const patterns = [words.map(beginning), words.map(wholeWord)]
+    const patterns = [words.map(beginning), words.map(wholeWord), this.#otherExact]
     const values = [...this.#valuesOf(after, limit), rarest!.word, ...patterns]
     const { rare, frequent } = this.#frequencies
     if (rarest!.prefix > frequent) return this.#readInOrder(ranks.prefix, walkPrefixSql, values)

@@ -91,11 +91,13 @@ export const searchAloneSql = statement(
 export const preferOrderSql = statement('prefer_order', switchPlans('off'))
 export const preferNothingSql = statement('prefer_nothing', switchPlans('on'))
 
-const beginsOnly = 'd.words like all($7::text[]) and not d.words like all($8::text[])'
+const beginsOnly =
+  'd.words like all($7::text[]) and not d.words like all($8::text[]) and not d.words like all($9::text[])'
 
 /**
- * Parameters as for {@link findExactSql}, but $7: patterns of the beginnings of all words, and $8: patterns of all words. Finds who has
- * words that begin with each word, but not all of them exactly. Reads all entries of the words that begin with $6.
+ * Parameters as for {@link findExactSql}, but $7: patterns of the beginnings of all words, $8: patterns of all words, and $9:
+ * patterns of all words of another reading of the text. Finds who has words that begin with each word, but has neither all words of $8
+ * nor all of $9 exactly. Reads all entries of the words that begin with $6.
  */
 export const findPrefixSql = statement(
   'find_prefix',
@@ -106,14 +108,14 @@ export const findPrefixSql = statement(
    order by c.id limit $5`,
 )
 
-/** As {@link findPrefixSql}, and $9: the beginning of a second word. Compares the lists of both before it reads any document. */
+/** As {@link findPrefixSql}, and $10: the beginning of a second word. Compares the lists of both before it reads any document. */
 export const findPrefixOfBothSql = statement(
   'find_prefix_of_both',
   `select c.id from (
      select x.id from (
        select w.entity_id as id, 1 as n from search_words w where ${ofStack} and ${beginsWith('$6::text')} and w.entity_id > $3
        union all
-       select w.entity_id, 2 from search_words w where ${ofStack} and ${beginsWith('$9::text')} and w.entity_id > $3
+       select w.entity_id, 2 from search_words w where ${ofStack} and ${beginsWith('$10::text')} and w.entity_id > $3
      ) x group by x.id having bit_or(x.n) = 3 order by x.id offset 0
    ) c where ${document('c.id', beginsOnly)} and ${isNew('c.id')}
    order by c.id limit $5`,

@@ -6,6 +6,9 @@ import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } 
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { makeShop, names } from '../../test/support/writes.ts'
 import { countFollowers } from '../changes/log-tail.ts'
+import { hashesOfCondition } from '../filters/membership.ts'
+import { parseFilter } from '../filters/parse.ts'
+import { currentDefinitions } from '../organizations/definitions.ts'
 
 const service = useService()
 let shop: Organization
@@ -180,6 +183,58 @@ describe('the feed of a segment', () => {
     await ok(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
     await follow()
     expect(await readItems('segment=english')).toHaveLength(1)
+  })
+
+  it('goes on after the first merge and after its undoing, and tells who leads to the survivor by the alias', async () => {
+    const ids = new Map<string, string>()
+    for (const name of ['ada', 'eve', 'bob']) ids.set(name, await person(name))
+    for (const name of ['friend', 'other'])
+      ids.set(name, await person(name, { attribute_values: { friends: [name === 'friend' ? 'ada' : 'bob'] } }))
+    const filters = { named: { external_id: 'eve' }, friends: { 'attribute_values.friends': 'eve' } }
+    for (const [key, filter] of Object.entries(filters)) await segment(key, filter)
+    await follow()
+    const { head } = await readFeed(shop)
+    const mirrors = Object.keys(filters).map(key => new SegmentMirror(shop, key))
+    const expectPeople = async (...expected: string[][]) => {
+      await follow()
+      for (const mirror of mirrors) await mirror.follow()
+      const people = expected.map(names => names.map(name => ids.get(name)!).sort())
+      expect(mirrors.map(({ people }) => [...people].sort())).toEqual(people)
+      expect(await Promise.all(mirrors.map(({ key }) => readSegmentPeople(shop, key)))).toEqual(people)
+      expect(mirrors.map(({ restarts }) => restarts)).toEqual([0, 0])
+    }
+    await expectPeople(['eve'], [])
+    await ok(shop.send('POST', '/v1/people/ada/merge', { from: 'eve' }))
+    await expectPeople(['ada'], ['friend'])
+    await ok(shop.send('POST', '/v1/people/ada/unmerge', { from: 'eve' }))
+    await expectPeople(['eve'], [])
+    const upsert = { match: ['email'], external_id: 'shop-4', email: 'bob@example.org' }
+    await patch('bob', { email: 'bob@example.org' })
+    await ok(shop.send('POST', '/v1/people/upsert', upsert))
+    await expectPeople(['eve'], [])
+    expect((await feed(`segment=named&segment=friends&after=${head}`)).status).toBe(200)
+  })
+
+  it('goes on if its people were computed while the hash of its filter still told whether there are aliases', async () => {
+    const ada = await person('ada')
+    await segment('named', { external_id: 'ada' })
+    await follow()
+    const { head } = await readFeed(shop)
+    const [stored] = await service.sql<{ members_condition: string }>(
+      'select members_condition from segments where organization_id = $1',
+      [shop.id],
+    )
+    const definitions = await currentDefinitions(service.db, shop.id)
+    const { condition } = parseFilter({ external_id: 'ada' }, definitions, 0)
+    const hashes = hashesOfCondition(condition, definitions)
+    expect([hashes[0], new Set(hashes).size]).toEqual([stored!.members_condition, 2])
+    await service.sql('update segments set members_condition = $2 where organization_id = $1', [shop.id, hashes[1]])
+    await ok(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
+    await patch('ada', { external_id: 'eve' })
+    await follow()
+    expect(told(await readItems(`segment=named&after=${head}`))).toEqual([
+      { sequence: head + 2, entered: [], left: entry('named', ada) },
+    ])
   })
 
   it('begins anew when a consent type that its filter tests changes, also by way of another segment', async () => {

@@ -1,5 +1,5 @@
 import type { Limits } from '../config.ts'
-import { Fault } from '../errors.ts'
+import { type Detail, Fault } from '../errors.ts'
 import type { EntitySchemas } from '../filters/endpoints.ts'
 import { filterEntities } from '../filters/handlers.ts'
 import { answerSchema } from '../filters/schema.ts'
@@ -7,7 +7,7 @@ import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { authorOf, throwInvalidField } from '../organizations/change-definitions.ts'
 import { definitionWrite } from '../organizations/definition-dry-run.ts'
-import { currentDefinitions, peopleStackId } from '../organizations/definitions.ts'
+import { currentDefinitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import {
   type NewSegment,
   newSegment,
@@ -17,8 +17,17 @@ import {
   segmentPatch,
   segmentPeopleQuery,
   segment as segmentSchema,
+  writtenSegment,
 } from './schema.ts'
-import { createSegment, deleteSegment, findSegment, patchSegment, segmentToJson, throwIfBroken } from './segments.ts'
+import {
+  createSegment,
+  deleteSegment,
+  findSegment,
+  findWarnings,
+  patchSegment,
+  segmentToJson,
+  throwIfBroken,
+} from './segments.ts'
 
 const path = '/v1/segments'
 const tag = 'Segments'
@@ -38,13 +47,15 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
         'A segment is a filter on people with a name. Other filters use it: `{"$segment": "key"}`. The change log tells who enters or ' +
         'leaves it: `GET /v1/changes?segment=key`.',
       body: newSegment,
-      answer: segmentSchema,
+      answer: writtenSegment,
+      prefers: ['handling=strict'],
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         throwIfFromQuery(call)
+        const warnings = await findWarnings(call, call.body.key, call.body.filter)
         const segment = await createSegment(authorOf(call as Call), call.body)
-        return { status: 201, data: segmentToJson(segment), headers: { Location: `${path}/${segment.key}` } }
+        return { status: 201, data: written(segment, warnings), headers: { Location: `${path}/${segment.key}` } }
       },
     }),
     route({
@@ -81,11 +92,15 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       description:
         'Another filter takes effect at once. The change log tells of it from then on, after its people were computed anew in the background.',
       body: segmentPatch,
-      answer: segmentSchema,
+      answer: writtenSegment,
+      prefers: ['handling=strict'],
       handle: async call => {
         throwIfFromQuery(call)
-        const segment = await patchSegment(authorOf(call as Call), call.params.segment_key!, call.body)
-        return { status: 200, data: segmentToJson(segment) }
+        const { filter } = call.body
+        const key = call.params.segment_key!
+        const warnings = filter === undefined ? [] : await findWarnings(call, key, filter)
+        const segment = await patchSegment(authorOf(call as Call), key, call.body)
+        return { status: 200, data: written(segment, warnings) }
       },
     }),
     definitionWrite({
@@ -122,6 +137,12 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
     }),
   ]
 }
+
+/** A segment as the answer to a write shows it. */
+const written = (segment: Segment, warnings: Detail[]) => ({
+  ...segmentToJson(segment),
+  ...(warnings.length > 0 && { warnings }),
+})
 
 async function listPeople(call: Call<SegmentPeopleQuery>) {
   const { db, caller, params, signal, body } = call

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { type FilterBody, filterBody, nextCursor } from '../filters/schema.ts'
+import { type FilterBody, filterBody, nextCursor, warnings } from '../filters/schema.ts'
 import { Type } from '../json-schema.ts'
 import {
   definitionDescription,
@@ -41,22 +41,28 @@ export const segmentPatch = Type.Object(
 )
 export type SegmentPatch = Static<typeof segmentPatch>
 
+const segmentExample = {
+  key: 'english',
+  name: 'english',
+  description: null,
+  filter: { language: 'en' },
+  created_at: '2026-01-01T12:00:00.000Z',
+  updated_at: '2026-01-01T12:00:00.000Z',
+}
+
 /** A segment as a read shows it. */
 export const segment = Type.Object(
   { key: Type.String(), name: Type.String(), description: definitionDescription, filter, ...times },
   {
     title: 'Segment',
-    examples: [
-      {
-        key: 'english',
-        name: 'english',
-        description: null,
-        filter: { language: 'en' },
-        created_at: '2026-01-01T12:00:00.000Z',
-        updated_at: '2026-01-01T12:00:00.000Z',
-      },
-    ],
+    examples: [segmentExample],
   },
+)
+
+/** The response of POST /v1/segments and of PATCH /v1/segments/{segment_key}. */
+export const writtenSegment = Type.Object(
+  { ...segment.properties, warnings: Type.Optional(warnings) },
+  { title: 'WrittenSegment', examples: [segmentExample] },
 )
 
 /** The response of GET /v1/segments. */

@@ -59,6 +59,37 @@ describe('a segment', () => {
     expect(items.map(({ id }) => id)).toEqual([1, 1, 2])
   })
 
+  it('is stored with warnings of keys that nobody carries, and refused under handling=strict', async () => {
+    await ok(shop.send('POST', '/v1/people', { external_id: 'ada', attribute_values: { city: 'Rome' } }))
+    const misspelt = { key: 'romans', filter: { 'attribute_values.ctiy': 'Rome' } }
+    const warned = (path: string, message = 'is not declared, and no person carries it') => [{ path, message }]
+    const strict = { Prefer: 'handling=strict' }
+    const send = (method: string, at: string, body: object, headers: Record<string, string> = {}) =>
+      shop.send(method, `${path}${at}`, body, headers)
+    const { head } = await readFeed(shop)
+    const refused = await send('POST', '', misspelt, strict)
+    expect(refusalOf(refused)).toEqual([400, 'invalid_parameter', ['/filter/attribute_values.ctiy']])
+    expect([await listed(), (await readFeed(shop)).head]).toEqual([[], head])
+    const created = await send('POST', '', misspelt, { 'Idempotency-Key': 'one' })
+    expect(created.status).toBe(201)
+    expect(created.body.data.warnings).toEqual(warned('/filter/attribute_values.ctiy'))
+    expect((await send('POST', '', misspelt, { 'Idempotency-Key': 'one' })).body.data).toEqual(created.body.data)
+    expect((await send('POST', '', misspelt, { 'Idempotency-Key': 'one', ...strict })).status).toBe(422)
+    expect((await shop.send('GET', `${path}/romans`)).body.data).not.toHaveProperty('warnings')
+
+    const filter = { 'attribute_values.city': 'Rome', 'attribute_values.friends': { $some: misspelt.filter } }
+    const at = '/filter/attribute_values.friends/$some/attribute_values.ctiy'
+    expect(refusalOf(await send('PATCH', '/romans', { filter }, strict))).toEqual([400, 'invalid_parameter', [at]])
+    expect((await send('PATCH', '/romans', { filter })).body.data).toMatchObject({ filter, warnings: warned(at) })
+    const named = await send('POST', '', { key: 'others', filter: { $not: { $segment: 'romans' } } })
+    expect(named.body.data.warnings).toMatchObject([{ path: '/filter/$not/$segment' }])
+    expect((await send('PATCH', '/romans', { name: 'Romans' }, strict)).body.data).not.toHaveProperty('warnings')
+    const right = await send('PATCH', '/romans', { filter: { 'attribute_values.city': 'Rome' } }, strict)
+    expect([right.status, right.body.data.warnings]).toEqual([200, undefined])
+    expect((await send('PATCH', '/none', { filter: misspelt.filter })).status).toBe(404)
+    expect(refusalOf(await create({ ...misspelt, key: 'others' }))[0]).toBe(409)
+  })
+
   it('that is sent again as it is changes nothing', async () => {
     const filter = { $or: [{ language: 'en', first_name: 'Ada' }, { email: { $exists: true } }] }
     await ok(create({ key: 'both', filter }))

@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { segmentsFollowerName } from '../changes/sql.ts'
-import { Fault, refuse } from '../errors.ts'
+import { type Detail, Fault, refuse } from '../errors.ts'
+import { throwUnusedKeys, warningOf } from '../filters/handlers.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { namesSegment } from '../filters/segment-names.ts'
+import { defaultSearchMs, findUnusedKeys } from '../filters/undeclared-keys.ts'
+import type { Call } from '../http/pipeline/route.ts'
 import {
   type Author,
   changeDefinitions,
@@ -10,7 +13,7 @@ import {
   throwInvalidField,
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
-import { type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
 import type { NewSegment, SegmentPatch } from './schema.ts'
 import { deleteSegmentSql, insertSegmentSql, insertSegmentsPositionSql, updateSegmentSql } from './sql.ts'
 
@@ -75,6 +78,37 @@ export async function deleteSegment(author: Author, key: string): Promise<void> 
     const [store, values] = [deleteSegmentSql, [id, at]]
     return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store, values }]
   })
+}
+
+/**
+ * The warnings about keys of the filter of a segment that are not declared and that no entity carries. Throws a Fault of 400 with
+ * them under `handling=strict`. A filter that is invalid has none: its write is refused.
+ */
+export async function findWarnings(
+  { db, caller, signal, preferences }: Call<unknown>,
+  key: string,
+  filter: unknown,
+): Promise<Detail[]> {
+  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, 'body', key))
+  if (!parsed) return []
+  const isStrict = preferences.handling === 'strict'
+  // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
+  const unused = await findUnusedKeys(db.outer ?? db, definitions, parsed.undeclared, {
+    signal,
+    searchMs: isStrict ? undefined : defaultSearchMs,
+  })
+  if (isStrict && unused.length > 0) throwUnusedKeys(unused)
+  return unused.map(warningOf)
+}
+
+function parseIfValid<Parsed>(parse: () => Parsed): Parsed | undefined {
+  try {
+    return parse()
+  } catch (error) {
+    if (error instanceof Fault) return undefined
+    throw error
+  }
 }
 
 /** The definitions with a new or changed segment. */

@@ -58,9 +58,9 @@ const reads = (id: number) => {
     [findExactSql, [...from, 'common', ['% common %']]],
     [findExactSql, [...from, 'p777', ['% p777 %', '% common %']]],
     [findExactOfBothSql, [...from, 'common', ['% common %', '% all %'], 'all']],
-    [findPrefixSql, [...from, 'p1999', ['% p1999%'], ['% p1999 %']]],
-    [findPrefixOfBothSql, [...from, 'p1999', ['% p1999%', '% p199%'], ['% p1999 %'], 'p199']],
-    [walkPrefixSql, [...from, 'com', ['% com%'], ['% com %']]],
+    [findPrefixSql, [...from, 'p1999', ['% p1999%'], ['% p1999 %'], ['-']]],
+    [findPrefixOfBothSql, [...from, 'p1999', ['% p1999%', '% p199%'], ['% p1999 %'], ['% 1999 %'], 'p199']],
+    [walkPrefixSql, [...from, 'com', ['% com%'], ['% com %'], ['-']]],
     [findSimilarWordsSql, [id, 0, ['wob'], 1, ['-word7'], 100]],
     [
       findSimilarSql,

@@ -73,11 +73,14 @@ function valueMatches(operator: string, candidates: unknown[], operand: unknown,
   return candidates.some(candidate => {
     if (operator in order) return inOrder(operator, compareValues(candidate, operand, attribute))
     if (typeof candidate !== 'string') return false
-    const [text, search] = [candidate.toLowerCase(), String(operand).toLowerCase()]
+    const [text, search] = [lowerText(candidate), lowerText(String(operand))]
     if (operator === '$contains') return text.includes(search)
     return operator === '$starts_with' ? text.startsWith(search) : text.endsWith(search)
   })
 }
+
+/** A Greek sigma at the end of a word equals one elsewhere. */
+const lowerText = (text: string) => text.toLowerCase().replaceAll('ς', 'σ')
 
 const order: Record<string, (sign: number) => boolean> = {
   $lt: sign => sign < 0,

@@ -21,6 +21,7 @@ describe('the words of a text', () => {
     ['ﬁne ＡＢＣ １２', ['fine', 'abc', '12']],
     ['山田 太郎', ['山田', '太郎']],
     ['\u0301\u0301 — …', []],
+    ['Wil\u00adhelm\u00ad\u200bina Ev\u200be\u200clyn\u200d \ufeffA\u2060da', ['wilhelmina', 'evelyn', 'ada']],
   ])('are folded runs of letters and digits: %s', (text, words) => {
     expect(wordsOf(text)).toEqual(words)
   })
@@ -45,21 +46,22 @@ describe('the words of a text', () => {
 const letters = 'abcdeflnor'
 const word = fc.string({ unit: fc.constantFrom(...letters), minLength: 3, maxLength: 14 })
 
-/** A word with one typing error. */
-const mistyped = word.chain(from =>
+const withTypo = (from: string) =>
   fc
     .tuple(fc.nat({ max: from.length - 1 }), fc.constantFrom(...letters), fc.nat({ max: 3 }))
     .map(([at, letter, kind]) => {
       const [before, own, after] = [from.slice(0, at), from[at]!, from.slice(at + 1)]
-      const to = [
+      return [
         before + after,
         before + letter + own + after,
         before + letter + after,
         before + (after[0] ?? '') + own + after.slice(1),
       ][kind]!
-      return { from, to }
-    }),
-)
+    })
+
+/** A word with one typing error. */
+const mistyped = word.chain(from => withTypo(from).map(to => ({ from, to })))
+const mistypedTwice = mistyped.chain(({ from, to }) => withTypo(to).map(twice => ({ from, to: twice })))
 
 describe('the typos between two words', () => {
   it.each([
@@ -88,16 +90,29 @@ describe('the typos between two words', () => {
 })
 
 describe('the features of a word', () => {
+  const isFound = (from: string, to: string) => {
+    const own = new Set(featuresOf(from))
+    const { trigrams, remainders } = featuresOfSimilar(to)
+    const shared = trigrams.filter(trigram => own.has(trigram)).length
+    return remainders.some(each => own.has(each)) || shared >= minSharedTrigrams(to)
+  }
+
   it('lead from a word with one typo to the word', () => {
     fc.assert(
       fc.property(mistyped, ({ from, to }) => {
         fc.pre(hasSimilarWords(to))
         expect(countTypos(from, to)).toBeLessThanOrEqual(maxTypos(to))
-        const own = new Set(featuresOf(from))
-        const { trigrams, remainders } = featuresOfSimilar(to)
-        const shared = trigrams.filter(trigram => own.has(trigram)).length
-        const isFound = remainders.some(each => own.has(each)) || shared >= minSharedTrigrams(to)
-        expect(isFound, `${from} ${to}`).toBe(true)
+        expect(isFound(from, to), `${from} ${to}`).toBe(true)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('lead from a word with two typos and nine letters or more to the word', () => {
+    fc.assert(
+      fc.property(mistypedTwice, ({ from, to }) => {
+        fc.pre(to.length >= 9)
+        expect(isFound(from, to), `${from} ${to}`).toBe(true)
       }),
       { numRuns: 2_000 },
     )

@@ -314,6 +314,23 @@ describe('an attribute', () => {
     expect((await send('GET', `${attributesPath}/${id}`)).body.data.index_state.state).toBe('ready')
   })
 
+  it('is unique at once in a stack of many entities, and if its index is not filled yet', async () => {
+    await service.sql(
+      `insert into entities (organization_id, stack_id, id, active, version, created_at, updated_at)
+       select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, true, 1, now(), now()
+       from generate_series(1, 12000) i`,
+      [organization.id],
+    )
+    await declare({ key: 'other' })
+    const id = (await send('POST', attributesPath, { ...unique, unique: false })).body.data.id
+    const patched = await send('PATCH', `${attributesPath}/${id}`, { unique: true })
+    expect(patched.body.data).toMatchObject({ unique: true, index_state: { state: 'ready' } })
+    await create('ada', 'x')
+    expect(taken(await create('bob', 'x'))).toEqual(conflict)
+    await backfillIndexes(service.db)
+    expect(taken(await create('bob', 'x'))).toEqual(conflict)
+  })
+
   it('becomes unique only after its index is ready', async () => {
     await create('ada', 'x')
     const refused = await send('POST', attributesPath, unique)
@@ -360,7 +377,16 @@ describe('an attribute', () => {
     await send('PATCH', `${attributesPath}/${id}`, { state: 'archived' })
     expect((await create('bob', 'x')).status).toBe(201)
     const refused = await send('PATCH', `${attributesPath}/${id}`, { state: 'active' })
-    expect([refused.status, refused.body.details?.[0]?.path]).toEqual([409, '/unique'])
+    expect([refused.status, refused.body.error]).toEqual([409, 'invalid_parameter'])
+    expect(refused.body.details).toEqual([
+      { path: '/state', message: expect.stringContaining('send {"state": "active", "unique": false}') },
+    ])
+    expect((await send('GET', `${attributesPath}/${id}`)).body.data.state).toBe('archived')
     expect((await send('PATCH', `${attributesPath}/${id}`, { state: 'active', unique: false })).status).toBe(200)
+    await backfillIndexes(service.db)
+    const repeated = await send('PATCH', `${attributesPath}/${id}`, { unique: true })
+    expect(taken(repeated)).toEqual([409, 'duplicate_entry', ['/unique']])
+    await patch('bob', null)
+    expect((await send('PATCH', `${attributesPath}/${id}`, { unique: true })).body.data.unique).toBe(true)
   })
 })

@@ -65,13 +65,14 @@ function digest(parts: unknown[], source: Buffer | string = ''): Buffer {
 
 /** The preferences that change the result of this endpoint. */
 function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): unknown[] {
-  const { if_match, representation, references, erased } = preferences
+  const { if_match, representation, references, erased, handling } = preferences
   return [
     versioned ? if_match : null,
     prefers?.includes('return=representation') ? representation : null,
     prefers?.includes('references=strict') ? references : null,
     // The digests of other requests stay as they were.
     ...(prefers?.includes('erased=recreate') && erased === 'recreate' ? [erased] : []),
+    ...(prefers?.includes('handling=strict') && handling === 'strict' ? [handling] : []),
   ]
 }
 
