@@ -217,7 +217,7 @@ const isFlagFilled = `q.filled ? f.name and (q.given->f.name = q.filled->f.name
  * The values `logged` of a change q without those that a merge filled with the values q.given: q.filled are the survivor's after the merge,
  * and q.own before it. A field becomes null. An attribute value is removed with its key, which may be the client's own text, and so is its
  * removal. An array loses the elements that the survivor did not have. `isPartial` says whether arrays and flags may have what the merge
- * gave: the change before it was written again, or one with the whole state. What the survivor wrote itself stays.
+ * gave: the change before it was written again, or one with the whole state. The own writes of the survivor stay.
  */
 const withoutFilled = (logged: string, isPartial: string) =>
   `(${logged} - array(
