@@ -12,8 +12,8 @@ type Becoming = Pick<Attribute, 'owner_stack_id' | 'key' | 'index'> & {
 const maxListed = 20
 const maxShownCharacters = 100
 /**
- * So many entities are searched for the key while the head is locked, and the writes of the organization wait. 10,000 take 10 ms, 100,000
- * take 70 to 100 ms, a million 500 to 900 ms. With 19 kB of values each, they take twelve times as long.
+ * The largest stack that is searched for the key while the head is locked. The writes of the organization wait for it: 10 ms for 10,000
+ * entities, 70 to 100 ms for 100,000, 500 to 900 ms for a million. Entities with 19 kB of values take twelve times as long.
  */
 const maxSearched = 100_000
 

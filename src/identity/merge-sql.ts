@@ -236,8 +236,7 @@ const firstOf = (targets: string) =>
  * $2: the person that another one was merged into, $3: [{source_id, attribute_id, position, kept}] as `move_links_to` returned them, of
  * sources that exist, $4: the identifiers that lead to the other one again, $5: those that lead to $2, $6: the number of the merge. The
  * positions are those in the last list of targets that a user wrote. Of a link that the list lacks, because another merge brought it,
- * the position before the merge counts. What merges, unmerges and restores write of links is no write
- * of a user. A link stays with $2 if a user has written the attribute since without the other one, or may have, as the log does not
+ * the position before the merge counts. What merges, unmerges and restores write of links is no write of a user. A link stays with $2 if a user has written the attribute since without the other one, or may have, as the log does not
  * tell.
  */
 const placedLinks = `with moved as materialized (

@@ -110,7 +110,7 @@ type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: n
 
 /**
  * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
- * undefined if there is nothing of the person. Throws a Fault of 412 if the person has not a version that the request asks for. The log of more than 100,000 changes is erased in several transactions; if the signal
+ * undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet `if_match`. The log of more than 100,000 changes is erased in several transactions; if the signal
  * ends them, {@link completeErasures} or the next request goes on.
  */
 export async function erasePerson(

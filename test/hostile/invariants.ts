@@ -195,7 +195,7 @@ async function readDefinition(
   }
   if (operation.method !== 'POST') return undefined
   const read = await get(tenant, headers.location!)
-  // What is odd about the filter of a segment is told by its write alone.
+  // The response to a write of a segment may have warnings about its filter. A read has none.
   const { warnings: _, ...written } = responseBody.data
   return isDeepStrictEqual(read.body.data, written) ? undefined : 'the definition does not read back'
 }

@@ -152,7 +152,7 @@ export async function plantCanaries(service: Service, organization: Organization
     canaries['the time of an answer'] = '2021-02-03T04:05:06'
     const created = (await ok('POST', '/v1/people', first, { 'Idempotency-Key': `${run} create` })).body.data
     const { id } = created
-    // Somebody else has the values of the person for a while, and keeps a log of it.
+    // Between a merge and its unmerge, another person has the values of this one. Its log tells of them.
     await ok('POST', '/v1/people', { external_id: 'borrower', attribute_values: { friends: ['bob'] } })
     await ok('POST', '/v1/people/borrower/merge', { from: firstName })
     await ok('PATCH', '/v1/people/borrower', { language: 'fr' })

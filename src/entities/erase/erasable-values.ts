@@ -38,7 +38,7 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
   for (const alias of change.aliases ?? [])
     values.push({ value: erasableText('external_id', alias), path: pointer('external_id') })
   const { email_key, mobile_key } = row ? changedMatchKeys(row, columns) : matchKeys(columns)
-  // Somebody who writes the own email or phone number in another way is given nothing.
+  // A person who writes the same email or phone number in another way gets no new one.
   if (email_key != null && email_key !== emailKey(row?.email))
     values.push({ value: erasableText('email', email_key), path: pointer('email') })
   if (mobile_key != null && mobile_key !== mobileKey(row?.mobile_prefix, row?.mobile_number))

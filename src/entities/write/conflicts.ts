@@ -110,8 +110,8 @@ const recognizingFields = ['external_id', ...fieldsByKey.email_key, ...fieldsByK
 /**
  * Splits imports. Sets contain only imports, and two imports conflict only if they write the same name or unique value. Links do not
  * conflict: otherwise a file in which each line links to the next would need one set per line. The match stage finds the
- * conflicts of imports that recognize their people. After one of these that is deferred, all are: each may
- * concern its person.
+ * conflicts of imports that recognize their people. After one of these that is deferred, all are: each may concern its
+ * person.
  */
 function takeImports(items: Item[], size: SetSize): Split {
   const written = new Set<string>()
