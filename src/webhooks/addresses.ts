@@ -9,12 +9,22 @@ export const parseRanges = (cidrs: readonly string[]): AllowedRanges => cidrs.ma
 /** Addresses that are public by their range and yet lead into a cloud: Azure's metadata and DNS. */
 const metadataAddresses = ['168.63.129.16']
 
+/** Global unicast, the only IPv6 addresses that IANA assigns to the internet. The others lead nowhere, or carry an IPv4 address. */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/** Whether an address is on the internet, and its range has no special purpose. */
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address instanceof ipaddr.IPv6 && !address.match(globalUnicast)) return false
+  return address.range() === 'unicast' && !metadataAddresses.includes(address.toString())
+}
+
 /** Whether a webhook may reach an address: a public one, or one of the allowed ranges. An IPv4-mapped address counts as IPv4. */
 export function isReachable(text: string, allowed: AllowedRanges): boolean {
   if (!ipaddr.isValid(text)) return false
   const address = ipaddr.process(text)
-  const isPublic = address.range() === 'unicast' && !metadataAddresses.includes(address.toString())
-  return isPublic || allowed.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+  return (
+    isPublic(address) || allowed.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits))
+  )
 }
 
 /** Whether the host of a URL is this machine by its name or address. */
