@@ -17,6 +17,12 @@ describe('a request line', () => {
     ['an unknown method', 'BREW /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
     ['a path without a leading slash', 'GET v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
     ['no Host header', 'GET /healthz HTTP/1.1\r\n\r\n'],
+    ['two Host headers', 'GET /healthz HTTP/1.1\r\nHost: kith\r\nHost: other\r\n\r\n'],
+    ['two Host headers in two cases', 'GET /healthz HTTP/1.1\r\nhost: kith\r\nAccept: */*\r\nHOST: kith\r\n\r\n'],
+    ['two Host headers of HTTP/1.0', 'GET /healthz HTTP/1.0\r\nHost: kith\r\nHost: kith\r\n\r\n'],
+    ['HTTP/0.9', 'GET /healthz\r\n\r\n'],
+    ['an explicit HTTP/0.9', 'GET /healthz HTTP/0.9\r\n\r\n'],
+    ['HTTP/2.0', 'GET /healthz HTTP/2.0\r\nHost: kith\r\n\r\n'],
   ])('is refused with 400: %s', async (_, sent) => {
     const { responses } = await wire.send([sent], 1)
     expect(responses.map(({ status }) => status)).toEqual([400])
@@ -29,12 +35,8 @@ describe('a request line', () => {
     expect([responses.map(({ status }) => status), closed]).toEqual([[200], true])
   })
 
-  it.each([
-    ['HTTP/0.9', 'GET /v1/people/ada\r\n\r\n'],
-    ['an explicit HTTP/0.9', 'GET /v1/people/ada HTTP/0.9\r\n\r\n'],
-    ['two spaces', 'GET  /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'],
-  ])('needs a token: %s', async (_, sent) => {
-    const { responses } = await wire.send([sent], 1)
+  it('needs a token if it has two spaces', async () => {
+    const { responses } = await wire.send(['GET  /v1/people/ada HTTP/1.1\r\nHost: kith\r\n\r\n'], 1)
     expect(responses.map(({ status }) => status)).toEqual([401])
   })
 

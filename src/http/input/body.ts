@@ -23,10 +23,14 @@ export function hasBody({ method, headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
+/** Throws the Fault of 413 for a body whose length is known to exceed `maxBytes`. */
+export function throwIfTooLarge({ headers }: IncomingMessage, maxBytes: number): void {
+  if (Number(headers['content-length']) > maxBytes) throw tooLarge
+}
+
 /** Reads the whole body. Rejects with a Fault of 413 as soon as it exceeds `maxBytes`. */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge)
     const chunks: Buffer[] = []
     let bytes = 0
     const stop = (fault: Fault) => {

@@ -137,6 +137,15 @@ export class Exchange {
     this.send(refusal.status, failure(refusal, this.id))
   }
 
+  /**
+   * Asks for the body if the client waits for that (`Expect: 100-continue`). Must be called before the body is read. If a
+   * request is refused before, the client sends no body, and Node closes the connection after the response.
+   */
+  requestBody(): void {
+    const { headers, httpVersion } = this.request
+    if (headers.expect !== undefined && httpVersion === '1.1') this.response.writeContinue()
+  }
+
   /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */
   leave(): void {
     this.#leave?.()

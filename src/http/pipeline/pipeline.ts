@@ -8,7 +8,7 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
 import type { Reads } from '../../readers/reads.ts'
-import { hasBody, readBody } from '../input/body.ts'
+import { hasBody, readBody, throwIfTooLarge } from '../input/body.ts'
 import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import { createCorsHandler } from '../server/cors.ts'
@@ -56,7 +56,10 @@ export function createPipeline(services: Services, router: Router, notFound: End
     // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
     const handle = guarded instanceof Promise ? await guarded : guarded
     const { streams, bodyBytes = limits.bodyBytes } = endpoint
-    const body = !streams && hasBody(request) ? await readBody(request, bodyBytes) : undefined
+    const withBody = hasBody(request)
+    if (withBody && !streams) throwIfTooLarge(request, bodyBytes)
+    if (withBody) exchange.requestBody()
+    const body = withBody && !streams ? await readBody(request, bodyBytes) : undefined
     deadline.signal.throwIfAborted()
     exchange.work = handle(exchange, body) ?? Promise.resolve()
     await exchange.work

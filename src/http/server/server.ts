@@ -85,6 +85,8 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
     unknownExpectations.add(request)
     receive(request, response)
   })
+  // Otherwise Node asks for every body that a client offers (Exchange.requestBody).
+  server.on('checkContinue', receive)
   server.once('close', gate.stop)
   const connections = trackConnections(server, {
     max: 2 * limits.connections,
@@ -144,12 +146,34 @@ export function requestId(header: string | string[] | undefined): string {
 
 const unknownExpectations = new WeakSet<IncomingMessage>()
 
-/** Throws a Fault of 400 for an HTTP/1.1 request without a Host, or with an unknown Expect header. */
+/**
+ * Throws a Fault of 400 for a request of another version than HTTP/1.0 and 1.1, for one with several Host headers, for an
+ * HTTP/1.1 request without any, and for an unknown Expect header.
+ */
 export function throwIfMalformed({ request }: Exchange): void {
-  if (request.headers.host === undefined && request.httpVersion === '1.1') throw missingHost
-  if (request.headers.expect !== undefined && unknownExpectations.has(request)) throw unknownExpectation
+  const { headers, httpVersion, rawHeaders } = request
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') throw unknownVersion
+  const hosts = countHosts(rawHeaders)
+  if (hosts > 1) throw severalHosts
+  if (hosts === 0 && httpVersion === '1.1') throw missingHost
+  if (headers.expect !== undefined && unknownExpectations.has(request)) throw unknownExpectation
 }
 
+/** Node keeps the first of several Host headers, and a proxy in front of kith may have used another. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1
+  }
+  return count
+}
+
+// Node's parser reads a line without a version as HTTP/0.9, and accepts HTTP/2.0.
+const unknownVersion = new Fault(
+  createRefusal('invalid_parameter', 'The only supported versions are HTTP/1.1 and HTTP/1.0.'),
+)
+const severalHosts = new Fault(createRefusal('invalid_parameter', 'A request must have only one Host header.'))
 const missingHost = new Fault(createRefusal('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
 const unknownExpectation = new Fault(
   createRefusal('invalid_parameter', 'The only supported Expect header is 100-continue.'),
