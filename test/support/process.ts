@@ -203,3 +203,11 @@ export async function lockPerson(url: string, external_id: string): Promise<Lock
     release: () => client.end().catch(() => {}),
   }
 }
+
+/** Locks a table on a new connection until `release`, so that statements that read it wait. */
+export async function lockTable(url: string, table: string): Promise<Pick<Lock, 'release'>> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(`begin; lock table ${table} in access exclusive mode`)
+  return { release: () => client.end().catch(() => {}) }
+}

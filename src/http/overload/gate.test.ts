@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { signIn } from '../../../test/support/browser-session.ts'
-import { type Lock, lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
+import { type Lock, lockPerson, lockTable, openSocket, parseResponse } from '../../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
 
 const origin = 'https://app.example'
@@ -230,12 +230,12 @@ describe('an organization that has used up its share', () => {
 
 describe('requests outside /v1', () => {
   /** Connects from a local address and sends one request. */
-  async function askFrom(localAddress: string, head: string, headers = 'Connection: close\r\n') {
+  async function askFrom(localAddress: string, head: string, rest = 'Connection: close\r\n\r\n') {
     const { hostname: host, port } = new URL(service.address)
     const socket = connect({ host, port: Number(port), localAddress })
     await once(socket, 'connect')
     socket.on('error', () => {})
-    socket.write(`${head} HTTP/1.1\r\nHost: kith\r\n${headers}\r\n`)
+    socket.write(`${head} HTTP/1.1\r\nHost: kith\r\n${rest}`)
     return socket
   }
   const answerTo = async (localAddress: string, path: string) => {
@@ -243,23 +243,69 @@ describe('requests outside /v1', () => {
     return { status: Number(answer.slice(9, 12)), after: /^retry-after: (\d+)/im.exec(answer)?.[1] }
   }
 
-  it('have a share of their own, of which one address has half, and do not affect others', async () => {
-    const bodiless = 'Content-Length: 100\r\n'
+  /** A complete token request of a client that does not exist. Each client has its own count of failures. */
+  const tokenRequest = (index: number) => {
+    const client_id = `${one.key}.${String(index).padStart(16, '0')}`
+    const form = `grant_type=client_credentials&client_id=${client_id}&client_secret=x`
+    return `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n${form}`
+  }
+
+  it('have a share of their own, of which one network has half, and do not affect others', async () => {
+    const lock = await lockTable(service.databaseUrl, 'clients')
+    onTestFinished(lock.release)
+    const late = await askFrom('127.0.0.1', 'POST /oauth/token', tokenRequest(80).slice(0, -3))
     const waiting = await Promise.all(
-      Array.from({ length: 64 }, () => askFrom('127.0.0.1', 'POST /oauth/token', bodiless)),
+      Array.from({ length: 80 }, (_, index) => askFrom('127.0.0.1', 'POST /oauth/token', tokenRequest(index))),
     )
     const refused = { status: 503, after: '1' }
-    // The 64 requests and the scrape. The scrape uses another address, because it would take the last slot of this one.
-    const inFlight = async () =>
-      Number(/^kith_http_requests_in_flight (\d+)/m.exec(await text(await askFrom('127.0.0.2', 'GET /metrics')))?.[1])
-    await expect.poll(inFlight, { timeout: 10_000 }).toBe(65)
+    await expect.poll(() => answerTo('127.0.0.1', '/openapi.json')).toEqual(refused)
     for (const path of ['/metrics', '/openapi.json', '/docs', '/.well-known/jwks.json', '/nowhere'])
       expect(await answerTo('127.0.0.1', path), path).toEqual(refused)
-    for (const path of ['/healthz', '/readyz']) expect((await answerTo('127.0.0.1', path)).status, path).toBe(200)
-    for (const path of ['/metrics', '/openapi.json']) expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
-    expect((await one.send('GET', '/v1/people/eve')).status).toBe(200)
-    for (const socket of waiting) socket.destroy()
+    // A body that arrives completely when there is no room any more.
+    late.write('t=x')
+    expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1\.1 503 /)
+    // All connections to the database wait for the lock, so these requests need none.
+    expect((await answerTo('127.0.0.1', '/healthz')).status).toBe(200)
+    for (const path of ['/openapi.json', '/docs']) expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
+    expect((await answerTo('127.0.0.1', '/v1/people/eve')).status).toBe(401)
+    await lock.release()
+    const statuses = await Promise.all(
+      waiting.map(async socket => String((await once(socket, 'data'))[0]).slice(9, 12)),
+    )
+    expect(new Set(statuses)).toEqual(new Set(['401', '503']))
+    // A request that polls may have had one of the 64 slots.
+    const admitted = statuses.filter(status => status === '401').length
+    expect([63, 64]).toContain(admitted)
     await expect.poll(async () => (await answerTo('127.0.0.1', '/metrics')).status).toBe(200)
+    for (const socket of [late, ...waiting]) socket.destroy()
+  })
+
+  it('count the addresses of an IPv6 network of /64 as one', async () => {
+    const behind = await startService({ KITH_BEHIND_PROXY: '1' }, service.databaseUrl)
+    const lock = await lockTable(service.databaseUrl, 'clients')
+    onTestFinished(lock.release)
+    const askAs = async (address: string, line: string, rest = '\r\n') => {
+      const socket = await openSocket(behind.address)
+      socket.write(`${line} HTTP/1.1\r\nHost: kith\r\nX-Forwarded-For: ${address}\r\n${rest}`)
+      return socket
+    }
+    const statusFor = async (address: string) => {
+      const socket = await askAs(address, 'GET /.well-known/jwks.json')
+      const answer = String((await once(socket, 'data'))[0])
+      socket.destroy()
+      return Number(answer.slice(9, 12))
+    }
+    const waiting = await Promise.all(
+      Array.from({ length: 80 }, (_, index) =>
+        askAs(`2001:db8:1:1::${index.toString(16)}`, 'POST /oauth/token', tokenRequest(index)),
+      ),
+    )
+    await expect.poll(() => statusFor('2001:db8:1:1:ffff::1')).toBe(503)
+    expect(await statusFor('2001:db8:1:2::1')).toBe(200)
+    await lock.release()
+    for (const socket of waiting) await once(socket, 'data')
+    for (const socket of waiting) socket.destroy()
+    await behind.stop()
   })
 
   it('are answered while an organization has used up its share below /v1', async () => {

@@ -1,14 +1,18 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { networkOf } from '../../auth/login-throttle.ts'
 import type { Config } from '../../config.ts'
+import { Fault } from '../../errors.ts'
 import { utilizationSinceLastCall } from '../../event-loop.ts'
 import type { Observer } from '../../observer.ts'
+import { hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/session-cookie.ts'
 import { isVersioned } from '../pipeline/admission.ts'
+import type { Admission, Leave } from '../pipeline/exchange.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
 import { createLoadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
-import { createOverloadResponder } from './overload-response.ts'
+import { createOverloadResponder, overloaded } from './overload-response.ts'
 
 type GateOptions = {
   config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy' | 'refusalShortcut'>
@@ -23,12 +27,13 @@ type GateOptions = {
   report: (counts: { refused: number; inFlight: number }) => void
 }
 
-/**
- * Requests outside `/v1` that a process runs at a time, apart from those below it. One client address has at most half
- * of them. Each request holds at most the body of a page's form, 23 KiB by
- * default.
- */
+/** Requests outside `/v1` that a process runs at a time, apart from those below it. One network has at most half of them. */
 const maxUnversioned = 128
+/**
+ * Bodies outside `/v1` that a process awaits at a time. One network has at most half of them. A body is at most the form of a
+ * page, 23 KiB by default, so all of them take 92 MiB.
+ */
+const maxAwaitedBodies = 4_096
 
 /**
  * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
@@ -81,15 +86,37 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
     return token === undefined ? undefined : recallSession(token)
   }
 
-  const admitVersioned = (connection: Connection, { headers }: IncomingMessage) =>
-    enterConnection(connection, headers) ?? enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
+  function admitVersioned(connection: Connection, { headers }: IncomingMessage): Admission | Reason {
+    const reason = enterConnection(connection, headers)
+    if (reason) return reason
+    const leave = enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
+    return typeof leave === 'string' ? leave : { leave }
+  }
 
-  const admitUnversioned = (request: IncomingMessage) =>
-    enter(unversioned, clientAddress(request, config.behindProxy), 0)
+  /** A request whose client still sends the body takes no slot: a slow client would keep others from signing in. */
+  function admitUnversioned(request: IncomingMessage): Admission | Reason {
+    const network = networkOf(clientAddress(request, config.behindProxy))
+    if (!hasBody(request)) {
+      const leave = enter(unversioned, network, 0)
+      return typeof leave === 'string' ? leave : { leave }
+    }
+    const endWait = unversioned.shed(network, 0) ?? unversioned.addConnection(network)
+    if (typeof endWait === 'string') return endWait
+    return {
+      leave: endWait,
+      enter: () => {
+        endWait()
+        const leave = enter(unversioned, network, 0)
+        if (typeof leave !== 'string') return leave
+        reportRefusal(leave)
+        throw new Fault(overloaded)
+      },
+    }
+  }
 
   return {
     admit: (connection, request, response, url) => {
-      if (isProbe(request, url)) return leaveNothing
+      if (isProbe(request, url)) return uncounted
       // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
       const isPipelined = connection.pendingRefusals > 0
       const admitted = isPipelined
@@ -108,10 +135,10 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
   }
 }
 
-const leaveNothing = () => {}
+const uncounted: Admission = { leave: () => {} }
 
 /** Counts a request in. Returns the function that counts it out, or the reason to refuse it. */
-function enter(overload: Overload, tenant: Tenant, bytes: number): (() => void) | Reason {
+function enter(overload: Overload, tenant: Tenant, bytes: number): Leave | Reason {
   const admitted = overload.enter(tenant, bytes)
   return typeof admitted === 'string' ? admitted : () => overload.leave(admitted)
 }
@@ -122,7 +149,8 @@ function enter(overload: Overload, tenant: Tenant, bytes: number): (() => void) 
  * seconds.
  */
 function createUnversionedOverload(): Overload {
-  const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: Infinity })
+  const bounds = { requests: maxUnversioned, bytes: Infinity, connections: maxAwaitedBodies }
+  const overload = createOverload(bounds)
   return { ...overload, leave: admitted => void setImmediate(overload.leave, admitted) }
 }
 

@@ -5,7 +5,8 @@ import { failure } from '../pipeline/reply.ts'
 import { securityHeaders } from '../server/security-headers.ts'
 import { keepAliveMs, requestId } from '../server/server.ts'
 
-const refusal = createRefusal('operation_failed', 'The service is overloaded. Retry after 1 second.', {
+/** The refusal of a request without a free slot. */
+export const overloaded = createRefusal('operation_failed', 'The service is overloaded. Retry after 1 second.', {
   status: 503,
   headers: { 'Retry-After': '1' },
 })
@@ -28,16 +29,16 @@ export type OverloadResponder = {
  * refusal must cost next to nothing under load.
  */
 export function createOverloadResponder(config: Pick<Config, 'tls' | 'corsOrigins'>): OverloadResponder {
-  const [before = '', between = '', after = ''] = failure(refusal, idPlaceholder).split(idPlaceholder)
+  const [before = '', between = '', after = ''] = failure(overloaded, idPlaceholder).split(idPlaceholder)
   const bodyOf = (request_id: string) => `${before}${request_id}${between}${request_id}${after}`
   const constant = Object.entries({
     ...securityHeaders(config),
-    ...refusal.headers,
+    ...overloaded.headers,
     'Content-Type': 'application/json; charset=utf-8',
   })
   const constantLines = constant.flat()
   const origins = new Set(config.corsOrigins)
-  const head = `HTTP/1.1 ${refusal.status} Service Unavailable\r\n${constant.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
+  const head = `HTTP/1.1 ${overloaded.status} Service Unavailable\r\n${constant.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
   const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n`
   const dateLine = createDateLine()
   return {
@@ -56,7 +57,7 @@ export function createOverloadResponder(config: Pick<Config, 'tls' | 'corsOrigin
           'Access-Control-Expose-Headers',
           'Retry-After',
         )
-      response.writeHead(refusal.status, lines)
+      response.writeHead(overloaded.status, lines)
       response.end(body, 'latin1')
     },
     text: header => {

@@ -7,6 +7,8 @@ import { Cancellation, type Signal } from '../../signal.ts'
 export type Deadline = {
   readonly signal: Signal
   end(): void
+  /** Starts the time anew, with another limit. */
+  restart(limitMs: number): void
   /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
   within<T>(work: () => Promise<T>): Promise<T>
   cancel(reason: Error): void
@@ -16,8 +18,9 @@ export type Deadline = {
  * Starts the deadline of a request. When it passes, the signal aborts with a Fault of 504, and then `onExpired` is
  * called.
  */
-export function startDeadline(requestMs: number, onExpired: (fault: Fault) => void = () => {}): Deadline {
+export function startDeadline(limitMs: number, onExpired: (fault: Fault) => void = () => {}): Deadline {
   const signal = new Cancellation()
+  let requestMs = limitMs
   const expire = () => {
     const fault = buildTimeoutFault(requestMs)
     signal.abort(fault)
@@ -31,6 +34,11 @@ export function startDeadline(requestMs: number, onExpired: (fault: Fault) => vo
   return {
     signal,
     end,
+    restart: limitMs => {
+      clearTimeout(timer)
+      requestMs = limitMs
+      timer = setTimeout(expire, requestMs)
+    },
     within: async work => {
       if (timer) return work()
       timer = setTimeout(expire, requestMs)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
+import { incompleteBody } from '../input/body.ts'
 import type { Connection } from '../server/connection.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
 import { failure } from './reply.ts'
@@ -31,6 +32,18 @@ export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
 export const ndjsonType = 'application/x-ndjson'
 
+/** Counts a request out. Must be called once, when the request is over. */
+export type Leave = () => void
+
+/**
+ * A request that is counted in, or that will be once its body is complete. `enter` counts it in and throws a Fault of 503 if
+ * there is no room. Until then, `leave` ends the wait for the body.
+ */
+export type Admission = { leave: Leave; enter?: () => Leave }
+
+/** The time in which a body must arrive that is awaited without a slot (gate.ts). */
+const bodyMs = 2_000
+
 type ExchangeOptions = {
   id: string
   url: string
@@ -39,8 +52,7 @@ type ExchangeOptions = {
   headers: readonly string[]
   /** Whether this response closes its connection. */
   shouldClose: (exchange: Exchange) => boolean
-  /** Counts the request out of those under way. */
-  leave: () => void
+  admission: Admission
 }
 
 /**
@@ -60,7 +72,9 @@ export class Exchange {
   /** Alternating names and values, as Node accepts them. An object per response costs twice as much. */
   readonly #headers: string[]
   readonly #shouldClose: (exchange: Exchange) => boolean
-  #leave: (() => void) | undefined
+  readonly #requestMs: number
+  readonly #enter: (() => Leave) | undefined
+  #leave: Leave | undefined
 
   // The log, the metrics, an error response and the end of a request read these fields. They are set as it proceeds.
   /** The documented form of its path; undefined if there is no such path. */
@@ -88,8 +102,11 @@ export class Exchange {
     this.#headers = options.headers.slice()
     this.#headers.push('X-Request-Id', options.id)
     this.#shouldClose = options.shouldClose
-    this.#leave = options.leave
-    this.deadline = startDeadline(options.requestMs, fault => this.#expire(fault))
+    this.#requestMs = options.requestMs
+    this.#enter = options.admission.enter
+    this.#leave = options.admission.leave
+    const firstMs = this.#enter ? Math.min(bodyMs, options.requestMs) : options.requestMs
+    this.deadline = startDeadline(firstMs, fault => this.#expire(fault))
   }
 
   header(name: string, value: string): void {
@@ -144,6 +161,18 @@ export class Exchange {
   requestBody(): void {
     const { headers, httpVersion } = this.request
     if (headers.expect !== undefined && httpVersion === '1.1') this.response.writeContinue()
+  }
+
+  /**
+   * Counts the request in, if the gate has left that until its body is complete. Throws the gate's Fault of 503 if there is no
+   * room. A request whose connection has closed would never be counted out.
+   */
+  enter(): void {
+    if (!this.#enter) return
+    if (this.connection.socket.destroyed) throw incompleteBody
+    this.#leave = undefined
+    this.#leave = this.#enter()
+    this.deadline.restart(this.#requestMs - (performance.now() - this.startedMs))
   }
 
   /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */

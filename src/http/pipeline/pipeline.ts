@@ -32,9 +32,12 @@ export type Services = {
   rateLimiter?: RateLimiter | undefined
 }
 
+/** The limit of a body outside `/v1`, in bytes, unless the endpoint has its own. Such a body needs no token. */
+const maxOpenBodyBytes = 16_384
+
 /**
  * Returns a function that runs the steps of every request, in this order: admission · connection · malformed request ·
- * CORS · path · guard · body · handler. An exception in any step becomes an error response. `notFound` answers unknown
+ * CORS · path · guard · body · slot · handler. An exception in any step becomes an error response. `notFound` answers unknown
  * paths.
  */
 export function createPipeline(services: Services, router: Router, notFound: Endpoint): Serve {
@@ -55,12 +58,13 @@ export function createPipeline(services: Services, router: Router, notFound: End
     const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
     // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
     const handle = guarded instanceof Promise ? await guarded : guarded
-    const { streams, bodyBytes = limits.bodyBytes } = endpoint
+    const { streams, bodyBytes = endpoint.row ? limits.bodyBytes : maxOpenBodyBytes } = endpoint
     const withBody = hasBody(request)
     if (withBody && !streams) throwIfTooLarge(request, bodyBytes)
     if (withBody) exchange.requestBody()
     const body = withBody && !streams ? await readBody(request, bodyBytes) : undefined
     deadline.signal.throwIfAborted()
+    exchange.enter()
     exchange.work = handle(exchange, body) ?? Promise.resolve()
     await exchange.work
   }

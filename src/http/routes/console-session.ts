@@ -27,7 +27,6 @@ import { clientAddress } from '../server/server.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
 const path = '/console/session'
-const bodyBytes = 16_384
 
 const credentials = Type.Object(
   {
@@ -92,7 +91,6 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   router.add({
     method: 'POST',
     path,
-    bodyBytes,
     guard: ({ request }) => {
       requireSameOrigin(request, config)
       if (reads.isReader) throwSignInElsewhere()

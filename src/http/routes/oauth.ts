@@ -13,7 +13,6 @@ import { clientAddress } from '../server/server.ts'
 
 /** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */
 const ttlSeconds = 3_600
-const bodyBytes = 16_384
 
 const tokenRequest = Type.Object(
   {
@@ -121,7 +120,6 @@ export function registerTokenRoute(router: Router, { db, authenticator, config }
   router.add({
     method: 'POST',
     path: tokenRow.path,
-    bodyBytes,
     handle: async (exchange, body) => {
       exchange.header('Pragma', 'no-cache')
       sendGrant(exchange, await grant(exchange, body))

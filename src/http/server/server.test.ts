@@ -8,7 +8,7 @@ import { clientAddress, createServer } from './server.ts'
 async function readClientAddress(proxies: number, headers: Record<string, string>): Promise<string> {
   const app = createServer(
     { config: loadConfig({}), logger: pino({ level: 'silent' }), drain: createDrain() },
-    { admit: () => () => {}, inFlight: () => 0, stop: () => {} },
+    { admit: () => ({ leave: () => {} }), inFlight: () => 0, stop: () => {} },
     exchange => exchange.send(200, clientAddress(exchange.request, proxies)),
   )
   const address = await app.listen({ host: '127.0.0.1', port: 0 })

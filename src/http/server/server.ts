@@ -9,7 +9,7 @@ import { parseTarget } from '../input/request-target.ts'
 import { coalesceChunks } from '../overload/chunk-coalescing.ts'
 import { mayEndConnection } from '../overload/connection-limits.ts'
 import { draining } from '../pipeline/admission.ts'
-import { Exchange } from '../pipeline/exchange.ts'
+import { type Admission, Exchange } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
 import { type Connection, connectionOf } from './connection.ts'
 import type { Drain, DrainableServer, DrainTimes } from './drain.ts'
@@ -41,15 +41,10 @@ export const keepAliveMs = 72_000
 /** Sheds load before a request costs anything. */
 export type Gate = Pick<DrainableServer, 'inFlight'> & {
   /**
-   * Counts a request for `url`, a normalized request target, in. The function it returns counts it out and must be called
-   * once, when the request is over. If the result is undefined, the request is refused and must not be started.
+   * Admits a request for `url`, a normalized request target. If the result is undefined, the request is refused and must not
+   * be started.
    */
-  admit(
-    connection: Connection,
-    request: IncomingMessage,
-    response: ServerResponse,
-    url: string,
-  ): (() => void) | undefined
+  admit(connection: Connection, request: IncomingMessage, response: ServerResponse, url: string): Admission | undefined
   /** Must be called when the server has closed. */
   stop(): void
 }
@@ -131,11 +126,11 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     closeAfterUpgrade(connection, request, response)
     coalesceChunks(request)
     const url = parseTarget(request.url ?? '/')
-    const leave = gate.admit(connection, request, response, url)
-    if (!leave) return
+    const admission = gate.admit(connection, request, response, url)
+    if (!admission) return
     const id = requestId(request.headers['x-request-id'])
     const requestMs = Math.min(limits.requestMs, drain.leftMs())
-    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose, leave }))
+    serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose, admission }))
   }
 }
 
