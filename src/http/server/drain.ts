@@ -17,8 +17,11 @@ export type DrainableServer = {
   openConnections(): number
   /** Checks each connection once. `mayEnd` allows it to end idle ones. */
   visit(mayEnd: boolean): void
-  /** Refuses new connections. Open ones stay. */
-  stopListening(): void
+  /**
+   * Accepts the connections that have arrived, then stops listening. Resolves when it has stopped. Open connections stay, and
+   * requests on those that it accepts meanwhile are to be answered after that.
+   */
+  stopListening(): Promise<void>
 }
 
 /** Ends the service without aborting a request below `/v1`. */
@@ -27,27 +30,24 @@ export type Drain = {
   isAccepting(): boolean
   /** Whether requests on new connections are refused. */
   isRefusing(): boolean
+  /**
+   * While the server stops listening: resolves when it has stopped. Requests on new connections wait for that, because their
+   * clients would connect again after the response.
+   */
+  stopping(): Promise<void> | undefined
   /** The time that a request has if it starts now, so that it is answered before the drain ends. */
   leftMs(): number
   /** Notes that a request below `/v1` has arrived. */
   noteRequest(): void
   /**
    * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
-   * latest. The server stops listening on the way, at a moment in which no request arrives.
+   * latest. The server stops listening on the way.
    */
   begin(server: DrainableServer, times: DrainTimes): Promise<void>
 }
 
-/**
- * The server stops listening after this time without a request. The kernel resets connections that are established but
- * not accepted yet, so the server must not stop listening while clients connect.
- */
+/** A server without connections stops listening after this time without a request: it has no balancer that must notice the drain. */
 const quietMs = 500
-/**
- * The drain does not wait for a client that ignores Retry-After and still sends requests this long after refusals
- * began.
- */
-const refusalMs = 1_000
 /**
  * The deadline of the last request ends this long before the drain, so that its statement is cancelled and its 504 is
  * sent.
@@ -61,24 +61,28 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
   let isRefusing = false
   let lastRequestAtMs = Number.NEGATIVE_INFINITY
   let untilMs = Number.POSITIVE_INFINITY
+  let stopping: Promise<void> | undefined
 
   async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes) {
     const startedAtMs = nowMs()
     isAccepting = false
     untilMs = startedAtMs + patienceMs
     const isQuiet = (passedMs: number) => {
-      if (server.inFlight() > 0 || (passedMs < servingMs && server.openConnections() > 0)) return false
-      return nowMs() - lastRequestAtMs >= quietMs || passedMs >= servingMs + refusalMs
+      if (server.inFlight() > 0) return false
+      return passedMs >= servingMs || (server.openConnections() === 0 && nowMs() - lastRequestAtMs >= quietMs)
     }
     let isListening = true
     for (;;) {
       const passedMs = nowMs() - startedAtMs
       if (signal?.aborted || passedMs >= patienceMs) return
-      isRefusing = passedMs >= servingMs
+      isRefusing = passedMs >= servingMs || !isListening
       server.visit(isRefusing)
       if (isListening && isQuiet(passedMs)) {
-        server.stopListening()
         isListening = false
+        isRefusing = true
+        stopping = server.stopListening()
+        await stopping
+        stopping = undefined
       }
       if (!isListening && server.inFlight() + server.openConnections() === 0) return
       await setTimeout(checkIntervalMs)
@@ -90,6 +94,7 @@ export function createDrain(nowMs: () => number = () => performance.now()): Drai
   return {
     isAccepting: () => isAccepting,
     isRefusing: () => isRefusing,
+    stopping: () => stopping,
     leftMs: () => Math.max(0, untilMs - drainGraceMs - nowMs()),
     noteRequest: () => {
       lastRequestAtMs = nowMs()

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createNetServer } from 'node:net'
+import { type AddressInfo, connect, createServer as createNetServer } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { openSocket } from '../../../test/support/process.ts'
 import { listen } from './listening.ts'
@@ -21,6 +22,21 @@ it('serves many concurrent connections, and none after it has closed', async () 
   for (const socket of sockets) socket.destroy()
   await closed
   await expect(fetch(url)).rejects.toThrow()
+})
+
+it('stops listening when it has accepted every connection that has arrived, and resets none', async () => {
+  const server = createServer((_, response) => response.end('here'))
+  const { port, stop, close } = await listen(server, { host, port: 0 })
+  // The kernel completes these connections at once. The server accepts them in later turns of the event loop.
+  const answers = Array.from({ length: 300 }, () => {
+    const socket = connect(port, host)
+    socket.write('GET / HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n')
+    return text(socket)
+  })
+  await stop()
+  await expect(openSocket(`http://${host}:${port}`)).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 200/)
+  await close()
 })
 
 it('rejects a port on which kith already listens, and takes it again after that has closed', async () => {

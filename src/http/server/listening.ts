@@ -4,9 +4,17 @@ import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type ListenOptions, Server } from 'node:net'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 
-/** The address of a server. `close` stops listening at once and resolves when the last connection has closed. */
-export type Listening = AddressInfo & { close(): Promise<void> }
+export type Listening = AddressInfo & {
+  /**
+   * Stops listening in a moment in which no connection waits to be accepted, because the kernel resets those. Resolves when it
+   * has stopped.
+   */
+  stop(): Promise<void>
+  /** Stops listening at once. Resolves when the last connection has closed. */
+  close(): Promise<void>
+}
 
 type Address = { host: string; port: number }
 
@@ -24,6 +32,20 @@ const backlog = 4_096
 const socketCount = 16
 
 /**
+ * {@link Listening.stop} waits until no connection has arrived for this time: every client that waits for a response before it
+ * connects again has then done so.
+ */
+const quietMs = 50
+/** The longest wait for that. Other clients connect however many responses they wait for. */
+const maxStopMs = 1_000
+const checkIntervalMs = 5
+/**
+ * The time in which the other workers stop listening too. The primary process listens until the last one has, and clients that
+ * were answered before would connect to it again.
+ */
+const otherWorkersMs = 2 * quietMs
+
+/**
  * Makes a server listen, on Linux on several sockets of one port. Rejects with the system's error, such as EADDRINUSE.
  */
 export async function listen(server: HttpServer, { host, port }: Address): Promise<Listening> {
@@ -31,7 +53,7 @@ export async function listen(server: HttpServer, { host, port }: Address): Promi
   const canShare = process.platform === 'linux' && cluster.isPrimary
   if (!canShare) {
     await listenOn(server, { host, port, backlog })
-    return { ...(server.address() as AddressInfo), close: closer([server]) }
+    return { ...(server.address() as AddressInfo), ...closer(server, [server]) }
   }
   const { address } = await lookup(host)
   // Port 0 means any free port, so no other process has it.
@@ -57,7 +79,7 @@ async function listenOnAll(server: HttpServer, requested: Address, heldLock?: Se
     await listenOn(other, { host, port, backlog, reusePort: true })
     all.push(other)
   }
-  return { address: host, family, port, close: closer([...all, lock]) }
+  return { address: host, family, port, ...closer(server, [...all, lock]) }
 }
 
 /**
@@ -84,10 +106,30 @@ async function closeOne(server: Server): Promise<void> {
   await closed
 }
 
-function closer(servers: Server[]): () => Promise<void> {
+/** Returns the functions that close the listening sockets of a server. */
+function closer(server: HttpServer, servers: Server[]): Pick<Listening, 'stop' | 'close'> {
   let closed: Promise<unknown> | undefined
-  return async () => {
+  const close = async () => {
     closed ??= Promise.all(servers.map(closeOne))
     await closed
   }
+  const stop = async () => {
+    const untilMs = performance.now() + maxStopMs
+    let arrivedAtMs = performance.now()
+    const note = () => {
+      arrivedAtMs = performance.now()
+    }
+    server.on('connection', note)
+    while (performance.now() < Math.min(untilMs, arrivedAtMs + quietMs)) await setTimeout(checkIntervalMs)
+    // A turn accepts one connection of each socket. After a turn without any, no connection waits.
+    let turnAtMs = 0
+    while (turnAtMs < Math.min(arrivedAtMs, untilMs + quietMs)) {
+      turnAtMs = performance.now()
+      await setImmediate()
+    }
+    server.off('connection', note)
+    void close()
+    if (cluster.isWorker) await setTimeout(otherWorkersMs)
+  }
+  return { stop, close }
 }

@@ -100,7 +100,7 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
     },
     drain: times => {
       const { openConnections, visit } = connections
-      const stopListening = () => void listening?.close()
+      const stopListening = async () => listening?.stop()
       return drain.begin({ inFlight: gate.inFlight, openConnections, visit, stopListening }, times)
     },
     close: async () => {
@@ -119,18 +119,28 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
   const shouldClose = ({ connection, request }: Exchange) =>
     !drain.isAccepting() && mayEndConnection(connection, request)
   const headers = Object.entries(securityHeaders(config)).flat()
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    const connection = connectionOf(request.socket)
-    if (connection.isClosing) return
-    connection.newest = request
-    closeAfterUpgrade(connection, request, response)
-    coalesceChunks(request)
+  const start = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
     const url = parseTarget(request.url ?? '/')
     const admission = gate.admit(connection, request, response, url)
     if (!admission) return
     const id = requestId(request.headers['x-request-id'])
     const requestMs = Math.min(limits.requestMs, drain.leftMs())
     serve(new Exchange(connection, request, response, { id, url, requestMs, headers, shouldClose, admission }))
+  }
+  const startLate = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
+    // One of the requests before it may have closed the connection meanwhile.
+    const isOver = connection.isClosing && connection.newest !== request
+    if (!isOver && !connection.socket.destroyed) start(connection, request, response)
+  }
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const connection = connectionOf(request.socket)
+    if (connection.isClosing) return
+    connection.newest = request
+    closeAfterUpgrade(connection, request, response)
+    coalesceChunks(request)
+    const stopping = connection.isRefusedByDrain ? drain.stopping() : undefined
+    if (stopping) void stopping.then(() => startLate(connection, request, response))
+    else start(connection, request, response)
   }
 }
 
