@@ -28,6 +28,12 @@ describe('a request with Expect: 100-continue', () => {
     ['without a token, for an import', 401, 'POST /v1/people/import HTTP/1.1', [lines, megabytes(300)]],
     ['without a known path', 401, 'POST /v1/nothing HTTP/1.1', [json, megabytes(300)]],
     ['outside /v1, without a known path', 404, 'POST /nothing HTTP/1.1', [json, megabytes(300)]],
+    [
+      'with a body that is too large to end a session',
+      413,
+      'DELETE /console/session HTTP/1.1',
+      ['Content-Length: 20000'],
+    ],
     ['with a body that is too large', 413, 'POST /oauth/token HTTP/1.1', [megabytes(300)]],
   ])('is refused %s before its body, and its connection closes', async (_, status, line, headers) => {
     const answer = await text(await offerBody(line, headers))
