@@ -9,7 +9,8 @@ type Counts<Name extends string> = Record<Name, number>
 type CellSources<Queue extends string, WebhookState extends string> = {
   queues(db: Database): Counts<Queue>
   followers(db: Database): Promise<Lag[]>
-  webhooks(db: Database): Promise<Counts<WebhookState>>
+  /** Counts, and the age of the oldest delivery that waits. */
+  webhooks(db: Database): Promise<Counts<WebhookState> & { seconds: number }>
   ledgerEntries(db: Database): Promise<number>
 }
 
@@ -28,7 +29,10 @@ export function metricSourcesOf<Queue extends string, WebhookState extends strin
     pools: Object.fromEntries(cells.map(({ name, db }) => [name, db])),
     queues: () => addCounts(cells.map(({ db }) => queues(db))),
     followers: async () => mergeLags((await readAll(followers)).flat()),
-    webhooks: async () => addCounts(await readAll(webhooks)),
+    webhooks: async () => {
+      const all = await readAll(webhooks)
+      return { ...addCounts<WebhookState>(all), seconds: Math.max(...all.map(({ seconds }) => seconds)) }
+    },
     ledgerEntries: async () => (await readAll(ledgerEntries)).reduce((sum, count) => sum + count, 0),
     ...(cells.length > 1 && { cells: () => readCellStates(cells) }),
   }

@@ -108,8 +108,19 @@ export const operationsMetrics = Type.Object(
     }),
     webhooks: nullable(
       Type.Object(
-        { active: count, failing: count, disabled: count, retries_waiting: count },
-        { description: 'Webhooks by state, and deliveries that wait for a retry, of all organizations.' },
+        {
+          active: count,
+          failing: count,
+          disabled: count,
+          retries_waiting: count,
+          deliveries_waiting: count,
+          lag_seconds: seconds,
+        },
+        {
+          description:
+            'Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age ' +
+            'of the oldest.',
+        },
       ),
     ),
     ledger_entries: nullable(total('The entries of the ledgers of all organizations.')),
@@ -149,7 +160,14 @@ export const operationsMetrics = Type.Object(
         cpu_seconds: 1.5,
         event_loop: { p50_seconds: 0.0001, p99_seconds: 0.001 },
         followers: [{ follower: 'ledger', changes: 0, seconds: 0 }],
-        webhooks: { active: 1, failing: 0, disabled: 0, retries_waiting: 0 },
+        webhooks: {
+          active: 1,
+          failing: 0,
+          disabled: 0,
+          retries_waiting: 0,
+          deliveries_waiting: 0,
+          lag_seconds: 0,
+        },
         ledger_entries: 12,
       },
     ],
