@@ -9,6 +9,7 @@ import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
 import { webhookFollower } from './deliver.ts'
 import type { Sender } from './send.ts'
+import { Slots } from './slots.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -401,6 +402,39 @@ describe('a receiver that fails', () => {
     await expect.poll(() => otherReceiver.received.length).toBe(1)
     await following.stop()
     await otherReceiver.close()
+  })
+})
+
+describe('receivers that are slow', () => {
+  it('delay no other organization, though four of them hold as many requests as they may', async () => {
+    receiver.answer = () => {}
+    const slots = new Slots({ healthy: 16 })
+    // No request ends by itself before the end of the test.
+    const patient = makeSender(60_000)
+    const others = await Promise.all([1, 2, 3, 4].map(() => service.organization()))
+    for (const other of others) {
+      await create({}, other)
+      for (let n = 0; n < 5; n += 1) await other.send('POST', '/v1/people', { external_id: `p${n}` })
+    }
+    const following = createFollowers(service.db, [makeFollower({ slots, sender: patient })], {
+      report: () => {},
+      ...clock,
+    })
+    await following.tick()
+    // Without room for a fifth organization, all 16 requests would be under way.
+    await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(12)
+    const ownReceiver = await startReceiver()
+    await create({ url: ownReceiver.url })
+    await person('ada')
+    await expect
+      .poll(async () => {
+        await following.tick()
+        return ownReceiver.received.length
+      })
+      .toBe(1)
+    await following.stop()
+    await patient.close()
+    await ownReceiver.close()
   })
 })
 
