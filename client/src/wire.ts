@@ -2133,10 +2133,11 @@ export type OperationsMetrics = {
     p50_seconds: number
     p99_seconds: number
   }
-  /** How far the followers of the change log are behind, over all organizations. */
+  /** How far the followers of the change log are behind, over all organizations, and in how many of them. */
   followers: {
     follower: string
     changes: number
+    organizations: number
     seconds: number
   }[]
   /** Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age of the oldest. */

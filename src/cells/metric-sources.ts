@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts'
 import type { Cell } from './cell-pool.ts'
 import { readCellStates } from './cell-states.ts'
 
-type Lag = { name: string; changes: number; seconds: number }
+type Lag = { name: string; changes: number; organizations: number; seconds: number }
 type Counts<Name extends string> = Record<Name, number>
 
 /** The sources of the metrics in one cell. */
@@ -46,11 +46,12 @@ function addCounts<Name extends string>(all: Counts<Name>[]): Counts<Name> {
 
 function mergeLags(lags: Lag[]): Lag[] {
   const byName = new Map<string, Lag>()
-  for (const { name, changes, seconds } of lags) {
+  for (const { name, changes, organizations, seconds } of lags) {
     const known = byName.get(name)
     byName.set(name, {
       name,
       changes: (known?.changes ?? 0) + changes,
+      organizations: (known?.organizations ?? 0) + organizations,
       seconds: Math.max(known?.seconds ?? 0, seconds),
     })
   }

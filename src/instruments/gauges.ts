@@ -35,8 +35,8 @@ type WebhookStates = {
   seconds: number
 }
 
-/** How far the followers of one name are behind: changes of all organizations, and the age of the oldest one. */
-type FollowerLag = { name: string; changes: number; seconds: number }
+/** How far the followers of one name are behind: changes of all organizations, in how many, and the age of the oldest one. */
+type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
 /** Registers the gauges of the database, its pools and the queues. */
 export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
@@ -190,6 +190,13 @@ function registerFollowerGauges(registry: Registry, { followers }: Sources) {
   }
   gauge(registry, changes, 'max', async () =>
     (await read()).map(({ name, changes: value }) => ({ labels: { follower: name }, value })),
+  )
+  const organizations = {
+    name: 'kith_follower_lag_organizations',
+    help: 'Organizations with changes that a follower of the change log has not worked on yet.',
+  }
+  gauge(registry, organizations, 'max', async () =>
+    (await read()).map(({ name, organizations: value }) => ({ labels: { follower: name }, value })),
   )
   const seconds = {
     name: 'kith_follower_lag_seconds',

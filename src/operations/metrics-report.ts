@@ -52,6 +52,7 @@ export function reportOf(samples: Samples, now: Date): OperationsMetricsShape {
     followers: sumBy('kith_follower_lag_changes', 'follower').map(([follower, changes]) => ({
       follower,
       changes,
+      organizations: sum('kith_follower_lag_organizations', { follower }),
       seconds: sum('kith_follower_lag_seconds', { follower }),
     })),
     webhooks: webhookStates

@@ -103,8 +103,9 @@ export const operationsMetrics = Type.Object(
       { p50_seconds: seconds, p99_seconds: seconds },
       { description: 'The lag of the event loop since the metrics were last read.' },
     ),
-    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, seconds }), {
-      description: 'How far the followers of the change log are behind, over all organizations.',
+    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, organizations: count, seconds }), {
+      description:
+        'How far the followers of the change log are behind, over all organizations, and in how many of them.',
     }),
     webhooks: nullable(
       Type.Object(
@@ -159,7 +160,7 @@ export const operationsMetrics = Type.Object(
         },
         cpu_seconds: 1.5,
         event_loop: { p50_seconds: 0.0001, p99_seconds: 0.001 },
-        followers: [{ follower: 'ledger', changes: 0, seconds: 0 }],
+        followers: [{ follower: 'ledger', changes: 0, organizations: 0, seconds: 0 }],
         webhooks: {
           active: 1,
           failing: 0,
