@@ -37,8 +37,8 @@ describe('kith webhooks', () => {
     const { code, stdout, stderr } = await webhooks('list')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const lines = [
-      `1\tactive\t2\t${time}\tperson\\.\\*,record\\.created\t${receiver.url}`,
-      `2\tpaused\t3\t\tstack\\.\\*\thttps://127\\.0\\.0\\.1:9/x`,
+      `1\tactive\t2\t${time}\tperson\\.\\*,record\\.created\t${receiver.url}\t0`,
+      `2\tpaused\t3\t\tstack\\.\\*\thttps://127\\.0\\.0\\.1:9/x\t0`,
     ]
     expect(stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
   })

@@ -4,7 +4,12 @@ import { newCommand, newPlainCommand, parseWholeNumber, printResult } from './co
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 
 type Options = ConnectionOptions & { json?: true }
-type DeliveriesOptions = Options & { status?: WebhookDelivery['status']; before?: number; limit?: number }
+type DeliveriesOptions = Options & {
+  status?: WebhookDelivery['status']
+  state?: WebhookDelivery['state']
+  before?: number
+  limit?: number
+}
 type ReplayOptions = Options & { after: number; until?: number }
 
 export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
@@ -19,7 +24,8 @@ const readScope = { scope: 'webhooks:read' }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Lists the webhooks, one per line: id, state, position, time of the last success, events, URL, separated by tabs.'
+    'Lists the webhooks, one per line: id, state, position, time of the last success, events, URL, number of ' +
+    'deliveries that wait, separated by tabs.'
   const command = newCommand('list', description, ['webhooks list', 'webhooks list --json | jq .'])
   return addConnectionOptions(command).action(async (options: Options) => {
     const { client } = await connect(environment, options, readScope)
@@ -32,16 +38,16 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         webhook.last_success_at ?? '',
         webhook.events.join(),
         webhook.url,
+        webhook.backlog.deliveries,
       ].join('\t'),
     )
     printResult(options, { value, lines })
   })
 }
 
-function stateOf({ active, disabled, failing_since }: Webhook): string {
-  if (disabled) return `disabled: ${disabled.reason}`
-  if (!active) return 'paused'
-  return failing_since === null ? 'active' : `failing since ${failing_since}`
+function stateOf({ state, disabled, failing_since }: Webhook): string {
+  if (disabled) return `${state}: ${disabled.reason}`
+  return state === 'failing' ? `${state} since ${failing_since}` : state
 }
 
 function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
@@ -54,13 +60,20 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
   ])
     .argument('<id>', 'The id, as shown by webhooks list.', parseWholeNumber)
     .addOption(new Option('--status <status>', 'Only these.').choices(['waiting', 'delivered', 'failed']))
+    .addOption(
+      new Option(
+        '--state <state>',
+        'Only these. due, failing and blocked wait: now, after a failed attempt, and for an earlier change.',
+      ).choices(['due', 'failing', 'blocked', 'delivered', 'failed']),
+    )
     .option('--before <number>', 'Only deliveries of changes before this number.', parseWholeNumber)
     .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', parseWholeNumber)
   return addConnectionOptions(command).action(async (id: number, options: DeliveriesOptions) => {
-    const { status, before, limit } = options
+    const { status, state, before, limit } = options
     const { client } = await connect(environment, options, readScope)
     const value = await client.webhooks.deliveries(id, {
       ...(status && { status }),
+      ...(state && { state }),
       ...(before !== undefined && { before }),
       ...(limit !== undefined && { limit }),
     })

@@ -595,8 +595,10 @@ create table webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (organization_id, webhook_id, next_attempt_at, sequence) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_failed ON public.webhook_deliveries USING btree (organization_id, webhook_id, sequence) WHERE (status = 'failed'::text);
+CREATE INDEX webhook_deliveries_failing ON public.webhook_deliveries USING btree (organization_id, webhook_id, sequence) WHERE ((status = 'waiting'::text) AND (attempts > 0));
 CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (organization_id, webhook_id, last_attempt_at) WHERE (status <> 'waiting'::text);
 CREATE INDEX webhook_deliveries_order ON public.webhook_deliveries USING btree (organization_id, ((((webhook_id)::text || ' '::text) || entity)), sequence) WHERE (status = 'waiting'::text);
+CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (((((organization_id)::text || ' '::text) || (webhook_id)::text)), sequence) INCLUDE (organization_id, webhook_id, created_at) WHERE (status = 'waiting'::text);
 
 create table webhooks (
   organization_id integer not null,
@@ -618,6 +620,7 @@ create table webhooks (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  tests jsonb default '[]'::jsonb not null,
   constraint webhooks_pkey PRIMARY KEY (organization_id, id),
   constraint webhooks_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
   constraint webhooks_id_check CHECK ((id > 0)),

@@ -59,11 +59,13 @@ import { newSegment, segment, segmentPatch, writtenSegment } from '../src/segmen
 import { listedSession } from '../src/sessions/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import {
+  backlog,
   delivery,
   deliveryPage,
   newWebhook,
   replayBody,
   replayResult,
+  testDelivery,
   testResult,
   webhook,
   webhookPatch,
@@ -182,6 +184,8 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   },
   NewWebhook: { about: 'Body of POST /v1/webhooks.', schema: newWebhook },
   WebhookPatch: { about: 'Body of PATCH /v1/webhooks/{id}.', schema: webhookPatch },
+  WebhookBacklog: { about: 'The changes that a webhook has not delivered yet.', schema: backlog },
+  WebhookTestDelivery: { about: 'A test event that was sent, and its outcome.', schema: testDelivery },
   WebhookDelivery: { about: 'A delivery of a webhook, with its last attempt.', schema: delivery },
   WebhookDeliveryPage: { about: 'A page of the deliveries of a webhook, newest first.', schema: deliveryPage },
   WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },

@@ -18,8 +18,13 @@ import type {
 /** The options of a write of a webhook. */
 export type WebhookOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
 
-/** Selects deliveries: of a status, of changes before a number. A page has 50 by default, at most 500. */
-export type DeliveryOptions = { status?: WebhookDelivery['status']; before?: number; limit?: number } & CallOptions
+/** Selects deliveries: of a status or a state, of changes before a number. A page has 50 by default, at most 500. */
+export type DeliveryOptions = {
+  status?: WebhookDelivery['status']
+  state?: WebhookDelivery['state']
+  before?: number
+  limit?: number
+} & CallOptions
 
 /** The webhooks of an organization. The scopes are `webhooks:read` and `webhooks:write`. */
 export class WebhookEndpoints {
@@ -114,16 +119,16 @@ export class WebhookEndpoints {
 
   /**
    * Reads the deliveries of a webhook, newest first. If `has_more` is true, older ones follow: pass the `sequence` of the
-   * last item as `before`.
+   * last item as `before`. A page without `before` also has the last `tests`.
    *
    * ```ts
-   * const { items } = await client.webhooks.deliveries(1, { status: 'failed' })
+   * const { items } = await client.webhooks.deliveries(1, { state: 'failing' })
    * console.log(items.length) // 0
    * ```
    */
   deliveries(id: number, options: DeliveryOptions = {}): Promise<WebhookDeliveryPage> {
-    const { status, before, limit, ...callOptions } = options
-    return this.#read(`${pathOf(id)}/deliveries${queryOf({ status, before, limit })}`, callOptions)
+    const { status, state, before, limit, ...callOptions } = options
+    return this.#read(`${pathOf(id)}/deliveries${queryOf({ status, state, before, limit })}`, callOptions)
   }
 
   /**

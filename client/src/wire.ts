@@ -1541,8 +1541,12 @@ export type Webhook = {
   } | null
   failing_since: string | null
   last_success_at: string | null
+  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
   /** The number of the last change that was looked at. */
   position: number
+  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
+  backlog: WebhookBacklog
   created_at: string
   updated_at: string
 }
@@ -1571,8 +1575,12 @@ export type WebhookWithSecret = {
   } | null
   failing_since: string | null
   last_success_at: string | null
+  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
   /** The number of the last change that was looked at. */
   position: number
+  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
+  backlog: WebhookBacklog
   created_at: string
   updated_at: string
   /** Signs every request. It is shown only this once. */
@@ -1613,6 +1621,34 @@ export type WebhookPatch = {
   active?: boolean
 }
 
+/** The changes that a webhook has not delivered yet. */
+export type WebhookBacklog = {
+  /** The changes after `position`, which were not looked at yet. Not all of them have to match. */
+  changes: number
+  /** The deliveries that wait. 100000 means that many, or more. */
+  deliveries: number
+  /** Since when the oldest of these deliveries waits. */
+  oldest_at: string | null
+  blocking: WebhookDelivery | null
+}
+
+/** A test event that was sent, and its outcome. */
+export type WebhookTestDelivery = {
+  /** The header `webhook-id` of its request. */
+  message_id: string
+  type: 'webhook.test'
+  state: 'delivered' | 'failed'
+  /** When it was sent. */
+  at: string
+  /** The status of the response. Null if there was none. */
+  response_status: number | null
+  duration_ms: number
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
 /** A delivery of a webhook, with its last attempt. */
 export type WebhookDelivery = {
   /** The number of the change. */
@@ -1622,9 +1658,11 @@ export type WebhookDelivery = {
   type: string
   /** `failed` deliveries were given up after ten attempts. A replay sends them again. */
   status: 'waiting' | 'delivered' | 'failed'
+  /** The status, and of one that waits, why: `due` is sent as soon as it is its turn, `failing` is tried again after an attempt that failed, `blocked` waits for an earlier change of the same entity. `delivered` has arrived, `failed` was given up. */
+  state: 'due' | 'failing' | 'blocked' | 'delivered' | 'failed'
   attempts: number
   created_at: string
-  /** Null if it has ended, or waits for an earlier change of the same entity. */
+  /** When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, waits for an earlier change of the same entity, or the webhook is inactive. */
   next_attempt_at: string | null
   last_attempt_at: string | null
   /** The status of the last response. Null if there was none. */
@@ -1640,6 +1678,8 @@ export type WebhookDelivery = {
 export type WebhookDeliveryPage = {
   items: WebhookDelivery[]
   has_more: boolean
+  /** The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too. */
+  tests: WebhookTestDelivery[]
 }
 
 /** The outcome of POST /v1/webhooks/{id}/test. */
@@ -2093,18 +2133,21 @@ export type OperationsMetrics = {
     p50_seconds: number
     p99_seconds: number
   }
-  /** How far the followers of the change log are behind, over all organizations. */
+  /** How far the followers of the change log are behind, over all organizations, and in how many of them. */
   followers: {
     follower: string
     changes: number
+    organizations: number
     seconds: number
   }[]
-  /** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
+  /** Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age of the oldest. */
   webhooks: {
     active: number
     failing: number
     disabled: number
     retries_waiting: number
+    deliveries_waiting: number
+    lag_seconds: number
   } | null
   /** The entries of the ledgers of all organizations. */
   ledger_entries: number | null

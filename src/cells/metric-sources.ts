@@ -2,14 +2,15 @@ import type { Database } from '../db/db.ts'
 import type { Cell } from './cell-pool.ts'
 import { readCellStates } from './cell-states.ts'
 
-type Lag = { name: string; changes: number; seconds: number }
+type Lag = { name: string; changes: number; organizations: number; seconds: number }
 type Counts<Name extends string> = Record<Name, number>
 
 /** The sources of the metrics in one cell. */
 type CellSources<Queue extends string, WebhookState extends string> = {
   queues(db: Database): Counts<Queue>
   followers(db: Database): Promise<Lag[]>
-  webhooks(db: Database): Promise<Counts<WebhookState>>
+  /** Counts, and the age of the oldest delivery that waits. */
+  webhooks(db: Database): Promise<Counts<WebhookState> & { seconds: number }>
   ledgerEntries(db: Database): Promise<number>
 }
 
@@ -28,7 +29,10 @@ export function metricSourcesOf<Queue extends string, WebhookState extends strin
     pools: Object.fromEntries(cells.map(({ name, db }) => [name, db])),
     queues: () => addCounts(cells.map(({ db }) => queues(db))),
     followers: async () => mergeLags((await readAll(followers)).flat()),
-    webhooks: async () => addCounts(await readAll(webhooks)),
+    webhooks: async () => {
+      const all = await readAll(webhooks)
+      return { ...addCounts<WebhookState>(all), seconds: Math.max(...all.map(({ seconds }) => seconds)) }
+    },
     ledgerEntries: async () => (await readAll(ledgerEntries)).reduce((sum, count) => sum + count, 0),
     ...(cells.length > 1 && { cells: () => readCellStates(cells) }),
   }
@@ -42,11 +46,12 @@ function addCounts<Name extends string>(all: Counts<Name>[]): Counts<Name> {
 
 function mergeLags(lags: Lag[]): Lag[] {
   const byName = new Map<string, Lag>()
-  for (const { name, changes, seconds } of lags) {
+  for (const { name, changes, organizations, seconds } of lags) {
     const known = byName.get(name)
     byName.set(name, {
       name,
       changes: (known?.changes ?? 0) + changes,
+      organizations: (known?.organizations ?? 0) + organizations,
       seconds: Math.max(known?.seconds ?? 0, seconds),
     })
   }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
-import { follow } from '../../test/support/followers.ts'
+import { follow, throwReported } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { announceCommit } from '../changes/commit-events.ts'
@@ -189,7 +189,7 @@ describe('a follower', () => {
     expect(lag!.changes).toBe(0)
   })
 
-  it('reports how many changes it is behind, and the age of the oldest', async () => {
+  it('reports how many changes it is behind, in how many organizations, and the age of the oldest', async () => {
     const follower = makeFollower(toHead)
     await follow(service.db, [follower])
     for (const name of ['a', 'b', 'c']) await person(organization, name)
@@ -197,7 +197,7 @@ describe('a follower', () => {
       organization.id,
     ])
     const [lag] = await readFollowerLag(service.db, [follower])
-    expect(lag).toMatchObject({ name: follower.name, changes: 3 })
+    expect(lag).toMatchObject({ name: follower.name, changes: 3, organizations: 1 })
     expect(Math.round(lag!.seconds / 60)).toBe(60)
   })
 })
@@ -331,6 +331,52 @@ describe('a commit of the process', () => {
     announceCommit(service.db, organization.id)
     expect(await worked).toBe(1)
     await following.stop()
+  })
+})
+
+describe('many organizations with news', () => {
+  it('are worked on one after the other by a follower with one place, after one search', async () => {
+    const worked: number[] = []
+    const work = async (task: Task) => {
+      worked.push(task.organization_id)
+      return toHead(task)
+    }
+    const follower = makeFollower(work, 1)
+    await person(organization, 'a')
+    await person(other, 'a')
+    await service.sql('update change_heads set sequence = 0 where organization_id not in ($1, $2)', [
+      organization.id,
+      other.id,
+    ])
+    const following = createFollowers(service.db, [follower], { report: throwReported })
+    expect(await following.tick()).toBe(2)
+    await following.idle()
+    expect(worked).toEqual([organization.id, other.id])
+    await following.stop()
+  })
+
+  it('are all worked on without a pause between the searches, and each once', async () => {
+    const database = await createTestDatabase()
+    const db = openDatabase(database.url, { connections: 2, statementTimeoutMs: 10_000 })
+    const run = (text: string) => db.query(statement('', text), [])
+    await run(`insert into organizations (key) select 'org' || n from generate_series(1, 450) n`)
+    await run('insert into change_heads (organization_id, sequence) select id, 5 from organizations')
+    const worked: number[] = []
+    const work = async (task: Task) => {
+      worked.push(task.organization_id)
+      return toHead(task)
+    }
+    const follower = { name: 'busy', isForEveryOrganization: true, maxConcurrent: 2, work }
+    const following = createFollowers(db, [follower], { report: throwReported, tickMs: 1_000_000 })
+    following.start()
+    expect(await following.tick()).toBe(102)
+    await expect.poll(() => worked.length).toBe(450)
+    await following.idle()
+    expect(new Set(worked).size).toBe(450)
+    await following.stop()
+    expect(await readFollowerLag(db, [follower])).toEqual([{ name: 'busy', changes: 0, seconds: 0, organizations: 0 }])
+    await db.close()
+    await database.drop()
   })
 })
 

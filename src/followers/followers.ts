@@ -5,12 +5,13 @@ import type { Follower } from './follower.ts'
 import { findNewsOfSql, findNewsSql, listFailingFollowersSql, readLagSql } from './sql.ts'
 import { type Found, type TaskOptions, Tasks, timeOf } from './tasks.ts'
 
-export type FollowerOptions = Pick<TaskOptions, 'report'> & Partial<TaskOptions> & { tickMs?: number }
+export type FollowerOptions = Pick<TaskOptions, 'report'> &
+  Partial<Pick<TaskOptions, 'nowMs' | 'leaseMs'>> & { tickMs?: number }
 
 export type Followers = {
-  /** Searches once and starts the work that it finds. Returns how many tasks it has started. */
+  /** Searches once and starts the work that it finds. Returns how many tasks it has found. */
   tick(): Promise<number>
-  /** Waits for the tasks that run. */
+  /** Waits until no task runs. */
   idle(): Promise<void>
   /** Works until no follower has anything to do now, or it is stopped. */
   settle(): Promise<void>
@@ -21,7 +22,7 @@ export type Followers = {
 }
 
 const defaultTickMs = 250
-/** A search that takes long is repeated less often: it takes at most a twentieth of the time. */
+/** A search that takes long is repeated less often: it takes at most a twentieth of the time, unless it has left work behind. */
 const pausePerSearchMs = 20
 const maxPauseMs = 10_000
 const defaultLeaseMs = 6_000
@@ -33,7 +34,11 @@ const quietMs = 1_000
 /** Creates what runs the followers of a process. It does nothing before `start`, `tick` or `settle`. */
 export function createFollowers(db: Database, followers: readonly Follower[], options: FollowerOptions): Followers {
   const { report, nowMs = Date.now, leaseMs = defaultLeaseMs, tickMs = defaultTickMs } = options
-  const tasks = new Tasks(db, followers, { report, nowMs, leaseMs })
+  let hurry = () => {}
+  const onFewLeft = (name: string) => {
+    if (search.hasLeft(name)) hurry()
+  }
+  const tasks = new Tasks(db, followers, { report, nowMs, leaseMs, onFewLeft })
   const stopping = new AbortController()
   const search = createSearch(db, followers, tasks, nowMs)
   const wake = debouncePerKey(search.findNewsOf, report)
@@ -43,7 +48,10 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   async function tickUntilStopped() {
     let pauseMs = tickMs
     while (!stopping.signal.aborted) {
-      await pause(pauseMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
+      const waking = new AbortController()
+      hurry = () => waking.abort()
+      const signal = AbortSignal.any([stopping.signal, waking.signal])
+      await pause(pauseMs, undefined, { signal, ref: false }).catch(() => {})
       if (stopping.signal.aborted) break
       const startedMs = performance.now()
       try {
@@ -77,31 +85,41 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   }
 }
 
-/** Finds followers that have something to do, and starts their tasks. Both functions return how many they have found. */
+/** Finds followers that have something to do, and adds their tasks. Both searches return how many they have found. */
 function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks, nowMs: () => number) {
   const lastOrganization = new Map<string, number>()
+  /** The followers of which the last search has found as many as may be added, so that there may be more. */
+  const left = new Set<string>()
   const freeFollowers = (isForEveryOrganization: boolean) =>
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization && tasks.countFree(each) > 0)
 
   return {
     /** Searches all organizations. A follower with many of them begins after the one that it was started for last. */
     findNews: async (): Promise<number> => {
-      const values = [freeFollowers(true), freeFollowers(false)].flatMap(group => [
+      const groups = [freeFollowers(true), freeFollowers(false)].map(group =>
+        group.map(follower => ({ name: follower.name, max: tasks.countFree(follower) })),
+      )
+      const values = groups.flatMap(group => [
         group.map(({ name }) => name),
         group.map(({ name }) => lastOrganization.get(name) ?? 0),
-        group.map(follower => tasks.countFree(follower)),
+        group.map(({ max }) => max),
       ])
       const found = await db.query<Found>(findNewsSql, [...values, timeOf(nowMs())])
+      for (const { name, max } of groups.flat())
+        if (found.filter(each => each.name === name).length < max) left.delete(name)
+        else left.add(name)
       for (const each of found) {
         lastOrganization.set(each.name, each.organization_id)
-        tasks.start(each)
+        tasks.add(each)
       }
       return found.length
     },
+    /** Whether the last search has left tasks of this follower behind. */
+    hasLeft: (name: string) => left.has(name),
     findNewsOf: async (organizationId: number): Promise<number> => {
       const names = [true, false].map(isForEvery => freeFollowers(isForEvery).map(({ name }) => name))
       const found = await db.query<Found>(findNewsOfSql, [organizationId, ...names, timeOf(nowMs())])
-      for (const each of found) tasks.start(each)
+      for (const each of found) tasks.add(each)
       return found.length
     },
   }
@@ -136,8 +154,8 @@ function debouncePerKey(work: (key: number) => Promise<number>, report: (error: 
   }
 }
 
-/** How far the followers of a name are behind: changes of all organizations, and the age of the oldest one. */
-export type FollowerLag = { name: string; changes: number; seconds: number }
+/** How far the followers of a name are behind: changes of all organizations, in how many, and the age of the oldest one. */
+export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
 /** Reads how far each follower is behind, without those that work by the clock. A paused one does not count. */
 export async function readFollowerLag(db: Database, all: readonly Follower[]): Promise<FollowerLag[]> {
@@ -146,7 +164,9 @@ export async function readFollowerLag(db: Database, all: readonly Follower[]): P
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization).map(({ name }) => name)
   const lags = await db.query<FollowerLag>(readLagSql, [names(true), names(false)])
   // A follower without a row is behind by nothing.
-  return followers.map(({ name }) => lags.find(lag => lag.name === name) ?? { name, changes: 0, seconds: 0 })
+  return followers.map(
+    ({ name }) => lags.find(lag => lag.name === name) ?? { name, changes: 0, organizations: 0, seconds: 0 },
+  )
 }
 
 /** A follower whose last work failed. `sequence` is the last change that it has worked on, `failure` the kind of the error. */

@@ -148,7 +148,7 @@ export const listFailingFollowersSql = statement(
 
 /**
  * $1: names that every organization has, $2: names with rows of their own. How far the followers of each name are behind: changes
- * of all organizations, and the age in seconds of the oldest one.
+ * of all organizations, in how many organizations, and the age in seconds of the oldest one.
  */
 export const readLagSql = statement(
   'read_follower_lag',
@@ -163,6 +163,7 @@ export const readLagSql = statement(
      where f.name = any($2) and not f.paused
    )
    select p.name, sum(p.head - p.sequence)::float8 as changes,
+     count(distinct p.organization_id) filter (where p.head > p.sequence)::integer as organizations,
      coalesce(max(extract(epoch from now() - oldest.at)), 0)::float8 as seconds
    from position p left join lateral (
      select c.at from changes c

@@ -22,6 +22,8 @@ export type TaskOptions = {
   report(error: unknown, failure?: { follower: string; organization_id: number; id: number; failures: number }): void
   nowMs: () => number
   leaseMs: number
+  /** Called when few tasks of a follower are left to start. */
+  onFewLeft(name: string): void
 }
 
 type Claim = { sequence: number; failures: number; head: number }
@@ -30,6 +32,11 @@ type Claim = { sequence: number; failures: number; head: number }
 const maxConnections = 2
 const firstBackoffMs = 1_000
 const maxBackoffMs = 300_000
+
+/** How many tasks of a follower wait for one that runs to end. */
+const maxQueued = 100
+/** With so many left to start, the next search may begin. */
+const fewQueued = maxQueued / 2
 
 const permits = new KeyedSemaphore<'followers'>(maxConnections)
 
@@ -47,7 +54,9 @@ function limitConnections(db: Database): Database {
 /** A time as a value of a statement. */
 export const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
 
-/** The tasks that run in this process, each under a lease. */
+const keyOf = ({ name, organization_id, id }: Found) => `${name} ${organization_id} ${id}`
+
+/** The tasks that run in this process, each under a lease, and those that start when one of these ends. */
 export class Tasks {
   readonly #db: Database
   readonly #limited: Database
@@ -55,6 +64,8 @@ export class Tasks {
   readonly #options: TaskOptions
   readonly #owner = randomUUID()
   readonly #running = new Map<string, { name: string; done: Promise<void>; stop(): void }>()
+  /** The tasks that wait, of each follower, by key in order of arrival. */
+  readonly #queued: Map<string, Map<string, Found>>
   #isStopping = false
 
   constructor(db: Database, followers: readonly Follower[], options: TaskOptions) {
@@ -62,34 +73,59 @@ export class Tasks {
     this.#limited = limitConnections(db)
     this.#byName = new Map(followers.map(follower => [follower.name, follower]))
     this.#options = options
+    this.#queued = new Map(followers.map(({ name }) => [name, new Map()]))
   }
 
   get count(): number {
     return this.#running.size
   }
 
-  /** How many more tasks of this follower may start. */
+  /** How many more tasks of this follower may be added. */
   countFree({ name, maxConcurrent }: Follower): number {
-    return maxConcurrent - [...this.#running.values()].filter(task => task.name === name).length
+    return maxConcurrent - this.#countRunning(name) + maxQueued - this.#queued.get(name)!.size
   }
 
-  /** Starts a task, unless it runs already, too many of its follower run, or the process stops. */
-  start(found: Found): void {
-    const key = `${found.name} ${found.organization_id} ${found.id}`
-    if (this.#running.has(key) || this.#isStopping || this.countFree(this.#byName.get(found.name)!) <= 0) return
+  #countRunning(name: string): number {
+    return [...this.#running.values()].filter(task => task.name === name).length
+  }
+
+  /** Starts a task, or lets it wait until one of its follower ends, unless it is there already, or the process stops. */
+  add(found: Found): void {
+    if (this.#isStopping || this.#running.has(keyOf(found))) return
+    this.#queued.get(found.name)!.set(keyOf(found), found)
+    this.#startNext(found.name)
+  }
+
+  /** Starts the tasks of a follower that wait, as many as may run. */
+  #startNext(name: string): void {
+    const queued = this.#queued.get(name)!
+    const { maxConcurrent } = this.#byName.get(name)!
+    for (const [key, found] of queued) {
+      if (this.#countRunning(name) >= maxConcurrent) return
+      queued.delete(key)
+      this.#start(key, found)
+    }
+  }
+
+  #start(key: string, found: Found): void {
     const ending = new AbortController()
-    const done = this.#run(found, ending).finally(() => this.#running.delete(key))
+    const done = this.#run(found, ending).finally(() => {
+      this.#running.delete(key)
+      this.#startNext(found.name)
+      if (this.#queued.get(found.name)!.size <= fewQueued) this.#options.onFewLeft(found.name)
+    })
     this.#running.set(key, { name: found.name, done, stop: () => ending.abort() })
   }
 
-  /** Waits for the tasks that run. */
+  /** Waits until no task runs. */
   async idle(): Promise<void> {
-    await Promise.all([...this.#running.values()].map(({ done }) => done))
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ done }) => done))
   }
 
   /** Asks the tasks that run to end soon. No other task starts. */
   stop(): void {
     this.#isStopping = true
+    for (const queued of this.#queued.values()) queued.clear()
     for (const task of this.#running.values()) task.stop()
   }
 

@@ -25,11 +25,18 @@ export type Sources = {
 /** Whether reads use the standby, and how far it is behind. The lag is undefined while it is unknown. */
 type StandbyGauges = { condition: string; lagSeconds: number | undefined; lagBytes: number | undefined }
 
-/** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
-type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
+/** Webhooks of all organizations by state. Of active ones: deliveries that wait, those for a retry, and the age of the oldest. */
+type WebhookStates = {
+  active: number
+  failing: number
+  disabled: number
+  waiting: number
+  retries: number
+  seconds: number
+}
 
-/** How far the followers of one name are behind: changes of all organizations, and the age of the oldest one. */
-type FollowerLag = { name: string; changes: number; seconds: number }
+/** How far the followers of one name are behind: changes of all organizations, in how many, and the age of the oldest one. */
+type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
 /** Registers the gauges of the database, its pools and the queues. */
 export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
@@ -148,6 +155,22 @@ function registerWebhookGauges(registry: Registry, { webhooks }: Sources) {
     const found = await read()
     return found ? [{ value: found.retries }] : []
   })
+  const waiting = {
+    name: 'kith_webhook_deliveries_waiting',
+    help: 'Deliveries that active webhooks have not delivered and not given up yet.',
+  }
+  gauge(registry, waiting, 'max', async () => {
+    const found = await read()
+    return found ? [{ value: found.waiting }] : []
+  })
+  const lag = {
+    name: 'kith_webhook_delivery_lag_seconds',
+    help: 'Age of the oldest delivery that an active webhook has not delivered and not given up yet.',
+  }
+  gauge(registry, lag, 'max', async () => {
+    const found = await read()
+    return found ? [{ value: found.seconds }] : []
+  })
 }
 
 function registerLedgerGauge(registry: Registry, { ledgerEntries }: Sources) {
@@ -167,6 +190,13 @@ function registerFollowerGauges(registry: Registry, { followers }: Sources) {
   }
   gauge(registry, changes, 'max', async () =>
     (await read()).map(({ name, changes: value }) => ({ labels: { follower: name }, value })),
+  )
+  const organizations = {
+    name: 'kith_follower_lag_organizations',
+    help: 'Organizations with changes that a follower of the change log has not worked on yet.',
+  }
+  gauge(registry, organizations, 'max', async () =>
+    (await read()).map(({ name, organizations: value }) => ({ labels: { follower: name }, value })),
   )
   const seconds = {
     name: 'kith_follower_lag_seconds',

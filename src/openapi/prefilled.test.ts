@@ -118,11 +118,11 @@ describe('a prefilled write to existing entities', () => {
     const answers = []
     for (const path of [...reads, `/v1/schema/attributes/${existing.attribute_id}`])
       answers.push((await shop.send('GET', path)).body.data)
-    const [person, record, { text_versions, updated_at, ...type }, ...others] = answers
+    const [person, record, { text_versions, updated_at, ...type }, stack, { backlog, ...webhook }, ...others] = answers
     // A new consent type appears in every read of a person, with its default.
     const isFirstType = ({ consent_type_id }: { consent_type_id: number }) => consent_type_id === 1
-    // A new text counts on its consent type.
-    return [{ ...person, consents: person.consents.filter(isFirstType) }, record, type, ...others]
+    // A new text counts on its consent type, and a change on the backlog of a webhook.
+    return [{ ...person, consents: person.consents.filter(isFirstType) }, record, type, stack, webhook, ...others]
   }
 
   it.each(writes.map(write => [write.address, write] as const))('changes nothing: %s', async (_, write) => {

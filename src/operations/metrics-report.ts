@@ -52,6 +52,7 @@ export function reportOf(samples: Samples, now: Date): OperationsMetricsShape {
     followers: sumBy('kith_follower_lag_changes', 'follower').map(([follower, changes]) => ({
       follower,
       changes,
+      organizations: sum('kith_follower_lag_organizations', { follower }),
       seconds: sum('kith_follower_lag_seconds', { follower }),
     })),
     webhooks: webhookStates
@@ -60,6 +61,8 @@ export function reportOf(samples: Samples, now: Date): OperationsMetricsShape {
           failing: sum('kith_webhooks', { state: 'failing' }),
           disabled: sum('kith_webhooks', { state: 'disabled' }),
           retries_waiting: sum('kith_webhook_retries_waiting'),
+          deliveries_waiting: sum('kith_webhook_deliveries_waiting'),
+          lag_seconds: sum('kith_webhook_delivery_lag_seconds'),
         }
       : null,
     ledger_entries: find('kith_ledger_entries') ?? null,

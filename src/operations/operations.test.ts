@@ -97,7 +97,14 @@ describe('GET /v1/operations/metrics', () => {
     expect(memory.resident_bytes).toBeGreaterThan(memory.heap_used_bytes)
     expect(metrics.overload.map(({ reason }) => reason)).toContain('share')
     expect(metrics.followers.map(({ follower }) => follower)).toContain('ledger')
-    expect(metrics.webhooks).toEqual({ active: 0, failing: 0, disabled: 0, retries_waiting: 0 })
+    expect(metrics.webhooks).toEqual({
+      active: 0,
+      failing: 0,
+      disabled: 0,
+      retries_waiting: 0,
+      deliveries_waiting: 0,
+      lag_seconds: 0,
+    })
     expect(JSON.stringify(metrics)).not.toContain(key)
     const { text } = await readMetrics(service.address)
     const later = reportOf(parseSamples(text), new Date())

@@ -103,13 +103,25 @@ export const operationsMetrics = Type.Object(
       { p50_seconds: seconds, p99_seconds: seconds },
       { description: 'The lag of the event loop since the metrics were last read.' },
     ),
-    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, seconds }), {
-      description: 'How far the followers of the change log are behind, over all organizations.',
+    followers: Type.Array(Type.Object({ follower: Type.String(), changes: count, organizations: count, seconds }), {
+      description:
+        'How far the followers of the change log are behind, over all organizations, and in how many of them.',
     }),
     webhooks: nullable(
       Type.Object(
-        { active: count, failing: count, disabled: count, retries_waiting: count },
-        { description: 'Webhooks by state, and deliveries that wait for a retry, of all organizations.' },
+        {
+          active: count,
+          failing: count,
+          disabled: count,
+          retries_waiting: count,
+          deliveries_waiting: count,
+          lag_seconds: seconds,
+        },
+        {
+          description:
+            'Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age ' +
+            'of the oldest.',
+        },
       ),
     ),
     ledger_entries: nullable(total('The entries of the ledgers of all organizations.')),
@@ -148,8 +160,15 @@ export const operationsMetrics = Type.Object(
         },
         cpu_seconds: 1.5,
         event_loop: { p50_seconds: 0.0001, p99_seconds: 0.001 },
-        followers: [{ follower: 'ledger', changes: 0, seconds: 0 }],
-        webhooks: { active: 1, failing: 0, disabled: 0, retries_waiting: 0 },
+        followers: [{ follower: 'ledger', changes: 0, organizations: 0, seconds: 0 }],
+        webhooks: {
+          active: 1,
+          failing: 0,
+          disabled: 0,
+          retries_waiting: 0,
+          deliveries_waiting: 0,
+          lag_seconds: 0,
+        },
         ledger_entries: 12,
       },
     ],

@@ -9,7 +9,8 @@ import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
 import { webhookFollower } from './deliver.ts'
 import type { Sender } from './send.ts'
-import { forgetDeliveries } from './webhooks.ts'
+import { Slots } from './slots.ts'
+import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let organization: Organization
@@ -404,6 +405,39 @@ describe('a receiver that fails', () => {
   })
 })
 
+describe('receivers that are slow', () => {
+  it('delay no other organization, though four of them hold as many requests as they may', async () => {
+    receiver.answer = () => {}
+    const slots = new Slots({ healthy: 16 })
+    // No request ends by itself before the end of the test.
+    const patient = makeSender(60_000)
+    const others = await Promise.all([1, 2, 3, 4].map(() => service.organization()))
+    for (const other of others) {
+      await create({}, other)
+      for (let n = 0; n < 5; n += 1) await other.send('POST', '/v1/people', { external_id: `p${n}` })
+    }
+    const following = createFollowers(service.db, [makeFollower({ slots, sender: patient })], {
+      report: () => {},
+      ...clock,
+    })
+    await following.tick()
+    // Without room for a fifth organization, all 16 requests would be under way.
+    await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(12)
+    const ownReceiver = await startReceiver()
+    await create({ url: ownReceiver.url })
+    await person('ada')
+    await expect
+      .poll(async () => {
+        await following.tick()
+        return ownReceiver.received.length
+      })
+      .toBe(1)
+    await following.stop()
+    await patient.close()
+    await ownReceiver.close()
+  })
+})
+
 describe('the secret', () => {
   it('and the one before it sign for 24 hours after a rotation', async () => {
     await create()
@@ -486,6 +520,120 @@ describe('a test', () => {
     expect(failed.body.data).toMatchObject({ delivered: false, response_status: null })
     expect(failed.body.data.error).toBeTruthy()
     expect(await deliveries()).toEqual([])
+  })
+
+  it('is listed with the deliveries, newest first, with its response', async () => {
+    await create()
+    receiver.answer = response => response.writeHead(201).end('thanks')
+    await organization.send('POST', '/v1/webhooks/1/test')
+    receiver.answer = response => response.writeHead(500).end('broken')
+    for (let n = 0; n < 20; n += 1) await organization.send('POST', '/v1/webhooks/1/test')
+    const tests = async (query = '') =>
+      (await organization.send('GET', `/v1/webhooks/1/deliveries${query}`)).body.data.tests
+    const listed = await tests()
+    expect(listed).toHaveLength(20)
+    expect(listed[0]).toEqual({
+      message_id: receiver.received.at(-1)!.id,
+      type: 'webhook.test',
+      state: 'failed',
+      at: receiver.received.at(-1)!.event.timestamp,
+      response_status: 500,
+      duration_ms: expect.any(Number),
+      response: 'broken',
+      error: null,
+    })
+    receiver.answer = response => response.writeHead(204).end()
+    await organization.send('POST', '/v1/webhooks/1/test')
+    expect((await tests('?state=delivered')).map((test: { response_status: number }) => test.response_status)).toEqual([
+      204,
+    ])
+    expect(await tests('?status=failed')).toHaveLength(19)
+    expect(await tests('?state=failing')).toEqual([])
+    expect(await tests('?before=9')).toEqual([])
+    await organization.send('DELETE', '/v1/webhooks/1')
+    expect((await service.sql('select tests from webhooks where organization_id = $1', [organization.id]))[0]).toEqual({
+      tests: [],
+    })
+  })
+})
+
+describe('the backlog of a webhook', () => {
+  it('is counted while the receiver fails, also after every change was looked at, with the attempt that blocks', async () => {
+    await create()
+    for (const name of ['ada', 'bob', 'eve']) await person(name)
+    for (const name of ['ada', 'bob']) await patch(name, { first_name: name })
+    expect((await read()).backlog).toEqual({ changes: 5, deliveries: 0, oldest_at: null, blocking: null })
+    receiver.answer = response => response.writeHead(503).end('busy')
+    await deliver()
+    const [first] = (await deliveries()).slice(-1)
+    const { backlog, position, state } = await read()
+    expect(state).toBe('failing')
+    expect(backlog).toMatchObject({ changes: 0, deliveries: 5, oldest_at: first.created_at })
+    expect(backlog.blocking).toMatchObject({
+      sequence: position - 4,
+      state: 'failing',
+      attempts: 1,
+      response_status: 503,
+      response: 'busy',
+    })
+    expect(Date.parse(backlog.blocking.next_attempt_at) - nowMs).toBe(5_000)
+    const [listed] = (await organization.send('GET', '/v1/webhooks')).body.data.items
+    expect(listed.backlog).toMatchObject({ deliveries: 5, blocking: { response_status: 503 } })
+    receiver.answer = response => response.writeHead(204).end()
+    nowMs += 10_000
+    await deliver()
+    expect(await read()).toMatchObject({
+      state: 'active',
+      backlog: { changes: 0, deliveries: 0, oldest_at: null, blocking: null },
+    })
+  })
+
+  it('is listed by state: what fails, what waits for it, what was given up', async () => {
+    await create()
+    for (const name of ['ada', 'bob', 'eve']) await person(name)
+    await patch('ada', { first_name: 'Ada' })
+    receiver.answer = (response, { event }) => response.writeHead(event.data.external_id === 'ada' ? 500 : 204).end()
+    await deliver()
+    const byState = async (state: string) =>
+      (await deliveries(`?state=${state}`)).map((each: { sequence: number; state: string }) => [
+        each.sequence,
+        each.state,
+      ])
+    const { position } = await read()
+    expect(await byState('failing')).toEqual([[position - 3, 'failing']])
+    expect(await byState('blocked')).toEqual([[position, 'blocked']])
+    expect(await byState('delivered')).toEqual([
+      [position - 1, 'delivered'],
+      [position - 2, 'delivered'],
+    ])
+    expect(await byState('failed')).toEqual([])
+    await service.sql(
+      `update webhook_deliveries set attempts = 9, next_attempt_at = created_at
+       where organization_id = $1 and sequence = $2`,
+      [organization.id, position - 3],
+    )
+    nowMs += 10_000
+    await deliver()
+    expect(await byState('failed')).toEqual([[position - 3, 'failed']])
+    expect((await deliveries('?state=delivered&status=failed')).length).toBe(0)
+  })
+
+  it('has its next attempt now if it is due, and none while the webhook is paused', async () => {
+    await create()
+    await person('ada')
+    receiver.answer = response => response.writeHead(500).end()
+    await deliver()
+    await service.sql(
+      `update webhook_deliveries set next_attempt_at = now() - interval '1 hour' where organization_id = $1`,
+      [organization.id],
+    )
+    const beganMs = Date.now()
+    const [due] = await deliveries()
+    expect(due).toMatchObject({ state: 'failing' })
+    expect(Date.parse(due.next_attempt_at)).toBeGreaterThanOrEqual(beganMs)
+    await organization.send('PATCH', '/v1/webhooks/1', { active: false })
+    expect((await deliveries())[0].next_attempt_at).toBeNull()
+    expect(await read()).toMatchObject({ state: 'paused', backlog: { deliveries: 1 } })
   })
 })
 
@@ -602,6 +750,27 @@ describe('the metrics', () => {
     expect(text).toMatch(/kith_webhook_attempts_total\{outcome="retried"\} [1-9]/)
     expect(text).toMatch(/kith_webhooks\{state="active"\} \d/)
     expect(text).toMatch(/kith_webhook_retries_waiting \d/)
+    expect(text).toMatch(/kith_webhook_deliveries_waiting \d/)
+    expect(text).toMatch(/kith_webhook_delivery_lag_seconds \d/)
     expect(text.includes('kith_follower_lag_seconds{follower="webhooks"}')).toBe(true)
+  })
+
+  it('count what waits, and its age, although every change was looked at, without paused webhooks', async () => {
+    await create()
+    await person('ada')
+    await patch('ada', { first_name: 'Ada' })
+    receiver.answer = response => response.writeHead(500).end()
+    await deliver()
+    await service.sql(
+      `update webhook_deliveries set created_at = now() - interval '1 hour' where organization_id = $1`,
+      [organization.id],
+    )
+    // Other tests leave webhooks of their organizations behind.
+    await service.sql('update webhooks set active = false where organization_id <> $1', [organization.id])
+    const states = await readWebhookStates(service.db)
+    expect(states).toMatchObject({ failing: 1, waiting: 2, retries: 1 })
+    expect(Math.round(states.seconds / 60)).toBe(60)
+    await organization.send('PATCH', '/v1/webhooks/1', { active: false })
+    expect(await readWebhookStates(service.db)).toMatchObject({ waiting: 0, retries: 0, seconds: 0 })
   })
 })

@@ -163,7 +163,8 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
       operationId: 'testWebhook',
       summary: 'Send a test event',
       description:
-        'Sends an event of the type `webhook.test` once, also to an inactive webhook, and returns the outcome.',
+        'Sends an event of the type `webhook.test` once, also to an inactive webhook, and returns the outcome. The list of deliveries ' +
+        'shows the last tests.',
       answer: testResult,
       handle: async call => ({
         status: 200,
@@ -200,7 +201,8 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
       scope: 'webhooks:read',
       operationId: 'listWebhookDeliveries',
       summary: 'List the deliveries of a webhook',
-      description: 'Newest first. kith keeps a delivery for 30 days after it has ended.',
+      description:
+        'Newest first, and on the first page the last test events. kith keeps a delivery for 30 days after it has ended.',
       query: deliveriesQuery,
       hasDefaults: true,
       answer: deliveryPage,

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
 import { listSchema, nullable, times } from '../organizations/definition-schema.ts'
 import { eventPattern } from './events.ts'
+import { maxCounted } from './sql.ts'
 
 const url = Type.String({
   minLength: 1,
@@ -69,6 +70,98 @@ export type WebhookPatch = Static<typeof webhookPatch>
 
 const moment = nullable(Type.String({ format: 'date-time' }))
 
+const at = '2026-01-01T12:00:00.000Z'
+
+const status = Type.Enum(['waiting', 'delivered', 'failed'], {
+  description: '`failed` deliveries were given up after ten attempts. A replay sends them again.',
+})
+
+const deliveryStates = ['due', 'failing', 'blocked', 'delivered', 'failed'] as const
+const deliveryState = Type.Enum([...deliveryStates], {
+  description:
+    'The status, and of one that waits, why: `due` is sent as soon as it is its turn, `failing` is tried again after an attempt that failed, `blocked` waits ' +
+    'for an earlier change of the same entity. `delivered` has arrived, `failed` was given up.',
+})
+
+/** A delivery as the list shows it. */
+export const delivery = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 1, description: 'The number of the change.' }),
+    message_id: Type.String({ description: 'The header `webhook-id` of its requests.' }),
+    type: Type.String(),
+    status,
+    state: deliveryState,
+    attempts: Type.Integer({ minimum: 0 }),
+    created_at: Type.String({ format: 'date-time' }),
+    next_attempt_at: nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, ' +
+          'waits for an earlier change of the same entity, or the webhook is inactive.',
+      }),
+    ),
+    last_attempt_at: moment,
+    response_status: nullable(
+      Type.Integer({ description: 'The status of the last response. Null if there was none.' }),
+    ),
+    duration_ms: nullable(Type.Integer({ minimum: 0 })),
+    response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
+    error: nullable(Type.String({ description: 'Why there was no response.' })),
+  },
+  {
+    title: 'Delivery',
+    examples: [
+      {
+        sequence: 1_204,
+        message_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3:1204',
+        type: 'person.updated',
+        status: 'delivered',
+        state: 'delivered',
+        attempts: 1,
+        created_at: at,
+        next_attempt_at: null,
+        last_attempt_at: at,
+        response_status: 200,
+        duration_ms: 35,
+        response: 'ok',
+        error: null,
+      },
+    ],
+  },
+)
+export type DeliveryShape = Static<typeof delivery>
+
+/** The changes that a webhook has not delivered yet. */
+export const backlog = Type.Object(
+  {
+    changes: Type.Integer({
+      minimum: 0,
+      description: 'The changes after `position`, which were not looked at yet. Not all of them have to match.',
+    }),
+    deliveries: Type.Integer({
+      minimum: 0,
+      maximum: maxCounted,
+      description: `The deliveries that wait. ${maxCounted} means that many, or more.`,
+    }),
+    oldest_at: nullable(
+      Type.String({ format: 'date-time', description: 'Since when the oldest of these deliveries waits.' }),
+    ),
+    blocking: nullable(delivery),
+  },
+  {
+    title: 'WebhookBacklog',
+    description:
+      'The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and ' +
+      'its next attempt, or else the oldest that waits.',
+  },
+)
+
+const state = Type.Enum(['active', 'failing', 'paused', 'disabled'], {
+  description:
+    '`failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive.',
+})
+
 const shown = {
   id: Type.Integer({ minimum: 1 }),
   ...settings,
@@ -85,10 +178,11 @@ const shown = {
   ),
   failing_since: moment,
   last_success_at: moment,
+  state,
   position: Type.Integer({ minimum: 0, description: 'The number of the last change that was looked at.' }),
+  backlog,
   ...times,
 }
-const at = '2026-01-01T12:00:00.000Z'
 const example = {
   id: 1,
   url: 'https://receiver.example/kith',
@@ -101,7 +195,9 @@ const example = {
   disabled: null,
   failing_since: null,
   last_success_at: at,
+  state: 'active',
   position: 1_204,
+  backlog: { changes: 0, deliveries: 0, oldest_at: null, blocking: null },
   created_at: at,
   updated_at: at,
 }
@@ -121,16 +217,18 @@ export const webhookWithSecret = Type.Object(
   },
 )
 
-const status = Type.Enum(['waiting', 'delivered', 'failed'], {
-  description: '`failed` deliveries were given up after ten attempts. A replay sends them again.',
-})
-
 /** Query of GET /v1/webhooks/{id}/deliveries. */
 export const deliveriesQuery = Type.Object(
   {
     // The page at /docs would fill in the first value of an enumeration.
     status: Type.Optional(
       Type.String({ pattern: '^(waiting|delivered|failed)$', description: '`waiting`, `delivered` or `failed`.' }),
+    ),
+    state: Type.Optional(
+      Type.String({
+        pattern: `^(${deliveryStates.join('|')})$`,
+        description: '`due`, `failing`, `blocked`, `delivered` or `failed`.',
+      }),
     ),
     before: Type.Optional(
       Type.Integer({
@@ -145,55 +243,34 @@ export const deliveriesQuery = Type.Object(
 )
 export type DeliveriesQuery = Static<typeof deliveriesQuery>
 
-/** A delivery as the list shows it. */
-export const delivery = Type.Object(
+/** A test event, as the list of deliveries shows it. */
+export const testDelivery = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 1, description: 'The number of the change.' }),
-    message_id: Type.String({ description: 'The header `webhook-id` of its requests.' }),
-    type: Type.String(),
-    status,
-    attempts: Type.Integer({ minimum: 0 }),
-    created_at: Type.String({ format: 'date-time' }),
-    next_attempt_at: nullable(
-      Type.String({
-        format: 'date-time',
-        description: 'Null if it has ended, or waits for an earlier change of the same entity.',
-      }),
-    ),
-    last_attempt_at: moment,
-    response_status: nullable(
-      Type.Integer({ description: 'The status of the last response. Null if there was none.' }),
-    ),
-    duration_ms: nullable(Type.Integer({ minimum: 0 })),
+    message_id: Type.String({ description: 'The header `webhook-id` of its request.' }),
+    type: Type.Literal('webhook.test'),
+    state: Type.Enum(['delivered', 'failed']),
+    at: Type.String({ format: 'date-time', description: 'When it was sent.' }),
+    response_status: nullable(Type.Integer({ description: 'The status of the response. Null if there was none.' })),
+    duration_ms: Type.Integer({ minimum: 0 }),
     response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
     error: nullable(Type.String({ description: 'Why there was no response.' })),
   },
-  {
-    title: 'Delivery',
-    examples: [
-      {
-        sequence: 1_204,
-        message_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3:1204',
-        type: 'person.updated',
-        status: 'delivered',
-        attempts: 1,
-        created_at: at,
-        next_attempt_at: null,
-        last_attempt_at: at,
-        response_status: 200,
-        duration_ms: 35,
-        response: 'ok',
-        error: null,
-      },
-    ],
-  },
+  { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and tells of no change.' },
 )
-export type DeliveryShape = Static<typeof delivery>
+export type TestDeliveryShape = Static<typeof testDelivery>
 
 export const deliveryPage = Type.Object(
-  { items: Type.Array(delivery), has_more: Type.Boolean() },
-  { title: 'DeliveryPage', examples: [{ items: [], has_more: false }] },
+  {
+    items: Type.Array(delivery),
+    has_more: Type.Boolean(),
+    tests: Type.Array(testDelivery, {
+      description:
+        'The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too.',
+    }),
+  },
+  { title: 'DeliveryPage', examples: [{ items: [], has_more: false, tests: [] }] },
 )
+export type DeliveryPageShape = Static<typeof deliveryPage>
 
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export const testResult = Type.Object(

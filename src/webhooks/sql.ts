@@ -5,19 +5,20 @@ export const followerName = 'webhooks'
 
 const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.payload, w.active, w.disabled_reason, w.disabled_at,
      w.failing_since, w.last_success_at, w.created_at, w.updated_at`
-const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id`
+const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id
+     join change_heads h on h.organization_id = $1`
 
 /** The webhooks of an organization with their positions in the change log. */
 export const listWebhooksSql = statement(
   'list_webhooks',
-  `select ${columns}, f.sequence as position from webhooks w ${position}
+  `select ${columns}, f.sequence as position, h.sequence as head from webhooks w ${position}
    where w.organization_id = $1 and w.deleted_at is null order by w.id`,
 )
 
 /** $2: id. */
 export const readWebhookSql = statement(
   'read_webhook',
-  `select ${columns}, f.sequence as position from webhooks w ${position}
+  `select ${columns}, f.sequence as position, h.sequence as head from webhooks w ${position}
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
 )
 
@@ -97,7 +98,7 @@ export const readSecretsSql = statement(
 /** $2: id, $3: the time. */
 export const deleteWebhookSql = statement(
   'delete_webhook',
-  `update webhooks set deleted_at = $3, active = false, url = '', secrets = '[]' where organization_id = $1 and id = $2`,
+  `update webhooks set deleted_at = $3, active = false, url = '', secrets = '[]', tests = '[]' where organization_id = $1 and id = $2`,
 )
 
 /** $2: id. */
@@ -227,14 +228,80 @@ export const recordHealthSql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** $2: webhook, $3: before this number, $4: limit, $5: status or null. Newest first. */
+/** The state of a delivery d. Only the first waiting delivery of an entity has a time of its next attempt. */
+const deliveryState = `case when d.status <> 'waiting' then d.status when d.next_attempt_at is null then 'blocked'
+       when d.attempts > 0 then 'failing' else 'due' end`
+
+/**
+ * The columns of a delivery d of a webhook w at the time `at`. The stored time of a delivery that is due is when it became due,
+ * so its next attempt is now. An inactive webhook makes none.
+ */
+const deliveryColumns = (
+  at: string,
+) => `d.sequence, d.type, d.status, ${deliveryState} as state, d.attempts, d.created_at,
+     case when w.active and d.next_attempt_at is not null then greatest(d.next_attempt_at, ${at}) end as next_attempt_at, d.last_attempt_at, d.response_status,
+     d.duration_ms, d.response, d.error, h.log_id || ':' || d.sequence as message_id`
+
+/** $2: webhook, $3: before this number, $4: limit, $5: status or null, $6: the time, $7: state or null. Newest first. */
 export const listDeliveriesSql = statement(
   'list_webhook_deliveries',
-  `select d.sequence, d.type, d.status, d.attempts, d.created_at, d.next_attempt_at, d.last_attempt_at, d.response_status,
-     d.duration_ms, d.response, d.error, h.log_id || ':' || d.sequence as message_id
-   from webhook_deliveries d join change_heads h on h.organization_id = $1
-   where d.organization_id = $1 and d.webhook_id = $2 and d.sequence < $3 and ($5::text is null or d.status = $5)
+  `select ${deliveryColumns('$6')}
+   from webhooks w join webhook_deliveries d on d.organization_id = $1 and d.webhook_id = w.id
+     join change_heads h on h.organization_id = $1
+   where w.organization_id = $1 and w.id = $2 and d.sequence < $3 and ($5::text is null or d.status = $5)
+     and ($7::text is null or ${deliveryState} = $7)
    order by d.sequence desc limit $4`,
+)
+
+/**
+ * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0028_webhook_backlog.sql.
+ * With the order that the index has, PostgreSQL chooses it also without statistics.
+ */
+const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text
+         and d.organization_id = $1 and d.status = 'waiting'`
+
+/** How many waiting deliveries of a webhook are counted. */
+export const maxCounted = 100_000
+
+/**
+ * $2: webhooks, $3: the time. The backlog of each webhook: how many deliveries wait, since when the oldest, and the one
+ * that holds the others up, or nulls. That is the oldest one whose last attempt failed. If none failed, it is the oldest one.
+ */
+export const readBacklogsSql = statement(
+  'read_webhook_backlogs',
+  `select w.id as webhook_id, waiting.deliveries, oldest.created_at as oldest_at, blocking.*
+   from webhooks w cross join lateral (
+     select count(*)::integer as deliveries from (
+       select from webhook_deliveries d where ${waitingOfWebhook} order by d.sequence limit ${maxCounted}
+     ) counted
+   ) waiting left join lateral (
+     select d.sequence, d.created_at from webhook_deliveries d where ${waitingOfWebhook} order by d.sequence limit 1
+   ) oldest on true left join lateral (
+     select d.sequence from webhook_deliveries d
+     where d.organization_id = $1 and d.webhook_id = w.id and d.status = 'waiting' and d.attempts > 0
+     order by d.sequence limit 1
+   ) failing on true left join lateral (
+     select ${deliveryColumns('$3')} from webhook_deliveries d join change_heads h on h.organization_id = $1
+     where d.organization_id = $1 and d.webhook_id = w.id and d.sequence = coalesce(failing.sequence, oldest.sequence)
+     limit 1
+   ) blocking on true
+   where w.organization_id = $1 and w.id = any($2::integer[])`,
+)
+
+/** $2: webhook, $3: a test event, $4: how many are kept. */
+export const recordTestSql = statement(
+  'record_webhook_test',
+  `update webhooks set tests = (
+     select jsonb_agg(t.test order by t.position)
+     from jsonb_array_elements(jsonb_build_array($3::text::jsonb) || tests) with ordinality as t(test, position)
+     where t.position <= $4
+   ) where organization_id = $1 and id = $2 and deleted_at is null`,
+)
+
+/** $2: webhook. Its last test events, newest first. */
+export const readTestsSql = statement(
+  'read_webhook_tests',
+  'select w.tests from webhooks w where w.organization_id = $1 and w.id = $2',
 )
 
 /** The organizations that have or had webhooks. */
@@ -264,17 +331,27 @@ export const forgetDeliveriesSql = statement(
    ) select count(*)::integer as gone from gone`,
 )
 
-/** How many webhooks are in each state, and how many deliveries wait for a retry, of all organizations. */
+/**
+ * $1: the time. How many webhooks of all organizations are in each state; of the active ones, how many deliveries wait, how many of
+ * them for a retry, and the age in seconds of the oldest.
+ */
 export const readStatesSql = statement(
   'read_webhook_states',
-  `select w.*, d.retries from (
+  `select w.*, d.*, r.* from (
      select count(*) filter (where active and failing_since is null)::integer as active,
        count(*) filter (where active and failing_since is not null)::integer as failing,
        count(*) filter (where disabled_reason is not null)::integer as disabled
      from webhooks where deleted_at is null
    ) w cross join (
-     select count(*)::integer as retries from webhook_deliveries where next_attempt_at is not null and attempts > 0
-   ) d`,
+     select count(*)::integer as waiting,
+       greatest(0, coalesce(extract(epoch from $1::timestamptz - min(d.created_at)), 0))::float8 as seconds
+     from webhooks a join webhook_deliveries d on d.organization_id = a.organization_id and d.webhook_id = a.id
+     where a.active and d.status = 'waiting'
+   ) d cross join (
+     select count(*)::integer as retries
+     from webhooks a join webhook_deliveries d on d.organization_id = a.organization_id and d.webhook_id = a.id
+     where a.active and d.status = 'waiting' and d.attempts > 0
+   ) r`,
 )
 
 /** The webhooks of all organizations that fail or were disabled. */

@@ -2,11 +2,11 @@ import { parseRanges } from './addresses.ts'
 import { isSuccess } from './schedule.ts'
 import { createSender } from './send.ts'
 import { readSendingSql } from './sql.ts'
-import { activeSecrets, findWebhook, type Secret, type WebhookAuthor } from './webhooks.ts'
+import { activeSecrets, findWebhook, recordTest, type Secret, type WebhookAuthor } from './webhooks.ts'
 
 type TestOptions = { id: string; limitMs: number; ranges: readonly string[] }
 
-/** Sends a signed test event once, and returns the outcome. It is no delivery. Throws a Fault of 404. */
+/** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
 export async function sendTest(
   { db, organization_id, signal, resolve }: WebhookAuthor,
   id: number,
@@ -28,13 +28,17 @@ export async function sendTest(
   try {
     const message = { url, id: `${log_id}:test-${messageId}`, body, secrets: activeSecrets(secrets, Date.now()) }
     const outcome = await sender.send(message, ending.signal)
-    return {
-      delivered: isSuccess(outcome),
+    const result = {
       response_status: outcome.status ?? null,
       duration_ms: outcome.durationMs,
       response: outcome.response ?? null,
       error: outcome.error ?? null,
     }
+    const isDelivered = isSuccess(outcome)
+    const state = isDelivered ? 'delivered' : 'failed'
+    const test = { message_id: message.id, type: 'webhook.test', state, at: timestamp, ...result } as const
+    await recordTest(db, organization_id, id, test)
+    return { delivered: isDelivered, ...result }
   } finally {
     signal.removeEventListener('abort', abort)
     await sender.close()

@@ -54,7 +54,9 @@ describe('a webhook', () => {
       active: true,
       disabled: null,
       failing_since: null,
+      state: 'active',
       position: 1,
+      backlog: { changes: 0, deliveries: 0, oldest_at: null, blocking: null },
     })
     const read = await organization.send('GET', '/v1/webhooks/1')
     expect(read.body.data).toEqual(shown)
@@ -309,6 +311,7 @@ describe('bad input', () => {
       'before=1e400',
       'before=9007199254740992',
       'status=lost',
+      'state=waiting',
       'nothing=1',
     ])
       expect((await get(query)).status, query).toBe(400)

@@ -11,7 +11,16 @@ import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { scopesOf, throwIfUnknown } from './events.ts'
-import type { DeliveriesQuery, DeliveryShape, NewWebhook, ReplayBody, WebhookPatch, WebhookShape } from './schema.ts'
+import type {
+  DeliveriesQuery,
+  DeliveryPageShape,
+  DeliveryShape,
+  NewWebhook,
+  ReplayBody,
+  TestDeliveryShape,
+  WebhookPatch,
+  WebhookShape,
+} from './schema.ts'
 import {
   countWebhooksSql,
   deletePositionSql,
@@ -25,9 +34,12 @@ import {
   listOrganizationsWithWebhooksSql,
   listWebhooksSql,
   lockPositionSql,
+  readBacklogsSql,
   readSecretsSql,
   readStatesSql,
+  readTestsSql,
   readWebhookSql,
+  recordTestSql,
   requestReplaySql,
   setPausedSql,
   storeSecretsSql,
@@ -77,16 +89,63 @@ const newSecret = (): Secret => ({ secret: `whsec_${randomBytes(secretBytes).toS
 export const activeSecrets = (secrets: readonly Secret[], nowMs: number): string[] =>
   secrets.filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > nowMs).map(({ secret }) => secret)
 
-function webhookToJson(row: WebhookRow & { position: number }): WebhookShape {
-  const { disabled_reason, disabled_at, failing_since, last_success_at, position, created_at, updated_at, ...rest } =
-    row
+type ReadWebhook = WebhookRow & { position: number; head: number }
+/** A row of {@link readBacklogsSql}: the members of the delivery that holds up the others, or nulls. */
+type BacklogRow = { webhook_id: number; deliveries: number; oldest_at: string | null } & (
+  | DeliveryShape
+  | { sequence: null }
+)
+
+function stateOf({ active, disabled_reason, failing_since }: WebhookRow): WebhookShape['state'] {
+  if (disabled_reason !== null) return 'disabled'
+  if (!active) return 'paused'
+  return failing_since === null ? 'active' : 'failing'
+}
+
+function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): WebhookShape {
+  const { disabled_reason, disabled_at, failing_since, last_success_at, position, head, created_at, updated_at } = row
   const disabled = disabled_reason === null ? null : { reason: disabled_reason, at: disabled_at! }
-  return { ...rest, disabled, failing_since, last_success_at, position, created_at, updated_at }
+  // The deliveries are read after the webhook, which may be gone by then.
+  const {
+    webhook_id: _,
+    deliveries,
+    oldest_at,
+    ...blocking
+  } = backlogRow ?? { webhook_id: row.id, deliveries: 0, oldest_at: null, sequence: null }
+  return {
+    id: row.id,
+    ...settingsOf(row),
+    disabled,
+    failing_since,
+    last_success_at,
+    state: stateOf(row),
+    position,
+    backlog: {
+      changes: Math.max(0, head - position),
+      deliveries,
+      oldest_at,
+      blocking: blocking.sequence === null ? null : blocking,
+    },
+    created_at,
+    updated_at,
+  }
+}
+
+async function readBacklogs(
+  db: Database,
+  organization_id: number,
+  rows: ReadWebhook[],
+  signal?: Signal,
+): Promise<WebhookShape[]> {
+  const values = [organization_id, rows.map(({ id }) => id), new Date().toISOString()]
+  const backlogs = rows.length === 0 ? [] : await db.query<BacklogRow>(readBacklogsSql, values, signal)
+  const byId = new Map(backlogs.map(backlog => [backlog.webhook_id, backlog]))
+  return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
 
 export async function listWebhooks(db: Database, organization_id: number, signal: Signal): Promise<WebhookShape[]> {
-  const rows = await db.query<WebhookRow & { position: number }>(listWebhooksSql, [organization_id], signal)
-  return rows.map(webhookToJson)
+  const rows = await db.query<ReadWebhook>(listWebhooksSql, [organization_id], signal)
+  return readBacklogs(db, organization_id, rows, signal)
 }
 
 /** Throws a Fault of 404 if the organization has no such webhook. */
@@ -96,8 +155,8 @@ export async function findWebhook(
   id: number,
   signal?: Signal,
 ): Promise<WebhookShape> {
-  const [row] = await db.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id], signal)
-  return row ? webhookToJson(row) : throwNotFound()
+  const rows = await db.query<ReadWebhook>(readWebhookSql, [organization_id, id], signal)
+  return (await readBacklogs(db, organization_id, rows, signal))[0] ?? throwNotFound()
 }
 
 function throwNotFound(): never {
@@ -314,19 +373,41 @@ export async function replay(author: WebhookAuthor, id: number, { after, until }
 }
 
 const defaultPage = 50
+/** How many test events of a webhook are kept. */
+const maxTests = 20
 
-/** The deliveries of a webhook, newest first. Throws a Fault of 404. */
+/** Keeps a test event and its outcome, which the list of deliveries shows. */
+export async function recordTest(db: Database, organization_id: number, id: number, test: TestDeliveryShape) {
+  await db.query(recordTestSql, [organization_id, id, JSON.stringify(test), maxTests])
+}
+
+/** The deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
 export async function listDeliveries(
   db: Database,
   organization_id: number,
   id: number,
-  { status = undefined, before = Number.MAX_SAFE_INTEGER, limit = defaultPage }: DeliveriesQuery,
+  { status, state, before, limit = defaultPage }: DeliveriesQuery,
   signal: Signal,
-): Promise<{ items: DeliveryShape[]; has_more: boolean }> {
-  await findWebhook(db, organization_id, id, signal)
-  const values = [organization_id, id, before, limit + 1, status ?? null]
-  const rows = await db.query<DeliveryShape>(listDeliveriesSql, values, signal)
-  return { items: rows.slice(0, limit), has_more: rows.length > limit }
+): Promise<DeliveryPageShape> {
+  const [webhook] = await db.query(readWebhookSql, [organization_id, id], signal)
+  if (!webhook) throwNotFound()
+  const selection = [
+    before ?? Number.MAX_SAFE_INTEGER,
+    limit + 1,
+    status ?? null,
+    new Date().toISOString(),
+    state ?? null,
+  ]
+  const rows = await db.query<DeliveryShape>(listDeliveriesSql, [organization_id, id, ...selection], signal)
+  const isWanted = (test: TestDeliveryShape) =>
+    [status ?? test.state, state ?? test.state].every(each => each === test.state)
+  const tests = before === undefined ? await readTests(db, organization_id, id, signal) : []
+  return { items: rows.slice(0, limit), has_more: rows.length > limit, tests: tests.filter(isWanted) }
+}
+
+async function readTests(db: Database, organization_id: number, id: number, signal: Signal) {
+  const [row] = await db.query<{ tests: TestDeliveryShape[] }>(readTestsSql, [organization_id, id], signal)
+  return row?.tests ?? []
 }
 
 /**
@@ -376,11 +457,21 @@ export async function forgetDeliveries(
   return forgotten
 }
 
-/** Webhooks by state, and deliveries that wait for a retry, of all organizations. */
-export type WebhookStates = { active: number; failing: number; disabled: number; retries: number }
+/**
+ * Webhooks of all organizations by state. Of the active ones: how many deliveries wait, how many of them for a retry, and the age
+ * in seconds of the oldest.
+ */
+export type WebhookStates = {
+  active: number
+  failing: number
+  disabled: number
+  waiting: number
+  retries: number
+  seconds: number
+}
 
 export async function readWebhookStates(db: Database): Promise<WebhookStates> {
-  const [states] = await db.query<WebhookStates>(readStatesSql, [])
+  const [states] = await db.query<WebhookStates>(readStatesSql, [new Date().toISOString()])
   return states!
 }
 

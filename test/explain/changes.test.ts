@@ -2,7 +2,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { everything, filterValuesOf } from '../../src/changes/selection.ts'
 import { readChangesOfSql, readChangesSql, readHeadsSql, readHistorySql } from '../../src/changes/sql.ts'
 import type { Statement } from '../../src/db/db.ts'
-import { demoteDeliveriesSql, promoteDeliveriesSql, readDueSql, recordAttemptsSql } from '../../src/webhooks/sql.ts'
+import {
+  demoteDeliveriesSql,
+  promoteDeliveriesSql,
+  readBacklogsSql,
+  readDueSql,
+  recordAttemptsSql,
+} from '../../src/webhooks/sql.ts'
 import { type Service, startService } from '../support/service.ts'
 
 // One large log next to many small ones: PostgreSQL's average statistics do not fit the large one.
@@ -93,6 +99,22 @@ it.each([200, 20_000])(
       const nodes = await explain(statement, [...values])
       expect(Math.max(...nodes.map(rowsRead)), statement.name).toBeLessThanOrEqual(64)
     }
+    await service.sql('insert into webhooks select * from jsonb_populate_record(null::webhooks, $1)', [
+      {
+        organization_id: id,
+        id: webhook,
+        url: '',
+        events: [],
+        payload: 'full',
+        active: true,
+        secrets: [],
+        tests: [],
+        created_at: now,
+        updated_at: now,
+      },
+    ])
+    const backlog = await explain(readBacklogsSql, [id, [webhook], now])
+    expect(Math.max(...backlog.map(rowsRead))).toBeLessThanOrEqual(waiting)
   },
 )
 
