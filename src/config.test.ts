@@ -27,6 +27,7 @@ describe('an empty environment', () => {
       databaseUrl: undefined,
       cells: [],
       databaseConnections: 8,
+      databaseWaitSeconds: 300,
       role: 'primary',
       databaseReadUrl: undefined,
       readerMaxLagSeconds: 60,

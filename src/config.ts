@@ -97,6 +97,7 @@ const variables = Type.Object({
   KITH_RATE_PAGES_BURST: wholeNumber(600, 0, 10_000_000),
   KITH_RATE_STORE: Type.String({ default: 'memory', pattern: '^(memory|postgresql|rediss?://.+)$' }),
   KITH_DATABASE_CONNECTIONS: wholeNumber(8, 1, 200),
+  KITH_DATABASE_WAIT_SECONDS: wholeNumber(300, 0, 86_400),
   ...traceVariables,
   ...limitVariables,
 })
@@ -153,6 +154,8 @@ export type Config = Readonly<{
   /** The databases beside the first one that hold organizations of their own. */
   cells: readonly Readonly<{ name: string; url: string; readUrl?: string }>[]
   databaseConnections: number
+  /** How long a start waits for a server that is away. */
+  databaseWaitSeconds: number
   /** `reader`: `databaseUrl` names a standby, and the process only reads. */
   role: 'primary' | 'reader'
   /** The standby that answers some reads of a process with the role `primary`. */
@@ -460,6 +463,7 @@ function freeze(values: Variables): Config {
     databaseUrl: values.DATABASE_URL,
     cells: Object.freeze(cellsOf(values)),
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
+    databaseWaitSeconds: values.KITH_DATABASE_WAIT_SECONDS,
     role: values.KITH_ROLE as Config['role'],
     databaseReadUrl: values.DATABASE_READ_URL,
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,

@@ -17,7 +17,7 @@ import { findPending } from './db/distribution.ts'
 import { startEmbedded } from './db/embedded.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
-import { probe } from './db/probe.ts'
+import { waitForServer } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
 import { danglingLinkFollower } from './entities/indexes/dangling-link-cleanup.ts'
 import { backfillIndexes } from './entities/indexes/index-backfill.ts'
@@ -28,6 +28,7 @@ import { createFollowers, type Followers, readFollowerLag } from './followers/fo
 import type { RateLimiter } from './http/rate-limit/rate-limit.ts'
 import { createDrain, drainGraceMs } from './http/server/drain.ts'
 import type { App } from './http/server/server.ts'
+import { listenWhileStarting, type StartingServer } from './http/server/starting-server.ts'
 import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
 import { fillKeys } from './identity/key-fill.ts'
@@ -282,7 +283,7 @@ async function startRateLimiter({ rates }: Config, db: Database, logger: Logger)
 type Storage = { url: string; up?: () => boolean }
 
 async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {
-  if (config.databaseUrl) await probe(config.databaseUrl)
+  if (config.databaseUrl) await waitForDatabase(config.databaseUrl, config, logger, stopping)
   const openEmbedded = async () => {
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)
     const embedded = await startEmbedded({ dataDir: config.dataDir, purpose: 'serve', log, signal: stopping })
@@ -302,6 +303,23 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
   return storage
 }
 
+/**
+ * Waits for the server of DATABASE_URL. Meanwhile `/healthz` answers, so that a supervisor does not restart the process, and everything
+ * else is 503. The starting process answers for its workers.
+ */
+async function waitForDatabase(url: string, config: Config, logger: Logger, signal: AbortSignal): Promise<void> {
+  let server: StartingServer | undefined
+  const onFailure = async (problem: string) => {
+    if (cluster.isPrimary) server ??= await listenWhileStarting(config).catch(throwPortProblem(config))
+    logger.warn(server && { address: urlOf(server, config) }, `${problem} kith waits for it.`)
+  }
+  try {
+    await waitForServer(url, { patienceMs: config.databaseWaitSeconds * 1_000, signal, onFailure })
+  } finally {
+    await server?.close()
+  }
+}
+
 /** Warns if Citus does not distribute all tables. The start goes on: requests that need none of the others are served. */
 async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
   // A database that does not answer fails the next step of the start, with its own error.
@@ -309,18 +327,18 @@ async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
   if (pending) logger.warn(`${pending}: stop the service, and run kith distribute`)
 }
 
-async function listen(app: App, { host, port }: Config): Promise<string> {
-  try {
-    return await app.listen({ host, port })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE')
+const listen = (app: App, { host, port }: Config): Promise<string> =>
+  app.listen({ host, port }).catch(throwPortProblem({ host, port }))
+
+const throwPortProblem =
+  ({ host, port }: Pick<Config, 'host' | 'port'>) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EADDRINUSE')
       throw new Error(`PORT ${port} on ${host} is taken by another program. Set PORT to a free port.`)
-    if (code === 'EACCES')
+    if (error.code === 'EACCES')
       throw new Error(`PORT ${port} may not be opened by this user. Set PORT to a port above 1023.`)
     throw error
   }
-}
 
 function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }: Config): string {
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`

@@ -90,7 +90,6 @@ function remainderColumn(declared: Attribute[], listSeparator: string): Column {
 
 /** The cell from which an import restores the value, or undefined if a cell cannot represent it. */
 function cellOf({ type, cardinality }: Attribute, value: unknown, listSeparator: string): Cell | undefined {
-  // A link to a target without an external identifier reads as null. No import can write it, and a patch keeps it.
   if (value === undefined || value === null) return null
   if (type === 'json') return cardinality === 'one' || Array.isArray(value) ? JSON.stringify(value) : undefined
   if (cardinality === 'one') return plain(type, value)

@@ -29,17 +29,23 @@ export type Owner<S extends OrganizationSchema> = 'people' | StackKey<S>
 /** The value of a relationship in a write: the external identifier of its target. An integer means its decimal text. */
 export type Name = string | number | { external_id: string | number }
 
+/** The target of a relationship by its internal identifier. A read has it for a target without an external identifier. */
+export type InternalReference<A extends AttributeShape> = A['type'] extends 'person'
+  ? { id: string }
+  : { record_id: string }
+
 type Plain = { text: string; number: number; boolean: boolean; date: string; datetime: string; json: unknown }
 type Many<A extends AttributeShape, One> = A['cardinality'] extends 'many' ? One[] : One
 
-// A target without an external identifier is null in a read.
 type ReadValue<A extends AttributeShape> = A['type'] extends keyof Plain
   ? Many<A, Plain[A['type']]>
-  : Many<A, string | null>
+  : Many<A, string | InternalReference<A>>
 // A read may have a value that was stored before its attribute had an enum.
 type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
   ? Many<A, A extends { values: infer V } ? V : Plain[A['type']]>
-  : Name | Many<A, Name>
+  : LinkedTo<A> | Many<A, LinkedTo<A>>
+
+type LinkedTo<A extends AttributeShape> = Name | InternalReference<A>
 
 type Undeclared = { [key: string]: unknown }
 

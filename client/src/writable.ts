@@ -2,17 +2,10 @@ import type { Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
 type Values = Record<string, unknown>
 
-// The service refuses a list that contains null. It never stores the list without the null.
-type WithoutNulls<V> = {
-  [K in keyof V]: V[K] extends readonly (infer E)[] | undefined ? NonNullable<E>[] : NonNullable<V[K]>
-}
-
 /**
  * Converts an entity into a body that can be written back, without the read-only fields. It keeps the consents that are
  * answers, with their time, method and text. It omits defaults, grants that wait for their confirmation, and the summary
- * flags, which follow from the answers. It also omits attribute values that
- * are null: these are links to an entity without an external identifier. A patch keeps such a link because it does not
- * name it. A replacement, or a list that contains null, cannot write it.
+ * flags, which follow from the answers.
  *
  * ```ts
  * import { writable } from '@kith/client'
@@ -25,15 +18,15 @@ type WithoutNulls<V> = {
 export function writable<P extends Omit<Person, 'attribute_values'> & { attribute_values: Values }>(
   person: P,
 ): Omit<Required<PersonBody>, 'attribute_values' | 'email_consent' | 'sms_consent'> & {
-  attribute_values: WithoutNulls<P['attribute_values']>
+  attribute_values: P['attribute_values']
 }
 export function writable<R extends Omit<StackRecord, 'attribute_values'> & { attribute_values: Values }>(
   record: R,
-): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: WithoutNulls<R['attribute_values']> }
+): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: R['attribute_values'] }
 export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   if (!('consents' in read)) {
     const { record_id, stack_key, state, version, created_at, updated_at, as_of, ...body } = read
-    return { ...body, attribute_values: withoutNulls(body.attribute_values) }
+    return body
   }
   const { id, state, version, created_at, updated_at, as_of, email_consent, sms_consent, ...body } = read
   const answers = body.consents.filter(({ source }) => source === 'answer')
@@ -45,9 +38,5 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
       ...(method && { method }),
       ...(text_version && { text_version }),
     }))
-  return { ...body, consents, attribute_values: withoutNulls(body.attribute_values) }
-}
-
-function withoutNulls(values: Values): Values {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
+  return { ...body, consents }
 }

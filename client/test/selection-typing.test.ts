@@ -37,7 +37,10 @@ describe('a selection', () => {
       const fields = ['id', 'attribute_values.age', 'attribute_values.orders', 'attribute_values.other'] as const
       const { items } = await shop.people.list({ fields, sort: { field: 'attribute_values.age' } }).page()
       expectTypeOf(items).toEqualTypeOf<
-        { id: string; attribute_values: { age?: number; orders?: (string | null)[]; other?: unknown } }[]
+        {
+          id: string
+          attribute_values: { age?: number; orders?: (string | { record_id: string })[]; other?: unknown }
+        }[]
       >()
       for await (const order of shop.people.related('ada', { target: 'orders', fields: ['record_id', 'stack_key'] }))
         expectTypeOf(order).toEqualTypeOf<{ record_id: string; stack_key: 'orders' }>()

@@ -124,14 +124,16 @@ describe('a client with a schema', () => {
     never(() => shop.people.create({ attribute_values: { referrer: ['ada'] } }))
     // @ts-expect-error: not a name
     never(() => shop.people.create({ attribute_values: { referrer: true } }))
+    // @ts-expect-error: people have no record_id
+    never(() => shop.people.create({ attribute_values: { referrer: { record_id: '65f0c0ffee65f0c0ffee65f0' } } }))
   })
 
   it('types the declared attributes of a read', () => {
     never(async () => {
       const { attribute_values } = await shop.people.get('ada')
       expectTypeOf(attribute_values.age).toEqualTypeOf<number | undefined>()
-      expectTypeOf(attribute_values.referrer).toEqualTypeOf<string | null | undefined>()
-      expectTypeOf(attribute_values.orders).toEqualTypeOf<(string | null)[] | undefined>()
+      expectTypeOf(attribute_values.referrer).toEqualTypeOf<string | { id: string } | undefined>()
+      expectTypeOf(attribute_values.orders).toEqualTypeOf<(string | { record_id: string })[] | undefined>()
       expectTypeOf(attribute_values.other).toBeUnknown()
       const order = await shop.stack('orders').get('o')
       expectTypeOf(order.stack_key).toEqualTypeOf<'orders'>()

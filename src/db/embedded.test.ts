@@ -35,7 +35,9 @@ describe('the embedded PostgreSQL', () => {
     await stop(first)
     expect(await serverPid(first.dataDir)).toBeUndefined()
     expect(await exists(socketFolderOf(first.url))).toBe(false)
-    expect(await readNotes((await ground.start('serve')).url)).toEqual(writtenRows)
+    const second = await ground.start('serve')
+    expect(await readNotes(second.url)).toEqual(writtenRows)
+    expect([socketFolderOf(first.url), socketFolderOf(second.url)]).toEqual(Array(2).fill(join(first.dataDir, 'run')))
   })
 
   it('rejects a connection with a wrong password', async () => {
@@ -120,8 +122,9 @@ describe('a command', () => {
   })
 })
 
-describe('a temporary folder that does not exist', () => {
-  it('is replaced by /tmp', async () => {
+describe('a data folder whose path is too long for a socket', () => {
+  it('has its socket in a temporary folder, which is below /tmp if TMPDIR does not exist', async () => {
+    ground.dataDir = join(ground.base, 'long '.repeat(20))
     vi.stubEnv('TMPDIR', '/nowhere')
     try {
       const service = await ground.start('serve')

@@ -1,4 +1,6 @@
+import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
+import { isUnavailable } from './pg-errors.ts'
 import { NoServer, ServerClient, Servers } from './servers.ts'
 
 const minMajorVersion = 15
@@ -22,6 +24,39 @@ export async function probe(url: string): Promise<void> {
     await client.end().catch(() => {})
   }
 }
+
+/** The pause after the first failed probe. Each next one is twice as long, up to the maximum. */
+const firstPauseMs = 1_000
+const maxPauseMs = 10_000
+
+type Wait = { patienceMs: number; signal: AbortSignal; onFailure: (message: string) => Promise<void> }
+
+/**
+ * Probes until the server can be used. Calls `onFailure` before each pause. Throws the error of {@link probe} if it lasts longer than
+ * `patienceMs`, and at once if waiting cannot mend it, such as a rejected login. Rejects when `signal` aborts.
+ */
+export async function waitForServer(url: string, { patienceMs, signal, onFailure }: Wait): Promise<void> {
+  const giveUpAt = performance.now() + patienceMs
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+    signal.throwIfAborted()
+    try {
+      return await probe(url)
+    } catch (error) {
+      const { message, cause } = error as Error
+      if (!mayPass(cause) || performance.now() + pauseMs > giveUpAt) throw error
+      await onFailure(message)
+    }
+    await setTimeout(pauseMs, undefined, { signal })
+  }
+}
+
+/** Whether the server may answer later: it is away, it starts, or none of several hosts is the primary yet. */
+function mayPass(error: unknown): boolean {
+  const { code = '', message } = error as ConnectionError
+  return code !== '3D000' && (isUnavailable(error) || unreachableCodes.has(code) || timedOut.test(message))
+}
+
+const timedOut = /^timeout expired|timeout exceeded/
 
 /** The reason why a server is too old, or undefined. `version` is a `server_version_num`: 150018 is 15.18. */
 export function versionProblem(version: number): string | undefined {
@@ -50,7 +85,7 @@ function describeError(error: ConnectionError, { host, port, user, database }: p
   if (error instanceof NoServer) return `${message} Check DATABASE_URL.`
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
   if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}). Check DATABASE_URL.`
-  if (/^timeout expired|timeout exceeded/.test(message))
+  if (timedOut.test(message))
     return `No PostgreSQL answers at ${server} within ${connectTimeoutMs / 1_000} s. Check DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
     return `The PostgreSQL at ${server} rejects the login of "${user}" (${message}). Check DATABASE_URL.`

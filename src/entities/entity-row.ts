@@ -1,5 +1,7 @@
 import type { Answers } from '../consents/answers.ts'
+import { type Attribute, peopleStackId } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
+import { recordIdOf } from './identifiers.ts'
 
 /** The profile columns of a row. They are null for a record. */
 export type Profile = Record<ProfileText, string | null> & Record<ProfileFlag, boolean | null>
@@ -46,11 +48,17 @@ export type CurrentState = { row: EntityRow; links: Links }
  */
 export type ReadEntity = { id: string; row: string | null; schema_version: number }
 
-/** The external identifiers of a relationship's targets in the format of a read: an array for `many`. */
+/**
+ * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier is shown by its
+ * internal one, as a write may name it.
+ */
 export function relationshipValue(
-  cardinality: 'one' | 'many',
-  targets: readonly { external_id: string | null }[],
+  { cardinality, target_stack_id }: Pick<Attribute, 'cardinality' | 'target_stack_id'>,
+  targets: readonly { id?: string; external_id: string | null }[],
 ): unknown {
-  const names = targets.map(target => target.external_id)
-  return cardinality === 'many' ? names : (names[0] ?? null)
+  const values = targets.map(({ id, external_id }) => external_id ?? internalReference(target_stack_id, id!))
+  return cardinality === 'many' ? values : (values[0] ?? null)
 }
+
+const internalReference = (stack_id: number | null, id: string) =>
+  stack_id === peopleStackId ? { id } : { record_id: recordIdOf(id) }

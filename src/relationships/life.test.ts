@@ -59,8 +59,32 @@ describe('a link', () => {
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { friends: ['bob', 'eve'] } })
     await send('PATCH', '/v1/people/bob', { external_id: 'robert' })
     expect(await person('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['robert', 'eve'] } })
-    await send('PATCH', '/v1/people/robert', { external_id: null })
-    expect((await valuesOf('ada')).friends).toEqual([null, 'eve'])
+  })
+
+  it('shows a target without an external identifier by its internal one, as it can be written back', async () => {
+    await send('POST', '/v1/people', {
+      external_id: 'ada',
+      attribute_values: { friends: ['bob', 'eve'], employer: 'acme', referrer: 'bob' },
+    })
+    const { id } = await person('bob')
+    const { record_id } = (await send('GET', '/v1/stacks/companies/acme')).body.data
+    await send('PATCH', '/v1/people/bob', { external_id: null })
+    await send('PATCH', '/v1/stacks/companies/acme', { external_id: null })
+    const shown = { friends: [{ id }, 'eve'], employer: { record_id }, referrer: { id } }
+    expect(await valuesOf('ada')).toEqual(shown)
+    expect((await send('POST', '/v1/people/list', { fields: ['attribute_values'] })).body.data.items).toContainEqual(
+      expect.objectContaining({ attribute_values: shown }),
+    )
+    const before = await person('ada')
+    expect((await send('PUT', '/v1/people/ada', { attribute_values: shown })).status).toBe(200)
+    expect(await person('ada')).toEqual(before)
+    await send('POST', '/v1/people', { external_id: 'copy', attribute_values: shown })
+    expect(await valuesOf('copy')).toEqual(shown)
+    expect((await send('GET', '/v1/people/copy?version=1')).body.data.attribute_values).toEqual(shown)
+    const copy = await person('copy')
+    await send('DELETE', '/v1/people/copy')
+    await send('POST', `/v1/people/internal/${copy.id}/restore`)
+    expect(await valuesOf('copy')).toEqual(shown)
   })
 
   it('disappears from reads when its target is deleted, and from the table with the cleanup', async () => {
@@ -106,6 +130,94 @@ describe('a link', () => {
     await send('POST', '/v1/people', { external_id: 'ada' })
     await send('PATCH', '/v1/people/ada?attribute_values[referrer]=bob&attribute_values[friends][0]=x', undefined)
     expect(await valuesOf('ada')).toEqual({ referrer: 'bob', friends: ['x'] })
+  })
+})
+
+describe('a target named by its internal identifier', () => {
+  let bob: { id: string }
+  let acme: { record_id: string }
+  beforeEach(async () => {
+    bob = (await send('POST', '/v1/people', { external_id: 'bob' })).body.data
+    acme = (await send('POST', '/v1/stacks/companies', { external_id: 'acme' })).body.data
+  })
+  const create = (attribute_values: object, headers?: Record<string, string>) =>
+    send('POST', '/v1/people', { external_id: 'ada', attribute_values }, headers)
+  const refusalOf = ({ status, body }: Awaited<ReturnType<Send>>) => [status, body.error, body.details]
+  const people = () =>
+    service.sql('select 1 from entities where organization_id = $1 and stack_id = 0', [organization_id])
+
+  it('is linked, and reads show its external identifier', async () => {
+    const created = await create({ referrer: { id: bob.id.toUpperCase() }, employer: { record_id: acme.record_id } })
+    expect(created.body.data.attribute_values).toEqual({ referrer: 'bob', employer: 'acme' })
+    const [change] = (await send('GET', '/v1/people/ada/history')).body.data.items
+    expect(change.after.attribute_values).toEqual({ referrer: 'bob', employer: 'acme' })
+    await send('PATCH', '/v1/people/ada', { attribute_values: { friends: ['eve', { id: bob.id }, 'bob'] } })
+    expect((await valuesOf('ada')).friends).toEqual(['eve', 'bob'])
+  })
+
+  it.each(['create', 'strict'])('must exist with references=%s, and nothing is stored otherwise', async references => {
+    const id = '01a205a8-8eaf-7000-8000-0123456789ab'
+    const reply = await create({ friends: ['bob', { id }] }, { Prefer: `references=${references}` })
+    const details = [{ path: '/attribute_values/friends/1', message: 'names an entity that does not exist' }]
+    expect(refusalOf(reply)).toEqual([400, 'invalid_parameter', details])
+    await send('DELETE', '/v1/people/bob')
+    expect(refusalOf(await create({ referrer: bob }))).toMatchObject([
+      400,
+      'invalid_parameter',
+      [{ path: '/attribute_values/referrer' }],
+    ])
+    expect(await people()).toHaveLength(0)
+  })
+
+  it('must belong to the kind of the relationship and to the organization', async () => {
+    const other = await makeShop(service)
+    expect((await other.send('POST', '/v1/people', { attribute_values: { referrer: { id: bob.id } } })).status).toBe(
+      400,
+    )
+    expect((await create({ referrer: { id: acme.record_id } })).status).toBe(400)
+    expect((await create({ referrer: { record_id: acme.record_id } })).status).toBe(400)
+  })
+
+  it('leads to the survivor of a merge', async () => {
+    await send('POST', '/v1/people', { external_id: 'rob' })
+    await send('POST', '/v1/people/rob/merge', { from: 'bob' })
+    expect((await create({ referrer: { id: bob.id } })).body.data.attribute_values).toEqual({ referrer: 'rob' })
+  })
+
+  it('that a batch has deleted before is refused', async () => {
+    const reply = await send('POST', '/v1/people/batch', {
+      operations: [
+        { op: 'delete', external_id: 'bob' },
+        { op: 'create', body: { external_id: 'ada', attribute_values: { referrer: { id: bob.id } } } },
+      ],
+    })
+    expect(reply.body.data.items.map(({ status }: { status: number }) => status)).toEqual([200, 400])
+  })
+
+  it.each(['create', 'strict'])(
+    'as a bare text is refused with references=%s, so that no placeholder gets an internal identifier as its name',
+    async references => {
+      const headers = { Prefer: `references=${references}` }
+      const message = `is the internal identifier of an entity, and no external identifier. Link to that entity with {"id": "${bob.id}"}`
+      const details = [{ path: '/attribute_values/friends/1', message }]
+      expect(refusalOf(await create({ friends: ['bob', bob.id] }, headers))).toEqual([
+        400,
+        'invalid_parameter',
+        details,
+      ])
+      const record = await create({ employer: acme.record_id }, headers)
+      expect(record.body.details![0]!.message).toContain(`{"record_id": "${acme.record_id}"}`)
+      expect(await people()).toHaveLength(1)
+    },
+  )
+
+  it('as a bare text is an external identifier if an entity has it, or no entity has it as its internal identifier', async () => {
+    await send('POST', '/v1/people', { external_id: bob.id, first_name: 'Named like Bob' })
+    const unknown = '01a205a8-8eaf-7000-8000-0123456789ab'
+    await create({ referrer: bob.id, friends: [unknown] })
+    expect(await valuesOf('ada')).toEqual({ referrer: bob.id, friends: [unknown] })
+    expect((await person(bob.id)).first_name).toBe('Named like Bob')
+    expect((await person(unknown)).state).toBe('placeholder')
   })
 })
 

@@ -1,18 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { normalizeRelationship } from './normalize.ts'
+import { normalizeRelationship, type TargetKind } from './normalize.ts'
 
-const one = (value: unknown) => normalizeRelationship(value, 'one', 1_000)
-const many = (value: unknown) => normalizeRelationship(value, 'many', 1_000)
+const one = (value: unknown) => normalizeRelationship(value, { cardinality: 'one', maxLinks: 1_000, kind: 'person' })
+const many = (value: unknown, kind: TargetKind = 'person') =>
+  normalizeRelationship(value, { cardinality: 'many', maxLinks: 1_000, kind })
+const named = (...names: string[]) => names.map(external_id => ({ external_id }))
 const faultPath = (value: unknown, cardinality: 'one' | 'many' = 'one') => {
-  const normalized = normalizeRelationship(value, cardinality, 3)
+  const normalized = normalizeRelationship(value, { cardinality, maxLinks: 3, kind: 'person' })
   return 'fault' in normalized ? normalized.fault.path : undefined
 }
 
 describe('a relationship value', () => {
   it.each([null, '', '   ', []])('%j unlinks', value => {
-    expect(one(value)).toEqual({ names: [], paths: [] })
-    expect(many(value)).toEqual({ names: [], paths: [] })
+    expect(one(value)).toEqual({ references: [], paths: [] })
+    expect(many(value)).toEqual({ references: [], paths: [] })
   })
 
   it.each([
@@ -25,8 +27,8 @@ describe('a relationship value', () => {
     [{ external_id: null }, []],
     [['ada'], ['ada']],
   ])('%j names %j', (value, names) => {
-    expect(one(value)).toMatchObject({ names })
-    expect(many(value)).toMatchObject({ names })
+    expect(one(value)).toMatchObject({ references: named(...names) })
+    expect(many(value)).toMatchObject({ references: named(...names) })
   })
 
   it.each([
@@ -40,12 +42,12 @@ describe('a relationship value', () => {
     [{ external_id: '\u0085ada' }, ['ada']],
     [['\u2003ada'], ['ada']],
   ])('%j names %j, because only Unicode white space is trimmed', (value, names) => {
-    expect(many(value)).toMatchObject({ names })
+    expect(many(value)).toMatchObject({ references: named(...names) })
   })
 
   it('keeps the order of a list and removes duplicates of any shape', () => {
     expect(many(['b', 7, { external_id: 'a' }, ' b ', '7', 'a'])).toEqual({
-      names: ['b', '7', 'a'],
+      references: named('b', '7', 'a'),
       paths: [[0], [1], [2]],
     })
   })
@@ -75,12 +77,38 @@ describe('a relationship value', () => {
     expect(faultPath(value, 'many')).toEqual(path)
   })
 
+  const id = '01a205a8-8eaf-7000-8000-0123456789ab'
+  const record_id = '65f0c0ffee65f0c0ffee65f0'
+
+  it('names an entity by its internal identifier, in the form of the kind of the target', () => {
+    expect(one({ id: ` ${id.toUpperCase()} ` })).toEqual({ references: [{ id }], paths: [[]] })
+    expect(many([{ id }, 'b', { id }, id])).toEqual({
+      references: [{ id }, { external_id: 'b' }, { external_id: id }],
+      paths: [[0], [1], [3]],
+    })
+    expect(many({ record_id }, 'record')).toEqual({ references: [{ id: record_id }], paths: [[]] })
+  })
+
+  it.each([{ id: 'ada' }, { id: 7 }, { id: null }, { id, external_id: 'ada' }, { record_id }, { id: record_id }])(
+    '%j does not name a person',
+    value => {
+      expect(faultPath(value)).toEqual([])
+      expect(faultPath(['ada', value], 'many')).toEqual([1])
+    },
+  )
+
   it('does not change when it is normalized again', () => {
-    const scalar = fc.oneof(fc.string(), fc.integer(), fc.record({ external_id: fc.string() }))
+    const scalar = fc.oneof(
+      fc.string(),
+      fc.integer(),
+      fc.record({ external_id: fc.string() }),
+      fc.record({ id: fc.uuid() }),
+    )
     fc.assert(
       fc.property(fc.oneof(scalar, fc.array(scalar, { maxLength: 5 })), value => {
         const normalized = many(value)
-        if ('names' in normalized) expect(many(normalized.names)).toMatchObject({ names: normalized.names })
+        if ('references' in normalized)
+          expect(many(normalized.references)).toMatchObject({ references: normalized.references })
       }),
     )
   })
@@ -89,8 +117,9 @@ describe('a relationship value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
         const normalized = many(value)
-        if (!('names' in normalized)) return
-        for (const name of normalized.names) expect(name).toMatch(/^(?!\.{1,2}$)\P{Cc}{1,255}$/u)
+        if (!('references' in normalized)) return
+        for (const reference of normalized.references)
+          expect('external_id' in reference && reference.external_id).toMatch(/^(?!\.{1,2}$)\P{Cc}{1,255}$/u)
       }),
     )
   })

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
-import { endProcesses, type Kith, launch, lockPerson, senderTo, tokenFrom } from '../support/process.ts'
+import { endProcesses, type Kith, launch, lockPerson, senderTo, terminate, tokenFrom } from '../support/process.ts'
 import type { Reply, Send } from '../support/service.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -239,5 +239,63 @@ describe('a frozen database', { timeout: 15_000 }, () => {
     await proxy.restore()
     proxy.unfreeze()
     await expectRecovered(service)
+  })
+})
+
+describe('a start without its database', () => {
+  beforeEach(() => proxy.cut())
+
+  /** The address at which a process that waits answers. */
+  async function waitingAt({ output }: Kith): Promise<string> {
+    const line = await vi.waitUntil(() => /.*kith waits for it.*\n/.exec(output.stdout)?.[0], { timeout: 10_000 })
+    const { msg, address } = JSON.parse(line)
+    expect(msg).toMatch(
+      /^No PostgreSQL answers at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Check DATABASE_URL\. kith waits for it\.$/,
+    )
+    return address
+  }
+
+  it.each([['one process'], ['two workers', '--workers', '2']])(
+    'of %s is alive and not ready, and becomes ready when the database answers',
+    async (_, ...words) => {
+      const kith = launch({ DATABASE_URL: proxy.url }, ['serve', ...words])
+      const address = await waitingAt(kith)
+      const health = await fetch(`${address}/healthz`)
+      expect([health.status, ((await health.json()) as { data: { healthy: boolean } }).data.healthy]).toEqual([
+        200,
+        true,
+      ])
+      for (const path of ['/readyz', '/v1/people', '/console/']) {
+        const response = await fetch(address + path, { headers: { 'X-Request-Id': 'early' } })
+        expectUnavailable({ status: response.status, headers: response.headers, body: await response.json() } as Reply)
+        expect(response.headers.get('X-Request-Id')).toBe('early')
+      }
+      await proxy.restore()
+      const ready = await kith.ready
+      expect((await fetch(`${ready}/readyz`)).status).toBe(200)
+      expect(await terminate(kith)).toBe(0)
+    },
+  )
+
+  it('ends with the reason once KITH_DATABASE_WAIT_SECONDS have passed', async () => {
+    const kith = launch({ DATABASE_URL: proxy.url, KITH_DATABASE_WAIT_SECONDS: '0' })
+    expect(await kith.ended).toBe(1)
+    expect(kith.output.stderr).toMatch(/No PostgreSQL answers at .* Check DATABASE_URL\.$/m)
+    expect(kith.output.stdout).not.toContain('kith waits')
+  })
+
+  it('ends at a signal', async () => {
+    const kith = launch({ DATABASE_URL: proxy.url })
+    await waitingAt(kith)
+    expect(await terminate(kith)).toBe(0)
+  })
+
+  it('does not wait if the login is rejected', async () => {
+    await proxy.restore()
+    const url = new URL(proxy.url)
+    url.password = 'wrong'
+    const kith = launch({ DATABASE_URL: url.href })
+    expect(await kith.ended).toBe(1)
+    expect(kith.output.stderr).toContain('rejects the login')
   })
 })

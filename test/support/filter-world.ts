@@ -140,7 +140,13 @@ export async function createDataset(organization: { send: Send }, seed: number):
   await requireSuccess(send('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } }))
 }
 
-/** Reads all entities of an organization, as reads return them. */
+/** A condition compares the external identifier of a target, so one without is null. */
+function nameOfTarget(_: string, value: unknown): unknown {
+  const isInternal = typeof value === 'object' && value !== null && /^(id|record_id)$/.test(Object.keys(value).join())
+  return isInternal ? null : value
+}
+
+/** Reads all entities of an organization, as reads return them, but for targets without an external identifier. */
 export async function readDataset({ db, sql }: Service, organization_id: number): Promise<Dataset> {
   const definitions = await currentDefinitions(db, organization_id)
   const entities = new Map<string, StoredEntity>()
@@ -148,7 +154,7 @@ export async function readDataset({ db, sql }: Service, organization_id: number)
     const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(selectIds, [organization_id, stack_id])).map(({ id }) => id)
     const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
-    const jsonById = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!)]))
+    const jsonById = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!, nameOfTarget)]))
     for (const id of ids) entities.set(id, { stack_id, id, json: jsonById.get(id), links: await linksOf(id) })
   }
   return { definitions, entities }

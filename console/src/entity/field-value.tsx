@@ -1,7 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { useFormats } from '../app/language.tsx'
 import type { Field } from './fields.ts'
-import { messages } from './messages.ts'
 import styles from './value.module.css'
 import { Value } from './value.tsx'
 
@@ -16,21 +15,39 @@ export function FieldValue({ field: { kind, target }, value }: { field: Field; v
   return <Value value={value} />
 }
 
-/** The targets of a relationship by their external identifiers. */
+/** The targets of a relationship by their external identifiers, or by their internal ones. */
 function Targets({ owner, value }: { owner: string; value: unknown }) {
-  const texts = useMessages(messages)
-  const targets = Array.isArray(value) ? value : [value]
+  const targets: unknown[] = Array.isArray(value) ? value : [value]
   return (
     <span className={styles.targets!}>
-      {targets.map((target, index) =>
-        typeof target === 'string' ? (
-          <TargetLink key={target} owner={owner} externalId={target} />
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: targets without an identifier have no other key
-          <span key={index}>{target === null ? texts.withoutIdentifier : <Value value={target} />}</span>
-        ),
-      )}
+      {targets.map((target, index) => {
+        if (typeof target === 'string') return <TargetLink key={target} owner={owner} externalId={target} />
+        const id = internalIdOf(target)
+        if (id !== undefined) return <IdentifiedLink key={id} owner={owner} id={id} />
+        // biome-ignore lint/suspicious/noArrayIndexKey: a value that is no target has no other key
+        return <Value key={index} value={target} />
+      })}
     </span>
+  )
+}
+
+/** The internal identifier in `{"id": …}` or `{"record_id": …}`. */
+function internalIdOf(target: unknown): string | undefined {
+  const { id, record_id = id } = (target ?? {}) as { id?: unknown; record_id?: unknown }
+  return typeof record_id === 'string' ? record_id : undefined
+}
+
+/** The link to a target without an external identifier. */
+function IdentifiedLink({ owner, id }: { owner: string; id: string }) {
+  const text = <bdi>{id}</bdi>
+  return owner === 'people' ? (
+    <Link to="/people/$externalId" params={{ externalId: id }} search={{ by: 'id' }}>
+      {text}
+    </Link>
+  ) : (
+    <Link to="/records/$stackKey/$recordId" params={{ stackKey: owner, recordId: id }}>
+      {text}
+    </Link>
   )
 }
 

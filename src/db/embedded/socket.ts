@@ -5,16 +5,21 @@ import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { canEnter } from './processes.ts'
 
-// The server listens only on a Unix socket, in a folder that only its user can enter. The path may have 107 bytes, so
-// the folder is below the system's temporary folder. A file beside the data records its path. A restarted server therefore
-// listens where its clients connect, whichever process restarts it.
+// The server listens only on a Unix socket, in a folder that only its user can enter: `run` beside the data. The path of a socket may
+// have 107 bytes. Where it would be longer, the folder is below the system's temporary folder, with another name at each start. A file
+// beside the data records the folder. A restarted server therefore listens where its clients connect, whichever process restarts it.
 const maxPathBytes = 107
-const nameTemplate = 'kith-XXXXXX/.s.PGSQL.5432.lock'
+const lockName = '.s.PGSQL.5432.lock'
 
 const recordOf = (cluster: Cluster) => join(cluster.path, 'socket')
 
 /** The socket folder of a cluster. Makes it if there is none. */
 export async function socketFolder(cluster: Cluster): Promise<string> {
+  const fixed = join(cluster.path, 'run')
+  if (isShort(fixed) && (await isPrivate(fixed, cluster))) {
+    await writeFile(recordOf(cluster), fixed, { mode: 0o600 })
+    return fixed
+  }
   const recorded = await readRecord(cluster)
   if (recorded !== undefined) {
     if (await isPrivate(recorded, cluster)) return recorded
@@ -49,7 +54,9 @@ async function readRecord(cluster: Cluster): Promise<string | undefined> {
   }
 }
 
-/** Whether only the server's user can enter the folder. A folder that the system has cleaned up is made again, because clients know its path. */
+const isShort = (folder: string) => Buffer.byteLength(join(folder, lockName)) <= maxPathBytes
+
+/** Whether only the server's user can enter the folder. A folder that does not exist is made, also one that the system has cleaned up. */
 async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
   const uid = user?.uid ?? process.getuid?.()
   if (!(await lstat(folder).catch(() => undefined))) {
@@ -64,7 +71,7 @@ async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
 async function makeTemporaryFolder({ user }: Cluster): Promise<string> {
   let cause: unknown
   for (const folder of new Set([tmpdir(), '/tmp'])) {
-    if (Buffer.byteLength(join(folder, nameTemplate)) > maxPathBytes || !(await canEnter(user, folder))) continue
+    if (!isShort(join(folder, 'kith-XXXXXX')) || !(await canEnter(user, folder))) continue
     try {
       return await mkdtemp(join(folder, 'kith-'))
     } catch (error) {

@@ -37,6 +37,17 @@ describe('written data after kill -9', () => {
     expect(await serverPid(next.dataDir)).toBeUndefined()
   })
 
+  it('of the service leave a server, which the next command stops when it ends', async () => {
+    const service = await ground.start('serve')
+    await writeNotes(service.url)
+    await kill(service.child)
+    expect(await serverPid(service.dataDir)).toBeDefined()
+    const command = await ground.start('command')
+    expect(await readNotes(command.url)).toEqual(writtenRows)
+    await stop(command)
+    expect(await serverPid(service.dataDir)).toBeUndefined()
+  })
+
   it('of the server survive: the service restarts it under the same URL and still owns it', async () => {
     const { child, url, dataDir: path, logged } = await ground.start('serve')
     await writeNotes(url)

@@ -1,15 +1,24 @@
-import type { Attribute, Definitions } from '../../organizations/definitions.ts'
+import type { Detail } from '../../errors.ts'
+import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { internalKeys } from '../../relationships/normalize.ts'
 import { type CurrentState, type Links, relationshipValue, type Target } from '../entity-row.ts'
-import { type Name, nameKey, type Plan, type PlannedLinks } from '../write/plan-write.ts'
+import {
+  lookalikeOf,
+  type Name,
+  type Plan,
+  type PlannedLinks,
+  type Reference,
+  referenceKey,
+} from '../write/plan-write.ts'
 import { jsonEqual } from './json-equal.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
 export type PlannedTarget = { id: string } | { name: Name }
 
-/** The changes of a write to attribute values and links. */
 /** A target that does not exist yet, with the JSON Pointer of the value that names it. */
 export type PlannedMissing = { name: Name; pointer: string }
 
+/** The changes of a write to attribute values and links. */
 export type AttributeChange = {
   changed: boolean
   /** Plain values to store, and keys whose plain value is removed. */
@@ -19,6 +28,8 @@ export type AttributeChange = {
   relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
   /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
   missing: PlannedMissing[]
+  /** The values that name no entity, or not as they should. */
+  faults: Detail[]
   /** The changed keys in the format of a read. `before` is null for a new entity. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>
@@ -29,27 +40,28 @@ export type AttributeChange = {
   isTooLarge: boolean
 }
 
-type ResolveName = (name: Name) => string | undefined
+/** Returns the internal identifier of the entity. Undefined if it does not exist. */
+export type Resolve = (reference: Reference) => string | undefined
 
 const noAttributes: Record<string, unknown> = Object.freeze({})
 const noLinks: Links = new Map()
-const noAliases: ReadonlyMap<string, Target> = new Map()
+const noTargets: ReadonlyMap<string, Target> = new Map()
 
 /** Compares the keys of a write with the current state and returns the differences. */
 export function decideAttributes(
   current: CurrentState | null,
   plan: Plan,
-  resolveName: ResolveName,
+  resolve: Resolve,
   definitions: Definitions,
   maxEntityBytes: number,
-  aliases: ReadonlyMap<string, Target> = noAliases,
+  otherwiseNamed: ReadonlyMap<string, Target> = noTargets,
 ): AttributeChange {
   const attributes = current?.row.attributes ?? noAttributes
   const linked = linkedByKey(current?.links ?? noLinks, definitions)
   const change = emptyChange(current)
   for (const [key, value] of plan.plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const [key, planned] of plan.links)
-    writeLinks(change, planned, attributes, linked.get(key), resolveName, aliases)
+    writeLinks(change, planned, attributes, linked.get(key), resolve, otherwiseNamed)
   if (plan.clearsRest) {
     const untouched = (key: string) => !plan.plain.has(key) && !plan.links.has(key)
     for (const key of new Set([...Object.keys(attributes), ...linked.keys()]))
@@ -102,6 +114,7 @@ function emptyChange(current: CurrentState | null): AttributeChange {
     removed: [],
     relinked: [],
     missing: [],
+    faults: [],
     before: current && {},
     after: {},
     keyCount: 0,
@@ -127,7 +140,7 @@ export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap
 /** Returns the current value of a key in the format of a read; null if it has none. */
 function currentValue(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
   const last = linked?.at(-1)
-  if (last) return relationshipValue(last.attribute.cardinality, last.targets)
+  if (last) return relationshipValue(last.attribute, last.targets)
   return Object.hasOwn(attributes, key) ? attributes[key] : null
 }
 
@@ -151,12 +164,12 @@ function writeLinks(
   planned: PlannedLinks,
   attributes: Record<string, unknown>,
   linked: LinkedKey | undefined,
-  resolveName: ResolveName,
-  aliases: ReadonlyMap<string, Target>,
+  resolve: Resolve,
+  otherwiseNamed: ReadonlyMap<string, Target>,
 ) {
   const { attribute } = planned
   const { key } = attribute
-  const resolved = resolveTargets(planned, resolveName, aliases)
+  const resolved = resolveTargets(planned, resolve, otherwiseNamed, change.faults)
   const targets = resolved.map(({ target }) => target)
   const isStored = Object.hasOwn(attributes, key)
   if (!isStored && sameLinks(attribute, targets, linked)) return
@@ -164,7 +177,7 @@ function writeLinks(
     change,
     key,
     currentValue(key, attributes, linked),
-    resolved.length > 0 ? relationshipValue(attribute.cardinality, resolved) : null,
+    resolved.length > 0 ? relationshipValue(attribute, resolved) : null,
   )
   if (isStored) change.removed.push(key)
   for (const other of linked ?? [])
@@ -173,21 +186,44 @@ function writeLinks(
   for (const { target, pointer } of resolved) if ('name' in target) change.missing.push({ name: target.name, pointer })
 }
 
-/** Resolves the names of the targets. A target that is named by an alias has its own name in a read, and counts once. */
+type Resolved = { target: PlannedTarget; id?: string; external_id: string | null; pointer: string }
+
+/**
+ * Resolves the targets, and adds a fault for each that must exist and does not. A target that is named by an alias or an internal
+ * identifier has its own name in a read, and counts once.
+ */
 function resolveTargets(
-  { names, pointers }: PlannedLinks,
-  resolveName: ResolveName,
-  aliases: ReadonlyMap<string, Target>,
-): { target: PlannedTarget; external_id: string | null; pointer: string }[] {
-  const resolved = names.map((name, index) => {
-    const id = resolveName(name)
-    const alias = aliases.size === 0 ? undefined : aliases.get(nameKey(name))
-    const { external_id } = alias ?? name
-    return { target: id === undefined ? { name } : { id }, external_id, pointer: pointers[index]! }
-  })
-  if (aliases.size === 0) return resolved
+  { references, pointers }: PlannedLinks,
+  resolve: Resolve,
+  otherwiseNamed: ReadonlyMap<string, Target>,
+  faults: Detail[],
+): Resolved[] {
+  const resolved: Resolved[] = []
   const ids = new Set<string>()
-  return resolved.filter(({ target }) => !('id' in target) || (!ids.has(target.id) && ids.add(target.id)))
+  for (const [index, reference] of references.entries()) {
+    const pointer = pointers[index]!
+    const id = resolve(reference)
+    if (id === undefined) {
+      const message = unresolvedMessage(reference, resolve)
+      if (message !== undefined) faults.push({ path: pointer, message })
+      else resolved.push({ target: { name: reference as Name }, external_id: (reference as Name).external_id, pointer })
+    } else if (!ids.has(id)) {
+      ids.add(id)
+      const known = otherwiseNamed.size === 0 ? undefined : otherwiseNamed.get(referenceKey(reference))
+      const external_id = known ? known.external_id : (reference as Name).external_id
+      resolved.push({ target: { id }, id, external_id, pointer })
+    }
+  }
+  return resolved
+}
+
+/** Why a target that does not exist is not created. Undefined if it is. */
+function unresolvedMessage(reference: Reference, resolve: Resolve): string | undefined {
+  if ('id' in reference) return 'names an entity that does not exist'
+  const lookalike = lookalikeOf(reference)
+  if (!lookalike || resolve(lookalike) === undefined) return undefined
+  const key = internalKeys[reference.stack_id === peopleStackId ? 'person' : 'record']
+  return `is the internal identifier of an entity, and no external identifier. Link to that entity with {"${key}": "${reference.external_id}"}`
 }
 
 function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {

@@ -2,7 +2,7 @@ import type { Definitions } from '../../organizations/definitions.ts'
 import type { CurrentState, EntityRow, Links, LockedRow, Target } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import { addressKey, aliasOf, type Item, type Name, nameKey, newNameOf } from '../write/plan-write.ts'
+import { addressKey, aliasOf, type Item, type Name, nameKey, newNameOf, referenceKey } from '../write/plan-write.ts'
 import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
 
 /** The stored state that the decisions of a set rest on. */
@@ -10,10 +10,10 @@ export type ReadState = {
   rows: ReadonlyMap<Item, LockedRow>
   /** The links of the written entities, by id. */
   links: ReadonlyMap<string, Links>
-  /** The ids of the entities that the items refer to, by {@link nameKey}. */
-  idsByName: ReadonlyMap<string, string>
-  /** The people that the items refer to by an alias, by {@link nameKey}. */
-  aliases: ReadonlyMap<string, Target>
+  /** The ids of the entities that the items refer to, by {@link referenceKey}. */
+  idsByReference: ReadonlyMap<string, string>
+  /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
+  otherwiseNamed: ReadonlyMap<string, Target>
   lastVersionOf: DecisionContext['lastVersionOf']
   knownAnswers: DecisionContext['knownAnswers']
   /** The deleted entities that restores bring back. */
@@ -44,7 +44,7 @@ export type DecidedSet = {
  */
 export function decideSet(
   set: Item[],
-  { rows, links, idsByName, aliases, lastVersionOf, knownAnswers, deleted, holders }: ReadState,
+  { rows, links, idsByReference, otherwiseNamed, lastVersionOf, knownAnswers, deleted, holders }: ReadState,
   given: Pick<DecisionContext, 'definitions' | 'limits' | 'at' | 'erased'>,
 ): DecidedSet {
   const newIds = new Map<string, string>()
@@ -54,13 +54,13 @@ export function decideSet(
   const newNames = newNamesOf(set, rows)
   const context: DecisionContext = {
     ...given,
-    aliases,
+    otherwiseNamed,
     lastVersionOf,
     knownAnswers,
     holders,
-    idByExternalId: name => {
-      const key = nameKey(name)
-      return idsByName.get(key) ?? newIds.get(key)
+    resolve: reference => {
+      const key = referenceKey(reference)
+      return idsByReference.get(key) ?? newIds.get(key)
     },
     idByNewName: newNames.size === 0 ? undefined : name => newNames.get(nameKey(name)),
     newId: write => newIds.get(addressKey(write) ?? '') ?? newEntityId(write.stack_id),
@@ -128,10 +128,10 @@ function redecideLinking(
 function itemsByTarget(items: Iterable<Item>): Map<string, Set<Item>> {
   const byTarget = new Map<string, Set<Item>>()
   for (const item of items)
-    for (const { names } of item.plan.links.values())
-      for (const name of names) {
-        const linkingItems = byTarget.get(nameKey(name)) ?? new Set()
-        byTarget.set(nameKey(name), linkingItems.add(item))
+    for (const { references } of item.plan.links.values())
+      for (const reference of references) {
+        const linkingItems = byTarget.get(referenceKey(reference)) ?? new Set()
+        byTarget.set(referenceKey(reference), linkingItems.add(item))
       }
   return byTarget
 }

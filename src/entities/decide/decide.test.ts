@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../../organizations/definitions.ts'
 import type { CurrentState, EntityRow, Links } from '../entity-row.ts'
-import { nameKey, planWrite } from '../write/plan-write.ts'
+import { planWrite, referenceKey } from '../write/plan-write.ts'
 import type { EntityBody, Write } from '../write-request.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
 
@@ -69,7 +69,7 @@ function decideWith(operation: Write['operation'], body: EntityBody, given: Give
   }
   const context: DecisionContext = {
     definitions,
-    idByExternalId: name => given.idsByName?.[nameKey(name)],
+    resolve: reference => given.idsByName?.[referenceKey(reference)],
     lastVersionOf: () => 0,
     knownAnswers: new Map(),
     at,
@@ -236,7 +236,7 @@ describe('links', () => {
       decideWith('patch', { external_id: 'countess', attribute_values: { friends: ['ada', 'countess'] } }),
     )!
     expect(change.missing).toEqual([])
-    expect(change.relinked[0]!.targets).toEqual([{ id: row.id }, { id: row.id }])
+    expect(change.relinked[0]!.targets).toEqual([{ id: row.id }])
     const created = changeOf(
       decideWith('create', { external_id: 'ada', attribute_values: { referrer: 'ada' } }, { row: null }),
     )!

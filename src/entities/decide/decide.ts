@@ -10,7 +10,13 @@ import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../w
 import { claimsOf, type Holders, takenRefusal } from '../write/unique-claims.ts'
 import { canCreate, isCompleting, type Write } from '../write-request.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
-import { type AttributeChange, type AttributeFill, decideAttributes, fillAttributes } from './decide-attributes.ts'
+import {
+  type AttributeChange,
+  type AttributeFill,
+  decideAttributes,
+  fillAttributes,
+  type Resolve,
+} from './decide-attributes.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
@@ -18,12 +24,12 @@ export type DecisionLimits = { entityKeys: number; entityBytes: number; placehol
 /** The inputs of the decisions of a set besides the entities and the writes. */
 export type DecisionContext = {
   definitions: Definitions
-  /** Returns the internal identifier of the entity with this name; undefined if none has it. */
-  idByExternalId: (name: Name) => string | undefined
+  /** Returns the internal identifier of the entity with this name, or with this internal identifier. Undefined if there is none. */
+  resolve: Resolve
   /** Returns the internal identifier of the entity that another write of the set gives this name to. */
   idByNewName?: ((name: Name) => string | undefined) | undefined
-  /** The people that names lead to as aliases, by {@link nameKey}. */
-  aliases?: ReadonlyMap<string, Target>
+  /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
+  otherwiseNamed?: ReadonlyMap<string, Target>
   /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
   lastVersionOf: (name: Name) => number
   knownAnswers: KnownAnswers
@@ -148,20 +154,21 @@ function duplicateRefusal(): Refusal {
 }
 
 function decideBody(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
-  const { definitions, idByExternalId, lastVersionOf, newId, limits } = context
+  const { definitions, resolve, lastVersionOf, newId, limits } = context
   const row = current?.row
   const id = row?.id ?? newId(write)
   const newName = newNameOf(write)
-  if (newName && (idByExternalId(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
+  if (newName && (resolve(newName) ?? id) !== id) return { refusal: duplicateRefusal() }
   const alias = aliasOf(write)
-  const aliasBearer = alias && idByExternalId(alias)
+  const aliasBearer = alias && resolve(alias)
   if (aliasBearer !== undefined && aliasBearer !== id) return { refusal: duplicateRefusal() }
   const aliases = alias && aliasBearer === undefined ? [alias.external_id] : noAliases
 
   const faults = [...plan.faults]
   const columns = profileChanges(row, write)
-  const resolveName = plan.links.size === 0 ? idByExternalId : withOwnNames(context, id, row, write)
-  const attributes = decideAttributes(current, plan, resolveName, definitions, limits.entityBytes, context.aliases)
+  const resolveTarget = plan.links.size === 0 ? resolve : withOwnNames(context, id, row, write)
+  const { otherwiseNamed } = context
+  const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
@@ -204,14 +211,17 @@ function versionBefore(
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  { idByExternalId, idByNewName }: DecisionContext,
+  { resolve, idByNewName }: DecisionContext,
   id: string,
   row: EntityRow | undefined,
   { stack_id, body, alias }: Write,
-): DecisionContext['idByExternalId'] {
+): Resolve {
   const names = [body.external_id, row?.external_id, alias]
   const own = new Set(names.map(name => nameKey({ stack_id, external_id: name ?? '' })))
-  return name => (own.has(nameKey(name)) ? id : (idByExternalId(name) ?? idByNewName?.(name)))
+  return reference => {
+    if ('id' in reference) return resolve(reference)
+    return own.has(nameKey(reference)) ? id : (resolve(reference) ?? idByNewName?.(reference))
+  }
 }
 
 const writableColumns = [...plainColumns, 'external_id'] as const
@@ -232,7 +242,8 @@ function profileChanges(row: EntityRow | undefined, { operation, address, body }
 }
 
 function attributeFaults(write: Write, attributes: AttributeChange, limits: DecisionLimits): Detail[] {
-  const { missing } = attributes
+  const { missing, faults } = attributes
+  if (faults.length > 0) return faults
   if (write.references === 'strict' && missing.length > 0)
     return missing.map(({ pointer: path }) => ({ path, message: 'names an entity that does not exist' }))
   if (missing.length > limits.placeholders && countNames(missing) > limits.placeholders)
@@ -368,7 +379,7 @@ export function buildRestore({
 }: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
-  for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute.cardinality, targets)
+  for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute, targets)
   const consents = currentAnswers(answers)
   const after = {
     state: active ? 'active' : 'placeholder',
@@ -390,6 +401,7 @@ export function buildRestore({
       targets: targets.map(target => ({ id: target.id })),
     })),
     missing: [],
+    faults: [],
     keyCount: Object.keys(values).length,
     isTooLarge: false,
     // Nobody answered, so the consent history has no new answers.

@@ -293,6 +293,7 @@ function eraseChange(id: string, version: number, row: LockedRow | undefined): C
     removed: Object.keys(row?.attributes ?? {}),
     relinked: [],
     missing: [],
+    faults: [],
     keyCount: 0,
     isTooLarge: false,
   }

@@ -48,7 +48,10 @@ describe('a read with at or version', () => {
     await patch('bob', { external_id: 'robert' })
     await ok('PATCH', `/v1/stacks/companies/internal/${employer.record_id}`, { external_id: null })
     const [renamed, afterRenaming] = [await read('ada'), await momentBetween()]
-    expect(renamed.attribute_values).toEqual({ friends: ['robert', 'eve', 'kim'], employer: null })
+    expect(renamed.attribute_values).toEqual({
+      friends: ['robert', 'eve', 'kim'],
+      employer: { record_id: employer.record_id },
+    })
     await ok('DELETE', '/v1/people/eve')
     await create({ external_id: 'eve' })
     const [without, afterDeletion] = [await read('ada'), await momentBetween()]

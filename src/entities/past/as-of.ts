@@ -158,12 +158,12 @@ function rowOf({ columns, answers, attributes }: PastState, { version, at, creat
   return { ...columns, answers, attributes, version, created_at, updated_at: at }
 }
 
-/** The links in the format of a read's row: [attribute id, position, name of the target]. */
+/** The links in the format of a read's row: [attribute id, position, name of the target, its id]. */
 function linksText(links: ShownLinks[]): string | null {
   if (links.length === 0) return null
   return JSON.stringify(
     links.flatMap(({ attribute, targets }) =>
-      targets.map(({ external_id }, position) => [attribute.id, position, external_id]),
+      targets.map(({ id, external_id }, position) => [attribute.id, position, external_id, id]),
     ),
   )
 }

@@ -141,7 +141,7 @@ async function splitValues(
     if (!written.is_attribute) continue
     const relationships = (definitions.relationships.get(entity.stack_id)?.get(key) ?? []).filter(isRelationship)
     const linked = relationships.find(({ id }) => link_targets?.[id]?.length)
-    // A restore logs a link to a target without a name as null.
+    // Earlier releases logged a link to a target without a name as null.
     if (linked) links.push({ attribute: linked, ids: link_targets![linked.id]!, sequence })
     else if (value === null) continue
     else if (relationships.length > 0 && link_targets === null) unclear.push(written)

@@ -105,20 +105,21 @@ function printRest(row: RowPrinter, definitions: Definitions) {
   row.append(end)
 }
 
-type Link = [attribute_id: number, position: number, external_id: string | null]
+/** The last element is the id of a target without an external identifier, else null. */
+type Link = [attribute_id: number, position: number, external_id: string | null, id: string | null]
 
 const compareLinks = ([attribute, position]: Link, [otherAttribute, otherPosition]: Link) =>
   attribute - otherAttribute || position - otherPosition
 
-/** Adds the links to the plain attribute values, as the external identifiers of their targets. */
+/** Adds the links to the plain attribute values. */
 function withLinks(attributes: string, links: Link[], { attributeById }: Definitions): string {
   const values = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of Map.groupBy(links.sort(compareLinks), ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)
     if (attribute)
       values[attribute.key] = relationshipValue(
-        attribute.cardinality,
-        targets.map(([, , external_id]) => ({ external_id })),
+        attribute,
+        targets.map(([, , external_id, id]) => ({ id: id!, external_id })),
       )
   }
   return JSON.stringify(values)

@@ -63,15 +63,20 @@ export const readAliasesSql = statement(
    ) e`,
 )
 
-/** As `read_bearers`, and finds people by alias too. `current_name` is then the external identifier of the person. */
+/** As `read_bearers`, and finds people by alias and by the internal identifier of a person who was merged into them. */
 export const readBearersWithAliasesSql = statement(
   'read_bearers_with_aliases',
-  `select a.stack_id, a.external_id, e.id, e.is_alias, e.current_name
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
+  `select a.stack_id, a.external_id, a.id as asked_id, e.id, e.is_alias, e.current_name
+   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
      (select e.id, false as is_alias, e.external_id as current_name from entities e
      where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0)
      union all
-     (select e.id, true, e.external_id from ${byAlias} s cross join lateral (
+     (select e.id, false, e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0)
+     union all
+     (select e.id, true, e.external_id from (
+       select s.person_id from ${byAlias} s union all select m.person_id from ${byMerge} m
+     ) s cross join lateral (
        select e.id, e.external_id from entities e
        where e.organization_id = $1 and e.stack_id = 0 and e.id = s.person_id offset 0
      ) e)

@@ -10,7 +10,7 @@ import {
   insertAliasesSql,
   readAliasesSql,
 } from './alias-sql.ts'
-import { addressKey, type Item, nameKey } from './plan-write.ts'
+import { addressKey, type Item, nameKey, referenceKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
 
 /** A person that a further identifier leads to. */
@@ -28,8 +28,9 @@ export async function readSameAs(
     const { stack_id, address } = write
     const key = addressKey(write)
     if (key !== undefined && stack_id === peopleStackId) asked.set(key, { stack_id, ...address })
-    for (const { names } of plan.links.values())
-      for (const name of names) if (name.stack_id === peopleStackId) asked.set(nameKey(name), name)
+    for (const { references } of plan.links.values())
+      for (const reference of references)
+        if (reference.stack_id === peopleStackId) asked.set(referenceKey(reference), reference)
   }
   if (asked.size === 0) return undefined
   const rows = await db.query<AliasRow>(readAliasesSql, [organization_id, JSON.stringify([...asked.values()])])

@@ -8,7 +8,7 @@ import { fillingRefusal } from '../match-keys.ts'
 import type { MatchKind } from '../write-request.ts'
 import { ambiguityRefusal, type MatchPlan, maxCandidates, missingKeysRefusal } from './match-plan.ts'
 import { checkMatchesSql, findMatchesSql, lockMatchKeysSql, readIsFillingSql } from './match-sql.ts'
-import { type Item, nameKey } from './plan-write.ts'
+import { type Item, referenceKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
 import { DefinitionsChanged } from './store-stage.ts'
 
@@ -86,7 +86,9 @@ function takeUnrelated(items: Item[], matches: ReadonlyMap<Item, Match[]>): Item
 
 function linksToAny({ plan }: Item, names: ReadonlySet<string>): boolean {
   if (names.size === 0) return false
-  return [...plan.links.values()].some(planned => planned.names.some(name => names.has(nameKey(name))))
+  return [...plan.links.values()].some(planned =>
+    planned.references.some(reference => names.has(referenceKey(reference))),
+  )
 }
 
 /** Reads the ids of the people whom the keys of items with `match` find now. Issues no statement for items without. */

@@ -7,9 +7,11 @@ import {
   type Definitions,
   type IndexedAttribute,
   isRelationship,
+  peopleStackId,
 } from '../../organizations/definitions.ts'
-import { normalizeRelationship } from '../../relationships/normalize.ts'
+import { looksInternal, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
 import type { EntityRow } from '../entity-row.ts'
+import { uuidOfRecord } from '../identifiers.ts'
 import { canCreate, type Write } from '../write-request.ts'
 import { type MatchPlan, planMatch } from './match-plan.ts'
 import { type Claim, claimOf, claimsOf } from './unique-claims.ts'
@@ -17,8 +19,11 @@ import { type Claim, claimOf, claimsOf } from './unique-claims.ts'
 /** The name of an entity, existing or not: its stack and external identifier. */
 export type Name = { stack_id: number; external_id: string }
 
-/** The names that an attribute will link to, and the JSON Pointer of each in the request. */
-export type PlannedLinks = { attribute: Attribute; names: Name[]; pointers: string[] }
+/** An entity that a write links to: its name, or its stack and internal identifier, as stored. */
+export type Reference = Name | { stack_id: number; id: string }
+
+/** The entities that an attribute will link to, and the JSON Pointer of each in the request. */
+export type PlannedLinks = { attribute: Attribute; references: Reference[]; pointers: string[] }
 
 /**
  * The attribute part of a write, after the definitions are applied: keys with plain values (null clears), keys with
@@ -39,6 +44,22 @@ export type Plan = {
 
 /** The name as a map key. External identifiers never contain a line feed, so the key is unique. */
 export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}\n${external_id}`
+
+/** The reference as a map key. That of a name is its {@link nameKey}. */
+export const referenceKey = (reference: Reference): string =>
+  'id' in reference ? `${reference.stack_id}\n\n${reference.id}` : nameKey(reference)
+
+/** The entity whose internal identifier a name looks like. Undefined if it does not. */
+export function lookalikeOf(reference: Reference): Reference | undefined {
+  if ('id' in reference) return undefined
+  const { stack_id, external_id } = reference
+  const kind = targetKindOf(stack_id)
+  return looksInternal(external_id, kind) ? { stack_id, id: storedId(stack_id, external_id) } : undefined
+}
+
+const targetKindOf = (stack_id: number): TargetKind => (stack_id === peopleStackId ? 'person' : 'record')
+
+const storedId = (stack_id: number, id: string) => (stack_id === peopleStackId ? id.toLowerCase() : uuidOfRecord(id))
 
 /**
  * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
@@ -106,7 +127,7 @@ function planRequired(plan: Plan, attributes: readonly Attribute[], { body: { at
   for (const { key } of attributes) {
     const fault = { path: pointer('attribute_values', key), message: 'is required' }
     const links = plan.links.get(key)
-    if (plan.plain.has(key) ? !isPresent(plan.plain.get(key)) : links?.names.length === 0) plan.faults.push(fault)
+    if (plan.plain.has(key) ? !isPresent(plan.plain.get(key)) : links?.references.length === 0) plan.faults.push(fault)
     else if (!attribute_values || !Object.hasOwn(attribute_values, key)) unmentioned.push(fault)
   }
   if (unmentioned.length > 0) plan.required = unmentioned
@@ -133,15 +154,19 @@ function planLinks(
   value: unknown,
   linksLimit: number,
 ) {
-  const normalized = normalizeRelationship(value, attribute.cardinality, linksLimit)
+  const stack_id = attribute.target_stack_id
+  const { cardinality } = attribute
+  const normalized = normalizeRelationship(value, { cardinality, maxLinks: linksLimit, kind: targetKindOf(stack_id) })
   if ('fault' in normalized) {
     const { path, message } = normalized.fault
     plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
     return
   }
-  const names = normalized.names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id }))
+  const references = normalized.references.map(reference =>
+    'id' in reference ? { stack_id, id: storedId(stack_id, reference.id) } : { stack_id, ...reference },
+  )
   const pointers = normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path))
-  plan.links.set(attribute.key, { attribute, names, pointers })
+  plan.links.set(attribute.key, { attribute, references, pointers })
 }
 
 function planPlain(
@@ -208,29 +233,33 @@ export function newNameOf({ operation, stack_id, address, body }: Write): Name |
 export const releasesName = (write: Write): boolean =>
   write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
 
-/** The names whose entities the decision needs: the link targets, and the new name of a rename or the further one. */
-export function requiredNames(write: Write, plan: Plan): Name[] {
+/** The entities that the decision needs: the link targets, and those with the new name of a rename or the further one. */
+export function requiredReferences(write: Write, plan: Plan): Reference[] {
   const newName = newNameOf(write) ?? aliasOf(write)
-  if (plan.links.size === 0) return newName ? [newName] : noNames
-  const names = [...plan.links.values()].flatMap(planned => planned.names)
-  if (newName) names.push(newName)
-  return names
+  if (plan.links.size === 0) return newName ? [newName] : noReferences
+  const references = [...plan.links.values()].flatMap(planned => planned.references)
+  for (const reference of [...references]) {
+    const lookalike = lookalikeOf(reference)
+    if (lookalike) references.push(lookalike)
+  }
+  if (newName) references.push(newName)
+  return references
 }
 
 /** The further name that a write gives to the person whom it recognizes. */
 export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
   alias === undefined ? undefined : { stack_id, external_id: alias }
 
-const noNames: Name[] = []
+const noReferences: Reference[] = []
 
 /** The names that a write touches, as {@link nameKey}s. Writes that touch one name may have to take effect in order. */
 export type TouchedNames = {
   /** The name that it is addressed by. */
   addressed: string | undefined
-  /** The names that it links to. */
+  /** What it links to, as {@link referenceKey}s. */
   linked: readonly string[]
   /**
-   * The names that it gives to its entity or releases, the emails and phones that it recognizes it by, and the unique values that
+   * The names that it gives to its entity or releases, the {@link referenceKey} of an entity that it deletes, the emails and phones that it recognizes it by, and the unique values that
    * it gives to its entity or, if its row has been read, releases.
    */
   written: readonly string[]
@@ -267,10 +296,13 @@ function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): Touc
   if (newName) written.push(nameKey(newName))
   if (canCreate(write) && name !== undefined) written.push(name)
   const releases = releasesName(write)
+  const ended = write.operation === 'delete' ? (row ?? write.address) : null
+  if (ended && 'id' in ended) written.push(referenceKey({ stack_id: write.stack_id, id: ended.id }))
   if (plan.uniques) written.push(...uniqueKeysOf({ plan }, row))
   const currentName = row?.external_id ? nameKey(row as Name) : name
   if (releases && currentName !== undefined) written.push(currentName)
-  const linked = plan.links.size === 0 ? noKeys : [...plan.links.values()].flatMap(({ names }) => names.map(nameKey))
+  const linked =
+    plan.links.size === 0 ? noKeys : [...plan.links.values()].flatMap(({ references }) => references.map(referenceKey))
   return { addressed: name, linked, written, releasesUnknown: releases && currentName === undefined }
 }
 

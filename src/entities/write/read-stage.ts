@@ -8,7 +8,16 @@ import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from 
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { canCreate, type Write } from '../write-request.ts'
 import { lockWithAliasesSql, readBearersWithAliasesSql } from './alias-sql.ts'
-import { addressedName, type Item, type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
+import {
+  addressedName,
+  type Item,
+  type Name,
+  nameKey,
+  type Reference,
+  referenceKey,
+  requiredLinkAttributes,
+  requiredReferences,
+} from './plan-write.ts'
 import {
   lockEntitiesSql,
   lockNamedSql,
@@ -83,7 +92,8 @@ export async function readLastVersions(
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
     if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
-    for (const planned of plan.links.values()) for (const target of planned.names) names.set(nameKey(target), target)
+    for (const { references } of plan.links.values())
+      for (const target of references) if (!('id' in target)) names.set(nameKey(target), target)
   }
   if (names.size === 0) return noVersions
   const rows = await tx.query<Name & { version: number }>(readNamesLeftSql, [
@@ -97,32 +107,33 @@ export async function readLastVersions(
 
 const noVersions = () => 0
 
-/** Read stage: reads the ids of the entities that the items refer to by name, and the links of the written entities. */
+/** Read stage: reads the entities that the items refer to, and the links of the written entities. */
 export async function readReferences(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
   rows: ReadState['rows'],
-): Promise<Pick<ReadState, 'idsByName' | 'links' | 'aliases'>> {
-  const names = new Map<string, Name>()
+): Promise<Pick<ReadState, 'idsByReference' | 'links' | 'otherwiseNamed'>> {
+  const references = new Map<string, Reference>()
   const sources: { source_id: string; attribute_ids: number[] }[] = []
   for (const item of items) {
-    for (const name of requiredNames(item.write, item.plan)) names.set(nameKey(name), name)
+    for (const reference of requiredReferences(item.write, item.plan))
+      references.set(referenceKey(reference), reference)
     const row = rows.get(item)
     const attribute_ids = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
     if (row && attribute_ids.length > 0) sources.push({ source_id: row.id, attribute_ids })
   }
-  const readingIds = names.size === 0 ? noRows : readIdsByName(tx, definitions, [...names.values()])
+  const readingIds = references.size === 0 ? noRows : readReferenced(tx, definitions, [...references.values()])
   const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
   await awaitPipelined([readingIds, readingLinks])
-  const named = await readingIds
-  const idsByName = new Map(named.map(bearer => [nameKey(bearer), bearer.id]))
-  const aliases = new Map(
-    named.flatMap(({ is_alias, current_name = null, id, ...name }) =>
-      is_alias ? [[nameKey(name), { id, external_id: current_name }] as const] : [],
-    ),
-  )
-  return { idsByName, aliases, links: groupBySource(await readingLinks) }
+  const idsByReference = new Map<string, string>()
+  const otherwiseNamed = new Map<string, Target>()
+  for (const { stack_id, external_id, asked_id, id, is_alias, current_name = null } of await readingIds) {
+    const key = referenceKey(external_id === null ? { stack_id, id: asked_id! } : { stack_id, external_id })
+    idsByReference.set(key, id)
+    if (is_alias || external_id === null) otherwiseNamed.set(key, { id, external_id: current_name })
+  }
+  return { idsByReference, otherwiseNamed, links: groupBySource(await readingLinks) }
 }
 
 /**
@@ -161,11 +172,21 @@ const noAnswers: KnownAnswers = new Map()
 
 const noRows = Promise.resolve([])
 
-type NamedId = Name & { id: string; is_alias?: boolean; current_name?: string | null }
+/** An entity that was asked for by its name, an alias, its internal identifier or that of a person who was merged into it. */
+type Referenced = {
+  stack_id: number
+  external_id: string | null
+  asked_id: string | null
+  id: string
+  is_alias?: boolean
+  current_name?: string | null
+}
 type LinkRow = Target & { source_id: string; attribute_id: number }
 
-const readIdsByName = (tx: Transaction, { organization_id, has_aliases }: Definitions, names: Name[]) =>
-  tx.query<NamedId>(has_aliases ? readBearersWithAliasesSql : readBearersSql, [organization_id, JSON.stringify(names)])
+function readReferenced(tx: Transaction, { organization_id, has_aliases }: Definitions, references: Reference[]) {
+  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
+  return tx.query<Referenced>(statement, [organization_id, JSON.stringify(references)])
+}
 
 const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
   tx.query<LinkRow>(readLinksSql, [organization_id, JSON.stringify(sources)])

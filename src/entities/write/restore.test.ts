@@ -112,11 +112,14 @@ describe('the restore of a deleted entity', () => {
 
   it('links to targets without a name, also after a second restore', async () => {
     const { id } = await create({ external_id: 'ada', attribute_values: { friends: ['bob'], employer: 'acme' } })
+    const bob = await ok('GET', '/v1/people/bob')
+    const { record_id } = await ok('GET', '/v1/stacks/companies/acme')
     await patch('/v1/people/bob', { external_id: null })
     await patch('/v1/stacks/companies/acme', { external_id: null })
     for (const _ of [1, 2]) {
       await remove('ada')
-      expect((await restore(id)).body.data.attribute_values).toEqual({ friends: [null], employer: null })
+      const { attribute_values } = (await restore(id)).body.data
+      expect(attribute_values).toEqual({ friends: [{ id: bob.id }], employer: { record_id } })
     }
   })
 

@@ -69,13 +69,19 @@ export const lockNamedSql = statement(
    ) locked`,
 )
 
-/** $2: [{stack_id, external_id}]. Returns the ids of the entities with these names, without locks. */
+/**
+ * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`), without locks.
+ * `current_name` is the external identifier.
+ */
 export const readBearersSql = statement(
   'read_bearers',
-  `select a.stack_id, a.external_id, e.id
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
-     select e.id from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
+  `select a.stack_id, a.external_id, a.id as asked_id, e.id, e.current_name
+   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
+     (select e.id, e.external_id as current_name from entities e
+     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0)
+     union all
+     (select e.id, e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0)
    ) e`,
 )
 

@@ -157,7 +157,7 @@ function countInserted(db: Database, organization_id: number, set: Item[], setOu
     const outcome = setOutcomes.get(index)
     if (!outcome || !('done' in outcome)) continue
     if (outcome.done.result === 'created') inserted.entities += 1
-    for (const { names } of plan.links.values()) inserted.links += names.length
+    for (const { references } of plan.links.values()) inserted.links += references.length
   }
   for (const table of ['entities', 'links'] as const)
     countGrowth(db.outer ?? db, organization_id, table, inserted[table])

@@ -308,7 +308,9 @@ function store(
 export function expectedRead(entity: Entity, { types }: Organization): Values {
   const { stack, external_id, active, version, profile, flags } = entity
   const linked = [...entity.links].map(([key, targets]) => {
-    const names = targets.map(target => target.external_id)
+    const names = targets.map(
+      ({ stack, external_id, id }) => external_id ?? (stack === 'people' ? { id } : { record_id: id }),
+    )
     return [key, relationships[stack][key]!.many ? names : names[0]] as const
   })
   const common = {
