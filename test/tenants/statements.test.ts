@@ -290,8 +290,7 @@ async function useSessions({ id, key, send }: Shop) {
   const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   const { token, session } = (await startSessionWithCode(db, code))!
   expect(await readSession(db, id, token)).toMatchObject({ isLive: true })
-  const sessionId = (await readSession(db, id, token))!.session.id
-  expect(await readLiveSession(db, id, sessionId)).toHaveLength(1)
+  expect(await readLiveSession(db, id, session.id)).toHaveLength(1)
   const { body } = await expectSuccess(send('GET', '/v1/sessions'))
   expect(body.data.items).toMatchObject([{ id: session.id }])
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))
