@@ -123,7 +123,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerSessionRoutes(router, services)
   registerSignInMethods(router, services)
   registerPages(router, services, linkPages(config))
-  registerConsole(router)
+  registerConsole(router, config)
   serveDocument(router, () => openApiDocument(services))
   return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
 }

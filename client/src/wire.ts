@@ -2008,7 +2008,7 @@ export type NewApiToken = {
   scopes: Scope[]
   /** The subject, which the change log names as the actor. The default is the subject of the caller. */
   name?: string
-  /** The lifetime in seconds, at most 366 days. A token cannot be revoked, so choose a short one. */
+  /** The lifetime in seconds, at most 366 days, and at most as long as the session or the token that makes it. */
   expires_in: number
 }
 

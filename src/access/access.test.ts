@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { sendAsPage } from '../../test/support/browser-session.ts'
+import { type Organization, startService, useService } from '../../test/support/service.ts'
 import { rotateKeys } from '../auth/keys.ts'
+import { issueToken as makeToken } from '../auth/token.ts'
+import { endSession, startSession } from '../sessions/sessions.ts'
 
 const service = useService()
 
@@ -131,10 +134,10 @@ describe('a client or a token is refused', () => {
 describe('POST /v1/tokens', () => {
   it('makes a token with its own name and scopes, until it expires', async () => {
     const { client, send } = await service.organization()
-    const made = await client.access.createToken({ scopes: ['people:write'], name: 'Maria', expires_in: 3_600 })
+    const made = await client.access.createToken({ scopes: ['people:write'], name: 'Maria', expires_in: 300 })
     expect(made).toMatchObject({ name: 'Maria', scopes: ['people:write'] })
     const { exp, iat } = JSON.parse(String(Buffer.from(made.token.split('.')[1]!, 'base64url')))
-    expect([exp - iat, made.expires_at]).toEqual([3_600, new Date(exp * 1_000).toISOString()])
+    expect([exp - iat, made.expires_at]).toEqual([300, new Date(exp * 1_000).toISOString()])
     const maria = service.sender(made.token)
     expect((await maria('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
     expect((await maria('GET', '/v1/people/ada')).status).toBe(403)
@@ -149,19 +152,111 @@ describe('POST /v1/tokens', () => {
     expect([status, body.data.name]).toEqual([200, 'Maria'])
   })
 
-  it.each(['link', 'retention', 'kith', 'default.Zm9vYmFyYmF6cXV4'])(
-    'refuses the name of another actor: %s',
-    async name => {
-      const { send } = await service.organization()
-      const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], name, expires_in: 60 })
-      expect([status, body.details?.map(detail => detail.path)]).toEqual([400, ['/name']])
-    },
-  )
+  it.each([
+    'link',
+    'retention',
+    'kith',
+    'Kith',
+    'k\u00edth mover',
+    '\uff2bith',
+    'ki\u200bth',
+    '\u202ehtik',
+    'Ma\u00adria',
+    'default.Zm9vYmFyYmF6cXV4',
+  ])('refuses the name of another actor: %s', async name => {
+    const { send } = await service.organization()
+    const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], name, expires_in: 60 })
+    expect([status, body.details?.map(detail => detail.path)]).toEqual([400, ['/name']])
+  })
 
   it.each([0, 366 * 86_400 + 1, 1.5, '60', null])('refuses a lifetime of %j', async expires_in => {
     const { send } = await service.organization()
     const { status, body } = await send('POST', '/v1/tokens', { scopes: ['people:read'], expires_in })
     expect([status, body.details?.map(detail => detail.path)]).toEqual([400, ['/expires_in']])
+  })
+})
+
+describe('a token that a token, a client or a session makes', () => {
+  const expiry = { scopes: ['access:write', 'people:write'], expires_in: 3_600 }
+  const statusOf = async (token: string, headers: Record<string, string> = {}, first_name = 'Ada') =>
+    (await service.sender(token)('POST', '/v1/people/upsert', { external_id: 'ada', first_name }, headers)).status
+  const mint = async (token: string, body: object = expiry): Promise<string> => {
+    const reply = await service.sender(token)('POST', '/v1/tokens', body)
+    expect(reply.status).toBe(200)
+    return reply.body.data.token
+  }
+
+  it('ends with the client, and so do those that it makes', async () => {
+    const { client } = await service.organization()
+    const made = await client.access.clients.create({ name: 'Shop', scopes: ['access:write', 'people:write'] })
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: made.client_id,
+      client_secret: made.client_secret,
+    })
+    const granted = await fetch(`${service.address}/oauth/token`, { method: 'POST', body: form })
+    const { access_token } = (await granted.json()) as { access_token: string }
+    const child = await mint(access_token, { ...expiry, expires_in: 366 * 86_400 })
+    const tokens = [child, await mint(child)]
+    for (const token of tokens) expect(await statusOf(token)).toBeLessThan(300)
+    await client.access.clients.revoke(made.client_id)
+    const fresh = await startService({}, service.databaseUrl)
+    try {
+      for (const token of tokens) {
+        const { status, body } = await fresh.sender(token)('GET', '/v1/organization')
+        expect([status, body.message]).toEqual([401, 'The token is not valid: its client has been revoked.'])
+      }
+    } finally {
+      await fresh.stop()
+    }
+  })
+
+  it('ends with the session, and cannot be made for longer', async () => {
+    const { id, key } = await service.organization()
+    const scope = 'access:write people:write'
+    const { token, session } = await startSession(service.db, { id, key }, { name: 'Ada', scope, method: 'code' })
+    const headers = { cookie: `kith_session=${token}` }
+    const refused = await sendAsPage(service, 'POST', '/v1/tokens', {
+      body: { ...expiry, expires_in: 86_400 },
+      headers,
+    })
+    expect([refused.status, refused.body.details?.map(({ path }) => path)]).toEqual([400, ['/expires_in']])
+    const child = (await sendAsPage(service, 'POST', '/v1/tokens', { body: expiry, headers })).body.data.token
+    const grandchild = await mint(child, { ...expiry, expires_in: 60 })
+    expect(await statusOf(grandchild)).toBeLessThan(300)
+    expect((await service.sender(child)('POST', '/v1/tokens', { ...expiry, expires_in: 7_200 })).status).toBe(400)
+    await endSession(service.db, id, session.id)
+    const fresh = await startService({}, service.databaseUrl)
+    try {
+      for (const ended of [child, grandchild])
+        expect((await fresh.sender(ended)('GET', '/v1/organization')).status).toBe(401)
+    } finally {
+      await fresh.stop()
+    }
+  })
+
+  it('cannot outlive the token that makes it', async () => {
+    const { key } = await service.organization()
+    const parent = await makeToken(service.db, {
+      organizationKey: key,
+      subject: 'admin',
+      scope: 'access:write',
+      ttlSeconds: 100,
+    })
+    const reply = await service.sender(parent)('POST', '/v1/tokens', { scopes: ['access:write'], expires_in: 101 })
+    expect([reply.status, reply.body.details?.map(({ path }) => path)]).toEqual([400, ['/expires_in']])
+  })
+
+  it('has Idempotency-Keys of its own, whatever its name', async () => {
+    const { key } = await service.organization()
+    const shop = await service.tokenFor(key, 'people:write', 'shop')
+    const admin = await service.tokenFor(key, 'access:write people:write', 'admin')
+    const child = await mint(admin, { ...expiry, name: 'shop', expires_in: 60 })
+    const once = { 'Idempotency-Key': 'once' }
+    expect(await statusOf(shop, once)).toBe(201)
+    expect(await statusOf(child, once, 'Eve')).toBe(200)
+    expect(await statusOf(child, once, 'Other')).toBe(422)
+    expect(await statusOf(shop, once)).toBe(201)
   })
 })
 

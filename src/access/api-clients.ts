@@ -44,7 +44,8 @@ export async function findApiClient(db: Database, { caller, params, signal }: Ca
 export async function createApiClient(db: Database, { caller, body, signal }: Call<NewApiClient>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
-  if (!isClientName(name)) throw new Fault(createValueRefusal('/name', 'The name must have no control characters.'))
+  if (!isClientName(name))
+    throw new Fault(createValueRefusal('/name', 'The name must have no control or invisible characters.'))
   const scope = [...new Set(scopes)].join(' ')
   const { client_secret, ...created } = await insertClient(db, caller.organization, { name, scope }, signal)
   return { ...clientToJson(created), client_secret }

@@ -105,7 +105,7 @@ function tokenRoutes(globalOf: GlobalOf): Route[] {
       summary: 'Create a token',
       description:
         'The response shows the token, once. A caller can grant only scopes that it has. A token cannot be revoked by itself: it is ' +
-        'valid until it expires, or until its signing key is revoked. kith stores no response with a token, so an Idempotency-Key is ignored.',
+        'valid until it expires, until the client or the session that made it ends, or until its signing key is revoked. kith stores no response with a token, so an Idempotency-Key is ignored.',
       body: newToken,
       answer: apiToken,
       showsSecret: true,

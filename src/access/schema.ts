@@ -131,7 +131,8 @@ export const newToken = Type.Object(
     expires_in: Type.Integer({
       minimum: 1,
       maximum: maxTokenSeconds,
-      description: 'The lifetime in seconds, at most 366 days. A token cannot be revoked, so choose a short one.',
+      description:
+        'The lifetime in seconds, at most 366 days, and at most as long as the session or the token that makes it.',
     }),
   },
   {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import type { Credential } from '../auth/caller.ts'
 import { isSubject } from '../auth/claims.ts'
 import { organizationOf } from '../auth/clients.ts'
 import { issueToken } from '../auth/token.ts'
@@ -8,10 +10,14 @@ import { requireGrantable } from './grantable-scopes.ts'
 import type { ApiTokenShape, NewApiToken } from './schema.ts'
 
 /** The actors by which the change log names kith itself, such as the pages behind consent links. */
-const ownActor = /^(link|retention|kith( .*)?)$/
+const ownActor = /^(link|retention|kith(\s.*)?)$/s
+
+/** A name without what a reader may overlook: case, accents, width, and white space at its ends. */
+const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase().trim()
 
 /**
- * Makes a token of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name that no
+ * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
+ * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
  * subject can have, or that the log knows as another actor.
  */
 export async function createApiToken(
@@ -20,17 +26,29 @@ export async function createApiToken(
 ): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
-  if (!isSubject(name)) throwWrongName('The name must have no control characters.')
+  if (!isSubject(name)) throwWrongName('The name must have no control or invisible characters.')
   // A reader of the log must not take the holder of the token for another actor.
-  if (name !== caller.subject && (ownActor.test(name) || organizationOf(name) !== undefined))
+  if (name !== caller.subject && (ownActor.test(plainName(name)) || organizationOf(name) !== undefined))
     throwWrongName('The name is that of kith itself, or has the form of a client_id. Choose another.')
   const scopes = [...new Set(body.scopes)]
   const organizationKey = caller.organization.key
   const nowMs = Date.now()
-  const request = { organizationKey, subject: name, scope: scopes.join(' '), ttlSeconds }
+  requireTime(caller.credential, ttlSeconds, nowMs)
+  const { client_id, session_id } = caller.credential
+  const maker = createHash('sha256').update(caller.identity).digest('base64url')
+  const request = { organizationKey, subject: name, scope: scopes.join(' '), ttlSeconds, client_id, session_id, maker }
   const token = await issueToken(db, request, () => nowMs, signal)
   const expires_at = new Date((Math.floor(nowMs / 1_000) + ttlSeconds) * 1_000).toISOString()
   return { token, name, scopes, expires_at }
+}
+
+/** A client has no end of its own: its tokens end when it is revoked. */
+function requireTime({ client_id, session_id, expiresAtMs }: Credential, ttlSeconds: number, nowMs: number) {
+  const leftSeconds = Math.floor((expiresAtMs - nowMs) / 1_000)
+  if (client_id !== undefined || ttlSeconds <= leftSeconds) return
+  const parent = session_id === undefined ? 'token' : 'session'
+  const message = `The token cannot outlive the ${parent} that makes it: it may last ${leftSeconds} seconds at most. For a longer time, create a client.`
+  throw new Fault(createValueRefusal('/expires_in', message))
 }
 
 function throwWrongName(message: string): never {

@@ -6,12 +6,12 @@ import type { Signal } from '../signal.ts'
 import { setWithBound } from './bounded-map.ts'
 import type { Caller } from './caller.ts'
 import { expiredProblem } from './claims.ts'
-import { createClients } from './clients.ts'
 import { type Issuer, outsideIssuer, ownIssuer } from './issuers.ts'
 import type { Keys } from './keys.ts'
 import { createOrganizations } from './organizations.ts'
 import { createOutsideKeys } from './outside-keys.ts'
 import { createOwnKeys } from './own-keys.ts'
+import { createParents, type ParentIds } from './parents.ts'
 import { createSessions, type Sessions } from './sessions.ts'
 import { issueToken, type TokenRequest } from './token.ts'
 import { type VerifiedToken, verifyToken } from './verify.ts'
@@ -58,7 +58,7 @@ export function createAuthenticator({
   const ownKeys = createOwnKeys({ db, keys, sharedSecret: sharedKey(config.authSecret) }, nowMs)
   const issuers = [ownIssuer(ownKeys), ...outsideIssuers(config, nowMs, report)]
   const organizations = createOrganizations(db, nowMs)
-  const clients = createClients(db, nowMs)
+  const parents = createParents(db, nowMs)
   // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
   // cached.
   const verified = new Map<string, CachedToken>()
@@ -66,13 +66,14 @@ export function createAuthenticator({
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
     const verification = await verifyToken(token, issuers, nowMs)
     if ('problem' in verification) return throwInvalidToken(verification.problem)
-    const { organizationKey, subject, scopes } = verification.claims
-    const client_id = clientOf(verification)
+    const { organizationKey, subject, scopes, expiresAtMs } = verification.claims
+    const ids = parentsOf(verification)
     const organization = await organizations.find(organizationKey, signal)
     if (!organization) return throwInvalidToken('its organization does not exist')
-    if (client_id !== undefined && !(await clients.find(organization, client_id, signal)))
-      return throwInvalidToken('its client has been revoked')
-    const caller = Object.freeze({ organization, subject, scopes })
+    const problem = await parents.find(organization, ids, signal)
+    if (problem !== undefined) return throwInvalidToken(problem)
+    const credential = Object.freeze({ ...ids, expiresAtMs })
+    const caller = Object.freeze({ organization, subject, scopes, identity: identityOf(verification), credential })
     setWithBound(verified, authorization, { ...verification, caller }, maxCachedTokens)
     return caller
   }
@@ -80,16 +81,30 @@ export function createAuthenticator({
   /** Whether the key, organization and client of a cached token are still valid. Uses only caches. */
   function isStillValid(token: CachedToken): boolean {
     const { organization } = token.caller
-    const client_id = clientOf(token)
     return (
       token.issuer.keys.peek(token.kid) === token.key &&
       organizations.peek(organization.key)?.id === organization.id &&
-      (client_id === undefined || clients.peek(organization, client_id) === true)
+      parents.peek(organization, token.caller.credential)
     )
   }
 
-  /** The `client_id` of an outside issuer names none of kith's clients. */
-  const clientOf = ({ issuer, claims }: VerifiedToken) => (issuer === issuers[0] ? claims.client_id : undefined)
+  const isOwn = ({ issuer }: VerifiedToken) => issuer === issuers[0]
+
+  /** The claims of an outside issuer name none of kith's clients and sessions. */
+  function parentsOf(token: VerifiedToken): ParentIds {
+    const { client_id, session_id } = token.claims
+    return isOwn(token) ? { client_id, session_id } : { client_id: undefined, session_id: undefined }
+  }
+
+  /**
+   * Outside issuers, and callers that make tokens, choose subjects as they like. A subject has no line feed, so no identity equals that
+   * of a token that the command line made, which is its subject.
+   */
+  function identityOf(token: VerifiedToken): string {
+    const { subject, maker } = token.claims
+    if (!isOwn(token)) return `issuer\n${token.issuer.name}\n${subject}`
+    return maker === undefined ? subject : `maker\n${maker}\n${subject}`
+  }
 
   return Object.freeze({
     authenticate: (authorizations, signal) => {

@@ -5,4 +5,14 @@ export type Caller = Readonly<{
   organization: Readonly<{ id: number; key: string }>
   subject: string
   scopes: ReadonlySet<Scope>
+  /** Distinguishes callers with the same subject. Stored responses of requests with an Idempotency-Key belong to it. */
+  identity: string
+  credential: Credential
+}>
+
+/** The client or the session that a caller's token or cookie ends with, and its end in Unix time in milliseconds. */
+export type Credential = Readonly<{
+  client_id: string | undefined
+  session_id: string | undefined
+  expiresAtMs: number
 }>

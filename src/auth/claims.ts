@@ -1,3 +1,4 @@
+import { isActorName } from '../formats.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes, type Scope } from '../scopes.ts'
 import type { JsonObject } from './decode-jwt.ts'
@@ -10,19 +11,22 @@ export type Claims = {
   scopes: ReadonlySet<Scope>
   /** The client that the token was issued to, if it names one. */
   client_id: string | undefined
+  /** The session of the console that the token was made in, if it names one. */
+  session_id: string | undefined
+  /** A digest of the identity of the caller that made the token, if another token or a session made it. */
+  maker: string | undefined
   /** Unix time in milliseconds. The token is refused from then on. */
   expiresAtMs: number
 }
 
-const clockToleranceMs = 30_000
+/** How far ahead the clock of an issuer may be. */
+export const clockToleranceMs = 30_000
 
 // Year 9999. A larger value is usually a time in milliseconds, and such a token would practically never expire.
 const maxTimeSeconds = 253_402_300_799
 
-/** Whether a value can be the subject of a token: 1 to 255 characters without control characters. */
-export function isSubject(subject: unknown): subject is string {
-  return typeof subject === 'string' && /^\P{Cc}{1,255}$/u.test(subject) && subject.isWellFormed()
-}
+/** Whether a value can be the subject of a token. */
+export const isSubject = (subject: unknown): subject is string => typeof subject === 'string' && isActorName(subject)
 
 /**
  * Reads the claims of a verified token. Returns a text that says what is wrong with them if they are invalid. A token
@@ -30,13 +34,14 @@ export function isSubject(subject: unknown): subject is string {
  * string; arrays are refused. A `scope` that is missing or not a string grants nothing.
  */
 export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): Claims | string {
-  const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id } = payload
+  const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, maker } = payload
   if (iss !== issuer.name) return `its iss is not ${issuer.name}`
   if (aud !== issuer.audience) return `its aud is not ${issuer.audience}`
-  if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without control characters'
+  if (!isSubject(sub)) return 'its sub is not 1 to 255 characters without control and invisible characters'
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
-  if (client_id !== undefined && typeof client_id !== 'string') return 'its client_id is not a string'
+  for (const [name, value] of Object.entries({ client_id, session_id, maker }))
+    if (value !== undefined && typeof value !== 'string') return `its ${name} is not a string`
   if (!isTime(exp)) return 'its exp is not a time in seconds'
   const expiresAtMs = exp * 1_000 + issuer.toleranceMs
   if (nowMs >= expiresAtMs) return expiredProblem
@@ -46,7 +51,8 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
     if (time * 1_000 > nowMs + clockToleranceMs) return `its ${name} is in the future`
   }
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')
-  return { organizationKey: org, subject: sub, scopes, client_id, expiresAtMs }
+  const names = { client_id, session_id, maker } as Pick<Claims, 'client_id' | 'session_id' | 'maker'>
+  return { organizationKey: org, subject: sub, scopes, ...names, expiresAtMs }
 }
 
 export const expiredProblem = 'it has expired'

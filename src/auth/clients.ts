@@ -1,11 +1,11 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Database } from '../db/db.ts'
 import { Fault, refuse } from '../errors.ts'
+import { isActorName } from '../formats.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { Caller } from './caller.ts'
-import { cacheTimes } from './organizations.ts'
 import {
   findClientSql,
   insertClientSql,
@@ -14,7 +14,6 @@ import {
   readClientSql,
   revokeClientSql,
 } from './sql.ts'
-import { createTtlCache } from './ttl-cache.ts'
 
 /** A program that fetches its own tokens. `revoked_at` is null while it may. */
 export type Client = { id: string; name: string; scope: string; created_at: string; revoked_at: string | null }
@@ -24,8 +23,8 @@ export type Credentials = { client_id: string; client_secret: string }
 
 type ClientRow = { name: string; scope: string; secret_sha256: Buffer }
 
-/** The name of a client: at most 255 characters, none of them a control character. */
-export const isClientName = (name: string): boolean => /^\P{Cc}{0,255}$/u.test(name)
+/** The name of a client: empty, or as that of an actor. */
+export const isClientName = (name: string): boolean => name === '' || isActorName(name)
 
 /** A client id is the organization's key, a dot, and 96 random bits. */
 const clientIdPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{16}$/
@@ -49,7 +48,7 @@ export async function createClient(
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
   if (!isClientName(name))
-    refuse('invalid_parameter', 'The name must have at most 255 characters and no control characters.')
+    refuse('invalid_parameter', 'The name must have at most 255 characters, and no control or invisible characters.')
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const { id, client_secret } = await insertClient(db, organization, { name, scope: words.join(' ') })
@@ -121,37 +120,4 @@ export async function verifyClient(
   const [client] = await db.query<ClientRow>(readClientSql, [organization?.id ?? 0, client_id], signal)
   const isRight = timingSafeEqual(digest(client_secret), client?.secret_sha256 ?? digest(''))
   return client && organization && isRight ? { organization, name: client.name, scope: client.scope } : undefined
-}
-
-type Organization = Caller['organization']
-
-export type Clients = {
-  /** As `peek` of {@link TtlCache}: true if the client is cached as not revoked. */
-  peek(organization: Organization, client_id: string): true | undefined
-  /** As `find` of {@link TtlCache}: true if the client exists and is not revoked. */
-  find(organization: Organization, client_id: string, signal?: Signal): Promise<true | undefined>
-}
-
-/** Caches for a few seconds which clients are not revoked. A revoked client is refused once its entry expires. */
-export function createClients(db: Database, nowMs: () => number): Clients {
-  const cache = createTtlCache(
-    async (key, signal) => {
-      const [organization_id, client_id] = key.split(' ')
-      const rows = await db.query(readClientSql, [organization_id, client_id], signal)
-      return rows.length > 0 || undefined
-    },
-    { nowMs, ...cacheTimes },
-  )
-  const keyOf = ({ id, key }: Organization, client_id: string) =>
-    organizationOf(client_id) === key ? `${id} ${client_id}` : undefined
-  return {
-    peek: (organization, client_id) => {
-      const key = keyOf(organization, client_id)
-      return key === undefined ? undefined : cache.peek(key)
-    },
-    find: async (organization, client_id, signal) => {
-      const key = keyOf(organization, client_id)
-      return key === undefined ? undefined : cache.find(key, signal)
-    },
-  }
 }

@@ -16,6 +16,8 @@ const maxWindows = 20_000
 const maxKeyLength = 80
 
 export type LoginThrottle = {
+  /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
+  waitSeconds(client_id: string, address: string): number | undefined
   /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
   countAttempt(client_id: string, address: string): number | undefined
   /** Removes an attempt from the count, because it succeeded or could not be checked. */
@@ -44,14 +46,21 @@ export function createLoginThrottle(nowMs: () => number = Date.now): LoginThrott
     ]
   }
 
+  const countersOf = (client_id: string, address: string) =>
+    limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
+  const waitOf = (counters: ReturnType<typeof countersOf>) => {
+    const full = counters.filter(({ window, maxFailures }) => window.failures >= maxFailures)
+    if (full.length === 0) return undefined
+    const remainingMs = full.map(({ window }) => windowMs - ageOf(window.startedAtMs, nowMs()))
+    return Math.ceil(Math.max(...remainingMs) / 1_000)
+  }
+
   return {
+    waitSeconds: (client_id, address) => waitOf(countersOf(client_id, address)),
     countAttempt: (client_id, address) => {
-      const counters = limits(client_id, address).map(limit => ({ ...limit, window: windowOf(limit.key) }))
-      const full = counters.filter(({ window, maxFailures }) => window.failures >= maxFailures)
-      if (full.length > 0) {
-        const remainingMs = full.map(({ window }) => windowMs - ageOf(window.startedAtMs, nowMs()))
-        return Math.ceil(Math.max(...remainingMs) / 1_000)
-      }
+      const counters = countersOf(client_id, address)
+      const waitSeconds = waitOf(counters)
+      if (waitSeconds !== undefined) return waitSeconds
       for (const { key, window } of counters)
         setWithBound(windows, key, { ...window, failures: window.failures + 1 }, maxWindows)
       return undefined

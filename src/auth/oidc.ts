@@ -1,8 +1,8 @@
-import type { Configuration } from 'openid-client'
+import type { Configuration, CustomFetchOptions } from 'openid-client'
 import type { Config } from '../config.ts'
 import { isOrganizationKey } from '../organizations/organizations.ts'
 import { parseScopes } from '../scopes.ts'
-import { isSubject } from './claims.ts'
+import { clockToleranceMs, isSubject } from './claims.ts'
 
 /** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
@@ -11,7 +11,7 @@ export type PendingSignIn = { state: string; nonce: string; verifier: string }
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string }
 
 /** The reasons for which a sign-in at the outside issuer fails. */
-export const issuerProblems = ['denied', 'expired', 'no_access', 'unavailable', 'failed'] as const
+export const issuerProblems = ['denied', 'expired', 'no_access', 'throttled', 'unavailable', 'failed'] as const
 export type IssuerProblem = (typeof issuerProblems)[number]
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */
@@ -33,6 +33,23 @@ export type SignInIssuer = {
   finish(callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity>
 }
 
+const maxResponseBytes = 262_144
+
+/** Fetches with a bound of the body: the issuer may be wrong or compromised, and the library reads whole bodies. */
+async function fetchBounded(url: string, { body, ...options }: CustomFetchOptions): Promise<Response> {
+  const response = await fetch(url, { ...options, body: body ?? null })
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength
+    // `throw` cancels the rest of the body.
+    if (bytes > maxResponseBytes) throw new TypeError(`the response has more than ${maxResponseBytes} bytes`)
+    parts.push(part)
+  }
+  const { status, statusText, headers } = response
+  return new Response(parts.length === 0 ? null : Buffer.concat(parts), { status, statusText, headers })
+}
+
 /** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */
 const timeoutSeconds = 4
 
@@ -43,12 +60,13 @@ async function discover(
 ): Promise<Configuration> {
   const oidc = await import('openid-client')
   const extensions = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []
-  const options = { timeout: timeoutSeconds, execute: extensions }
+  const options = { timeout: timeoutSeconds, execute: extensions, [oidc.customFetch]: fetchBounded }
   const found = await oidc.discovery(new URL(issuer), id, secret, undefined, options)
   // The keys come only from the configured address, as those of bearer tokens.
   const { supportsPKCE: _, ...metadata } = found.serverMetadata()
   const configuration = new oidc.Configuration({ ...metadata, jwks_uri: jwksUrl }, id, secret)
   configuration.timeout = timeoutSeconds
+  configuration[oidc.customFetch] = fetchBounded
   for (const extend of [...extensions, oidc.enableNonRepudiationChecks]) extend(configuration)
   return configuration
 }
@@ -99,7 +117,7 @@ export function createSignInIssuer({
       const tokens = await oidc.authorizationCodeGrant(configuration, callbackUrl, checks).catch(cause => {
         throw new IssuerRefusal(problemOf(cause), { cause })
       })
-      return readIdentity(tokens.claims() ?? {})
+      return readIdentity(tokens.claims() ?? {}, Date.now())
     },
   }
 }
@@ -115,7 +133,9 @@ function problemOf(error: { code?: string; error?: string; name?: string }): Iss
 }
 
 /** Reads the claims of an ID token: the organization and scopes as those of bearer tokens, and the name of the person. */
-function readIdentity({ org, scope, sub, name, email }: Record<string, unknown>): IssuerIdentity {
+function readIdentity({ org, scope, sub, name, email, iat }: Record<string, unknown>, nowMs: number): IssuerIdentity {
+  // The library checks every other time of an ID token.
+  if (typeof iat === 'number' && iat * 1_000 > nowMs + clockToleranceMs) throw new IssuerRefusal('failed')
   const granted = [...parseScopes(typeof scope === 'string' ? scope : '')].join(' ')
   const shown = [name, email, sub].find(isSubject)
   if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '' || shown === undefined)

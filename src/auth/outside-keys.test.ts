@@ -212,6 +212,16 @@ describe('the keys of the outside issuer', () => {
     expect(await presentToken(tokenOf())).toMatchObject(accepted)
   })
 
+  it('are used while a fetch hangs, by all tokens that they have signed', async () => {
+    expect(await presentToken(tokenOf())).toMatchObject(accepted)
+    respond = (_, response) => void response.write('{')
+    gate.nowMs += 600_000
+    const tokens = ['a', 'b', 'c'].map(jti => presentToken(tokenOf({ jti })))
+    for (const caller of await Promise.all(tokens)) expect(caller).toMatchObject(accepted)
+    // The fetch has not ended, neither with keys nor with a problem.
+    expect([fetches, problems]).toEqual([2, []])
+  })
+
   it('do not affect the tokens of kith when they are unavailable', async () => {
     respond = (_, response) => response.destroy()
     expect(await presentToken(tokenOf())).toMatchObject(unavailable)

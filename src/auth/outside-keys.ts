@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { refuse } from '../errors.ts'
 import { ageOf } from './age-of.ts'
 import { parseObject } from './decode-jwt.ts'
@@ -14,6 +15,8 @@ const maxAgeOnFailureMs = 3_600_000
 const pauseMs = 30_000
 
 const fetchTimeoutMs = 5_000
+/** A token whose key is known waits this long for a fetch that hangs, and the key is used then. */
+const knownKeyPatienceMs = 1_000
 const maxBytes = 262_144
 const maxKeys = 100
 
@@ -53,6 +56,9 @@ export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySourc
     await running
   }
 
+  /** All requests that wait for one fetch give up at the same moment. */
+  const patienceLeftMs = () => Math.max(0, knownKeyPatienceMs - (running ? ageOf(startedAtMs, nowMs()) : 0))
+
   const ageMs = () => ageOf(fetchedAtMs, nowMs())
 
   function peek(kid: string | undefined): VerifyingKey | undefined {
@@ -64,7 +70,8 @@ export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySourc
   async function find(kid: string | undefined): Promise<VerifyingKey | undefined> {
     const cached = peek(kid)
     if (cached || kid === undefined) return cached
-    await run()
+    const isUsable = keys.has(kid) && ageMs() < maxAgeOnFailureMs
+    await (isUsable ? Promise.race([run(), setTimeout(patienceLeftMs(), undefined, { ref: false })]) : run())
     if (ageMs() >= maxAgeOnFailureMs) throwKeysUnavailable()
     return keys.get(kid)
   }

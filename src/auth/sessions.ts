@@ -32,8 +32,10 @@ export function createSessions(db: GlobalDatabase, organizations: Organizations,
       const found = organization && (await readSession(db, organization.id, token))
       if (!found) return undefined
       const { id, name, scopes, expires_at } = found.session
-      const caller = Object.freeze({ organization, subject: name, scopes })
-      return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs: Date.parse(expires_at) })
+      const expiresAtMs = Date.parse(expires_at)
+      const credential = Object.freeze({ client_id: undefined, session_id: id, expiresAtMs })
+      const caller = Object.freeze({ organization, subject: name, scopes, identity: `session\n${id}`, credential })
+      return Object.freeze({ id, caller, expires_at, isLive: found.isLive, expiresAtMs })
     },
     { nowMs, ...cacheTimes },
   )

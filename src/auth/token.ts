@@ -8,14 +8,17 @@ import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys.ts'
 
 /**
- * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` is the client that receives it.
+ * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client or the session
+ * that it ends with, `maker` the caller that makes it.
  */
 export type TokenRequest = {
   organizationKey: string
   subject: string
   scope: string
   ttlSeconds: number
-  client_id?: string
+  client_id?: string | undefined
+  session_id?: string | undefined
+  maker?: string | undefined
 }
 
 const maxTtlSeconds = 100 * 366 * 86_400
@@ -31,14 +34,15 @@ export async function issueToken(
   nowMs: () => number = Date.now,
   signal?: Signal,
 ): Promise<string> {
-  const { organizationKey, client_id, ttlSeconds } = request
+  const { organizationKey, client_id, session_id, maker, ttlSeconds } = request
   const words = splitScopes(request.scope)
   const refusal = buildRequestRefusal(request, words)
   if (refusal) throw new Fault(refusal)
   const issuedAt = Math.floor(nowMs() / 1_000)
   const expiresAt = issuedAt + ttlSeconds
   const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
-  return new SignJWT({ org: organizationKey, scope: words.join(' '), ...(client_id !== undefined && { client_id }) })
+  // JSON leaves out what is undefined.
+  return new SignJWT({ org: organizationKey, scope: words.join(' '), client_id, session_id, maker })
     .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
     .setIssuer(ownName)
     .setAudience(ownName)
@@ -53,7 +57,10 @@ function buildRequestRefusal({ subject, ttlSeconds }: TokenRequest, words: strin
   const refusal = buildScopeRefusal(words)
   if (refusal) return refusal
   if (!isSubject(subject))
-    return createValueRefusal('/subject', 'The subject must have 1 to 255 characters and no control characters.')
+    return createValueRefusal(
+      '/subject',
+      'The subject must have 1 to 255 characters, and no control or invisible characters.',
+    )
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > maxTtlSeconds)
     return createValueRefusal(
       '/ttl_seconds',

@@ -201,6 +201,24 @@ describe('a link', () => {
     },
   )
 
+  it('that names an organization that cannot exist is refused, before any of its key is read', async () => {
+    const content = Buffer.alloc(48, 1)
+    for (const [page, kind] of [
+      ['p', 0],
+      ['u', 1],
+      ['c', 2],
+    ] as const) {
+      content[0] = 16 + kind
+      for (const organization_id of [2 ** 31, 2 ** 32 - 1, 2 ** 31 - 1, 0]) {
+        content.writeUInt32BE(organization_id, 3)
+        expect(await refusalsOf(`${service.address}/${page}/${content.toString('base64url')}`)).toEqual([404, 404])
+      }
+    }
+    expect(
+      await refusalsOf(`${service.address}/u/EQABgAAAAAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB`),
+    ).toEqual([404, 404])
+  })
+
   it('is refused on another page than its own', async () => {
     const person = await createPerson(grant(2, 'email'))
     const made = await links(person, { consent_type_id: 2, channel: 'email' })

@@ -29,6 +29,9 @@ const macBytes = 16
 const tokenPattern = /^[\w-]{64}$/
 const version = 1
 
+// The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger one.
+const maxInteger = 2 ** 31 - 1
+
 const macOf = (secret: Buffer, purpose: 'link' | 'form', content: Buffer | string) =>
   createHmac('sha256', secret).update(`kith ${purpose}\n`).update(content).digest().subarray(0, macBytes)
 
@@ -52,12 +55,14 @@ export function parseLink(token: string): UnverifiedLink | undefined {
   const kind = linkKinds[bytes[0]! % 16]
   const channel = bytes[27] === 0 ? null : channels[bytes[27]! - 1]
   if (Math.floor(bytes[0]! / 16) !== version || kind === undefined || channel === undefined) return undefined
+  const [organization_id, consent_type_id] = [bytes.readUInt32BE(3), bytes.readUInt32BE(23)]
+  if (organization_id > maxInteger || consent_type_id > maxInteger) return undefined
   return {
     kind,
     keyId: bytes.readUInt16BE(1),
-    organization_id: bytes.readUInt32BE(3),
+    organization_id,
     person_id: uuidOf(bytes.subarray(7, 23)),
-    consent_type_id: bytes.readUInt32BE(23) || null,
+    consent_type_id: consent_type_id || null,
     channel,
     expiresAt: bytes.readUInt32BE(28),
   }

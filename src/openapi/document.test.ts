@@ -138,6 +138,18 @@ describe('the OpenAPI document', () => {
     }
   })
 
+  it('has no response under an Idempotency-Key that shows a secret', () => {
+    const shows = ({ answer }: (typeof rows)[number]) => /"(client_)?(secret|token)":\{/.test(JSON.stringify(answer))
+    const showing = rows.filter(row => row.method !== 'GET' && shows(row))
+    expect(showing.map(({ operationId }) => operationId).sort()).toEqual([
+      'createClient',
+      'createToken',
+      'createWebhook',
+      'rotateWebhookSecret',
+    ])
+    for (const row of showing) expect(row).toMatchObject({ showsSecret: true })
+  })
+
   it('makes a body optional only if a request without one has defaults', () => {
     expect(operationAt('PATCH /v1/people/{external_id}').requestBody!.required).toBe(true)
     expect(operationAt('POST /v1/people/list').requestBody!.required).toBe(false)

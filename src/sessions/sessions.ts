@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Database, Transaction } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
+import { isActorName } from '../formats.ts'
 import { findOrganization, isOrganizationKey } from '../organizations/organizations.ts'
 import { buildScopeRefusal, parseScopes, type Scope, splitScopes } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -10,6 +11,7 @@ import {
   insertSessionSql,
   insertSignInCodeSql,
   listSessionsSql,
+  readLiveSessionSql,
   readSessionSql,
   revokeSessionSql,
   useSignInCodeSql,
@@ -67,8 +69,10 @@ export async function createSignInCode(
   const words = splitScopes(scope)
   const refusal = buildScopeRefusal(words)
   if (refusal) throw new Fault(refusal)
-  if (!/^\P{Cc}{1,255}$/u.test(name) || !name.isWellFormed())
-    throw new Fault(createValueRefusal('/name', 'The name must have 1 to 255 characters and no control characters.'))
+  if (!isActorName(name))
+    throw new Fault(
+      createValueRefusal('/name', 'The name must have 1 to 255 characters, and no control or invisible characters.'),
+    )
   const organization = isOrganizationKey(organizationKey) && (await findOrganization(db, organizationKey))
   if (!organization) return refuse('not_found', `There is no organization ${JSON.stringify(organizationKey)}.`)
   const code = createSecret(organizationKey)
@@ -154,6 +158,14 @@ export async function readSession(
   const { is_live: isLive, ...session } = row
   return { session: sessionOf(session), isLive }
 }
+
+/** The session with an id, if it is live. */
+export const readLiveSession = (
+  db: Database,
+  organization_id: number,
+  id: string,
+  signal?: Signal,
+): Promise<{ id: string }[]> => db.query<{ id: string }>(readLiveSessionSql, [organization_id, id], signal)
 
 /** A session in the list of an organization. */
 export type ListedSession = {

@@ -33,6 +33,12 @@ export const readSessionSql = statement(
    from sessions s where s.organization_id = $1 and s.token_sha256 = $2`,
 )
 
+/** $1: organization, $2: id. */
+export const readLiveSessionSql = statement(
+  'read_live_session',
+  `select s.id from sessions s where s.organization_id = $1 and s.id = $2 and ${isLive}`,
+)
+
 /** $1: organization, $2: the maximum. The live sessions, newest first. */
 export const listSessionsSql = statement(
   'list_sessions',

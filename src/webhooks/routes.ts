@@ -70,10 +70,12 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       summary: 'Create a webhook',
       description:
         'kith sends each matching change from now on to the URL, signed by Standard Webhooks 1.0. The response shows the secret, ' +
-        'once. The token also needs the scopes that read what the events tell of.',
+        'once. The token also needs the scopes that read what the events tell of. kith stores no response with a secret, so an ' +
+        'Idempotency-Key is ignored.',
       body: newWebhook,
       answer: webhookWithSecret,
       successes: { 201: 'Created.' },
+      showsSecret: true,
       handle: async call => {
         requireReadScopes(call, call.body.events)
         const data = await createWebhook(authorOf(call), call.body)
@@ -150,8 +152,10 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
       scope: 'webhooks:write',
       operationId: 'rotateWebhookSecret',
       summary: 'Make a new secret',
-      description: 'The new secret and the one before it both sign for 24 hours. The response shows the new one, once.',
+      description:
+        'The new secret and the one before it both sign for 24 hours. The response shows the new one, once. An Idempotency-Key is ignored.',
       answer: webhookWithSecret,
+      showsSecret: true,
       handle: async call => ({ status: 200, data: await rotateSecret(authorOf(call), idOf(call)) }),
     }),
     route({

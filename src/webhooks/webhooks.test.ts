@@ -64,6 +64,17 @@ describe('a webhook', () => {
     expect(list.body.data).toEqual({ items: [shown] })
   })
 
+  it('shows its secret once also under an Idempotency-Key, whose response is not stored', async () => {
+    const keyed = (path: string, body?: object) =>
+      organization.send('POST', path, body, { 'Idempotency-Key': 'once' }).then(reply => reply.body.data)
+    const [first, second] = [await keyed('/v1/webhooks', { url, events }), await keyed('/v1/webhooks', { url, events })]
+    expect([first.id, second.id]).toEqual([1, 2])
+    const rotated = [await keyed('/v1/webhooks/1/rotate'), await keyed('/v1/webhooks/1/rotate')]
+    expect(new Set([first, second, ...rotated].map(({ secret }) => secret)).size).toBe(4)
+    const stored = 'select 1 from idempotency_keys where organization_id = $1'
+    expect(await service.sql(stored, [organization.id])).toEqual([])
+  })
+
   it('is logged as a change when it is created, changed and deleted, without its secret', async () => {
     await create()
     await organization.send('PATCH', '/v1/webhooks/1', { payload: 'ids', description: null })

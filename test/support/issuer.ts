@@ -20,6 +20,9 @@ export type TestIssuer = {
   isForged: boolean
   /** Answers every request with 503. */
   isAway: boolean
+  /** Whether a request for tokens gets a body without an end. `sentBytes` counts what was sent of it. */
+  isEndless: boolean
+  sentBytes: number
   stop(): Promise<void>
 }
 
@@ -30,7 +33,14 @@ export async function startIssuer(): Promise<TestIssuer> {
   const [published, other] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')]
   const jwk = { ...(await exportJWK(published.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }
   const grants = new Map<string, Grant>()
-  const issuer = { claims: {}, error: undefined, isForged: false, isAway: false } as unknown as TestIssuer
+  const issuer = {
+    claims: {},
+    error: undefined,
+    isForged: false,
+    isAway: false,
+    isEndless: false,
+    sentBytes: 0,
+  } as unknown as TestIssuer
 
   function authorize(query: URLSearchParams, response: ServerResponse) {
     const redirectUri = query.get('redirect_uri')!
@@ -71,6 +81,7 @@ export async function startIssuer(): Promise<TestIssuer> {
     if (pathname === '/.well-known/openid-configuration') return sendJson(response, metadataOf(issuer.url))
     if (pathname === '/jwks') return sendJson(response, { keys: [jwk] })
     if (pathname === '/authorize') return authorize(searchParams, response)
+    if (issuer.isEndless) return sendEndless(response, issuer)
     return issueToken(await readForm(request), response)
   })
   server.listen(0, '127.0.0.1')
@@ -103,6 +114,16 @@ const metadataOf = (url: string) => ({
   id_token_signing_alg_values_supported: ['ES256'],
   code_challenge_methods_supported: ['S256'],
 })
+
+/** Sends JSON that never ends, until the client ends the connection. */
+async function sendEndless(response: ServerResponse, issuer: TestIssuer) {
+  response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"access_token":"')
+  const part = 'x'.repeat(65_536)
+  while (!response.destroyed) {
+    issuer.sentBytes += part.length
+    if (!response.write(part)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+  }
+}
 
 function sendJson(response: ServerResponse, body: object, status = 200) {
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))

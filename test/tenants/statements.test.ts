@@ -27,7 +27,7 @@ import { retentionFollower } from '../../src/rights/retention.ts'
 import { findPlaces } from '../../src/search/search.ts'
 import { parseSearchText } from '../../src/search/search-text.ts'
 import { segmentFollower } from '../../src/segments/segment-follower.ts'
-import { createSignInCode, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
+import { createSignInCode, readLiveSession, readSession, startSessionWithCode } from '../../src/sessions/sessions.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { forgetDeliveries } from '../../src/webhooks/webhooks.ts'
 import { giveAlias } from '../support/aliases.ts'
@@ -290,6 +290,7 @@ async function useSessions({ id, key, send }: Shop) {
   const code = await createSignInCode(db, { organizationKey: key, name: 'tests', scope: 'people:read' })
   const { token, session } = (await startSessionWithCode(db, code))!
   expect(await readSession(db, id, token)).toMatchObject({ isLive: true })
+  expect(await readLiveSession(db, id, session.id)).toHaveLength(1)
   const { body } = await expectSuccess(send('GET', '/v1/sessions'))
   expect(body.data.items).toMatchObject([{ id: session.id }])
   await expectSuccess(send('DELETE', `/v1/sessions/${session.id}`))

@@ -44,8 +44,7 @@ export function TokenForm() {
           label={texts.lifetime}
           options={[
             { value: '3600', label: texts.hour },
-            { value: '86400', label: texts.day },
-            { value: '2592000', label: texts.month },
+            { value: '14400', label: texts.fourHours },
           ]}
           value={seconds}
           onChange={setSeconds}

@@ -20,10 +20,26 @@ export function ownOrigin(request: IncomingMessage, settings: OriginSettings): s
 }
 
 /**
+ * Throws a Fault `forbidden` if KITH_PUBLIC_URL names another host than the request. A site that points its own name to this machine
+ * would else have pages of the console on its own origin.
+ */
+export function requirePublicHost({ headers: { host = '' } }: IncomingMessage, { publicUrl }: OriginSettings): void {
+  if (publicUrl === undefined || hostnameOf(host) === new URL(publicUrl).hostname) return
+  refuse(
+    'forbidden',
+    `The console answers at ${publicUrl} only. A proxy in front of kith must pass the header Host on.`,
+  )
+}
+
+/** The name without the port, which some proxies leave out. */
+const hostnameOf = (host: string) => host.toLowerCase().replace(/:\d+$/, '')
+
+/**
  * Throws a Fault `forbidden` unless a page of the service itself has sent the request, so that no other site can use the cookie of
  * its visitor. Browsers set Sec-Fetch-Site and Origin themselves, and no script can change them. An older browser sends only Origin.
  */
 export function requireSameOrigin(request: IncomingMessage, settings: OriginSettings): void {
+  requirePublicHost(request, settings)
   const { 'sec-fetch-site': site, origin } = request.headers
   if (site === 'same-origin') return
   if (site === undefined && origin !== undefined && isOwnOrigin(origin, request, settings)) return
@@ -35,5 +51,6 @@ export function requireSameOrigin(request: IncomingMessage, settings: OriginSett
 }
 
 const isOwnOrigin = (origin: string, request: IncomingMessage, settings: OriginSettings) =>
-  origin.toLowerCase() === ownOrigin(request, settings) ||
-  (settings.publicUrl !== undefined && origin === new URL(settings.publicUrl).origin)
+  settings.publicUrl === undefined
+    ? origin.toLowerCase() === ownOrigin(request, settings)
+    : origin === new URL(settings.publicUrl).origin

@@ -117,6 +117,17 @@ export class Exchange {
     headers[index + 1] = value
   }
 
+  /** Sets a cookie, and replaces one of this name that the response sets already. */
+  setCookie(cookie: string): void {
+    const headers = this.#headers
+    const prefix = cookie.slice(0, cookie.indexOf('=') + 1)
+    let index = 0
+    while (index < headers.length && !(headers[index] === 'Set-Cookie' && headers[index + 1]!.startsWith(prefix)))
+      index += 2
+    headers[index] = 'Set-Cookie'
+    headers[index + 1] = cookie
+  }
+
   headers(values: Record<string, string>): void {
     for (const name in values) this.header(name, values[name]!)
   }

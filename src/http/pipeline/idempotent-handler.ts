@@ -28,7 +28,7 @@ export async function idempotentHandler(
   const { caller, signal } = call
   const request = {
     organization_id: caller.organization.id,
-    id: digest([caller.subject, row.method, row.path, call.params, readKey(key)]),
+    id: digest([caller.identity, row.method, row.path, call.params, readKey(key)]),
     request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], source),
   }
   const run = (db: Database) => runHandler(row, () => handle({ ...call, db }))

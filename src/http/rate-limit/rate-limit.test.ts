@@ -119,7 +119,13 @@ describe('a rate of one a second and a burst of five', () => {
   })
 })
 
-const caller: Caller = { organization: { id: 1, key: 'a' }, subject: 'x'.repeat(8_000), scopes: new Set() }
+const caller: Caller = {
+  organization: { id: 1, key: 'a' },
+  subject: 'x'.repeat(8_000),
+  scopes: new Set(),
+  identity: 'x',
+  credential: { client_id: undefined, session_id: undefined, expiresAtMs: 0 },
+}
 const rates = (store: string) => ({ read: { perSecond: 1, burst: 5 }, write: undefined, store })
 const countTaken = ({ answers }: Awaited<ReturnType<typeof flood>>) =>
   answers.filter(({ status }) => status === 'fulfilled').length

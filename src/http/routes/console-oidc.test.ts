@@ -1,7 +1,11 @@
+import { once } from 'node:events'
+import http from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { sendAsPage } from '../../../test/support/browser-session.ts'
 import { startIssuer, type TestIssuer } from '../../../test/support/issuer.ts'
 import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { findOrganization } from '../../organizations/organizations.ts'
+import { startSession } from '../../sessions/sessions.ts'
 
 let issuer: TestIssuer
 let service: Service
@@ -24,7 +28,9 @@ beforeEach(async () => {
   from = { 'X-Forwarded-For': `192.0.2.${++addresses}` }
 })
 
-const cookieOf = (response: Response) => response.headers.get('set-cookie')?.split(';')[0] ?? ''
+/** The cookies that a response sets, without those that it removes. */
+const cookiesOf = ({ headers }: Response) => headers.getSetCookie().filter(cookie => !cookie.includes('Max-Age=0'))
+const cookieOf = (response: Response) => cookiesOf(response)[0]?.split(';')[0] ?? ''
 const open = (url: string | URL, cookie = '') => fetch(url, { redirect: 'manual', headers: { ...from, cookie } })
 const locationOf = (response: Response) => new URL(response.headers.get('location')!, response.url).href
 
@@ -42,8 +48,8 @@ async function signIn(): Promise<Response> {
 }
 
 const problemOf = (response: Response) =>
-  [response.status, locationOf(response).replace(service.address, ''), response.headers.get('set-cookie')] as const
-const refusedWith = (problem: string) => [302, `/console/sign-in?error=${problem}`, null]
+  [response.status, locationOf(response).replace(service.address, ''), cookiesOf(response)] as const
+const refusedWith = (problem: string) => [302, `/console/sign-in?error=${problem}`, []]
 const countSessions = async () =>
   (await service.sql('select from sessions where organization_id = $1', [organization.id])).length
 
@@ -57,9 +63,10 @@ describe('a sign-in at the outside issuer', () => {
   it('starts a session with the organization, the scopes and the name of the ID token', async () => {
     const response = await signIn()
     expect([response.status, locationOf(response)]).toEqual([302, `${service.address}/console/`])
-    expect(response.headers.get('set-cookie')).toMatch(
-      /^kith_session=[^;]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
-    )
+    expect(response.headers.getSetCookie()).toEqual([
+      'kith_sign_in=; Path=/console/oidc; Max-Age=0; HttpOnly; SameSite=Lax',
+      expect.stringMatching(/^kith_session=[^;]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/),
+    ])
     const headers = { cookie: cookieOf(response) }
     const { body } = await sendAsPage(service, 'GET', '/console/session', { headers })
     expect(body.data).toMatchObject({
@@ -96,6 +103,7 @@ describe('a sign-in at the outside issuer', () => {
     [{ name: undefined, email: 'ada@example.com' }, 'ada@example.com'],
     [{ name: '' }, 'user-1'],
     [{ name: 'a\nb', email: 7 }, 'user-1'],
+    [{ name: 'adA \u202eecalevoL', email: 'ada\u200b@example.com' }, 'user-1'],
   ])('names a person with the claims %j as %s', async (claims, name) => {
     Object.assign(issuer.claims, claims)
     const headers = { cookie: cookieOf(await signIn()) }
@@ -120,6 +128,7 @@ describe('a sign-in at the outside issuer', () => {
     ['another client', { aud: 'another-client' }, false],
     ['another nonce', { nonce: 'x' }, false],
     ['the time of yesterday', { exp: Math.floor(Date.now() / 1_000) - 86_400 }, false],
+    ['a time of an hour ahead', { iat: Math.floor(Date.now() / 1_000) + 3_600 }, false],
   ])('is refused for an ID token with %s', async (_, claims, isForged) => {
     Object.assign(issuer.claims, claims)
     issuer.isForged = isForged
@@ -156,11 +165,22 @@ describe('a sign-in at the outside issuer', () => {
     expect(problemOf(response)).toEqual(refusedWith('failed'))
   })
 
-  it('waits after ten failures from one address', async () => {
-    const callback = `${service.address}/console/oidc/callback?code=x&state=x`
-    for (let attempt = 0; attempt < 10; attempt++)
-      expect(problemOf(await open(callback))).toEqual(refusedWith('expired'))
-    expect(problemOf(await open(callback))).toEqual(refusedWith('throttled'))
+  it('succeeds for thirty people at one address at once, also after requests of another site for the callback', async () => {
+    const forged = `${service.address}/console/oidc/callback?code=x&state=x`
+    for (let count = 0; count < 20; count++) expect(problemOf(await open(forged))).toEqual(refusedWith('expired'))
+    const responses = await Promise.all(Array.from({ length: 30 }, signIn))
+    expect(new Set(responses.map(locationOf))).toEqual(new Set([`${service.address}/console/`]))
+    expect(await countSessions()).toBe(30)
+  })
+
+  it('waits after ten codes that the issuer refuses, from one address', async () => {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const { callback, cookie } = await goToIssuer()
+      const guessed = new URL(callback)
+      guessed.searchParams.set('code', 'guessed')
+      expect(problemOf(await open(guessed, cookie))).toEqual(refusedWith('failed'))
+    }
+    expect(problemOf(await signIn())).toEqual(refusedWith('throttled'))
   })
 
   it('with TLS in front has secure cookies and an address by HTTPS', async () => {
@@ -170,6 +190,17 @@ describe('a sign-in at the outside issuer', () => {
     const redirectUri = new URL(locationOf(started)).searchParams.get('redirect_uri')
     expect(redirectUri).toBe(`${service.address.replace('http:', 'https:')}/console/oidc/callback`)
   })
+})
+
+it('an issuer whose response has no end is unavailable, and is not read to the end', async () => {
+  const { callback, cookie } = await goToIssuer()
+  Object.assign(issuer, { isEndless: true, sentBytes: 0 })
+  try {
+    expect(problemOf(await open(callback, cookie))).toEqual(refusedWith('unavailable'))
+    expect(issuer.sentBytes).toBeLessThan(16_777_216)
+  } finally {
+    issuer.isEndless = false
+  }
 })
 
 it('an issuer that is away leads to the sign-in page, and is found once it is back', async () => {
@@ -190,16 +221,56 @@ it('an issuer that is away leads to the sign-in page, and is found once it is ba
   }
 })
 
-it('a service below a path of another host is led back to that path', async () => {
-  const other = await startService({ ...issuer.environment, KITH_PUBLIC_URL: 'https://example.org/contacts/' })
-  try {
-    const started = await open(`${other.address}/console/oidc/start`)
-    const redirectUri = new URL(locationOf(started)).searchParams.get('redirect_uri')
+/** Requests a page under a name of the service. `fetch` sets the header Host itself. */
+async function openAs(host: string, url: string, headers: Record<string, string> = {}, method = 'GET') {
+  const request = http.request(url, { method, headers: { ...headers, host }, agent: false }).end()
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage]
+  response.resume()
+  return response
+}
+
+describe('a service with KITH_PUBLIC_URL', () => {
+  let other: Service
+  beforeAll(async () => {
+    other = await startService({ ...issuer.environment, KITH_PUBLIC_URL: 'https://example.org/contacts/' })
+  })
+  afterAll(() => other.stop())
+
+  it('below a path of another host is led back to that path', async () => {
+    const { headers } = await openAs('example.org', `${other.address}/console/oidc/start`)
+    const redirectUri = new URL(headers.location!).searchParams.get('redirect_uri')
     expect(redirectUri).toBe('https://example.org/contacts/console/oidc/callback')
-    expect(started.headers.get('set-cookie')).toContain('; Path=/contacts/console/oidc;')
-  } finally {
-    await other.stop()
-  }
+    expect(headers['set-cookie']).toEqual([expect.stringContaining('; Path=/contacts/console/oidc;')])
+  })
+
+  it.each(['/console/', '/console/people', '/console/session', '/console/sign-in-methods'])(
+    'answers %s under its public name alone, with any port',
+    async path => {
+      for (const host of ['example.org', 'EXAMPLE.org:8443'])
+        expect((await openAs(host, other.address + path)).statusCode).toBe(200)
+      for (const host of ['evil.example', 'example.org.evil.example', '127.0.0.1', 'example.org:x', ''])
+        expect((await openAs(host, other.address + path)).statusCode).toBe(403)
+    },
+  )
+
+  it('takes the cookie of a session from its public origin alone', async () => {
+    const { id, key } = (await findOrganization(other.db, 'default'))!
+    const identity = { name: 'Ada', scope: 'schema:read people:read', method: 'code' } as const
+    const { token } = await startSession(other.db, { id, key }, identity)
+    const statusFor = async (host: string, headers: Record<string, string>) =>
+      (await openAs(host, `${other.address}/v1/organization`, { cookie: `kith_session=${token}`, ...headers }))
+        .statusCode
+    expect(await statusFor('example.org', { origin: 'https://example.org' })).toBe(200)
+    expect(await statusFor('example.org', { 'sec-fetch-site': 'same-origin' })).toBe(200)
+    expect(await statusFor('evil.example', { origin: 'http://evil.example' })).toBe(403)
+    expect(await statusFor('evil.example', { 'sec-fetch-site': 'same-origin' })).toBe(403)
+    expect(await statusFor('example.org', { origin: 'http://example.org' })).toBe(403)
+  })
+
+  it('answers the API under any name', async () => {
+    expect((await openAs('evil.example', `${other.address}/healthz`)).statusCode).toBe(200)
+    expect((await openAs('evil.example', `${other.address}/v1/organization`)).statusCode).toBe(401)
+  })
 })
 
 it('a service without a client of an issuer offers none', async () => {

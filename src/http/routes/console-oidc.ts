@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import { createLoginThrottle } from '../../auth/login-throttle.ts'
-import { IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../../auth/oidc.ts'
+import { type IssuerIdentity, IssuerRefusal, type PendingSignIn, type SignInIssuer } from '../../auth/oidc.ts'
 import { describeFault } from '../../describe-fault.ts'
 import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../../sessions/sessions.ts'
-import { isEncrypted, ownOrigin } from '../input/origin.ts'
+import { isEncrypted, ownOrigin, requirePublicHost } from '../input/origin.ts'
 import { pendingCookie, readPendingCookies, sessionCookie } from '../input/session-cookie.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { explain, type Services } from '../pipeline/pipeline.ts'
@@ -17,7 +17,7 @@ const callbackPath = '/console/oidc/callback'
 const pendingSeconds = 600
 
 /** The words of `/console/sign-in?error=…`: why a sign-in at the outside issuer failed. docs/console.md explains them. */
-type Problem = IssuerRefusal['problem'] | 'throttled' | 'read_only'
+type Problem = IssuerRefusal['problem'] | 'read_only'
 
 /**
  * Adds the two endpoints of a sign-in at the outside issuer. Both are addresses that a browser opens, so they answer with redirects,
@@ -34,11 +34,15 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
   async function start(exchange: Exchange): Promise<void> {
     const callbackUrl = urlOf(exchange, callbackPath)
     const { url, pending } = await issuer.begin(callbackUrl.href)
-    const path = callbackUrl.pathname.slice(0, callbackUrl.pathname.lastIndexOf('/'))
-    const isSecure = isEncrypted(exchange.request, config)
-    const cookie = pendingCookie(encodePending(pending), { maxAgeSeconds: pendingSeconds, isSecure, path })
-    exchange.header('Set-Cookie', cookie)
+    exchange.setCookie(pendingCookieFor(exchange, encodePending(pending), pendingSeconds))
     redirect(exchange, url)
+  }
+
+  /** The cookie of a sign-in that has begun, for its endpoints alone. A lifetime of 0 removes it from the browser. */
+  function pendingCookieFor(exchange: Exchange, value: string, maxAgeSeconds: number): string {
+    const { pathname } = urlOf(exchange, callbackPath)
+    const path = pathname.slice(0, pathname.lastIndexOf('/'))
+    return pendingCookie(value, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config), path })
   }
 
   async function finish(exchange: Exchange): Promise<void> {
@@ -47,7 +51,9 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     callbackUrl.search = url.includes('?') ? url.slice(url.indexOf('?')) : ''
     const pending = decodePending(readPendingCookies(request.headers.cookie))
     if (!pending || callbackUrl.searchParams.get('state') !== pending.state) throw new IssuerRefusal('expired')
-    const identity = await issuer.finish(callbackUrl, pending)
+    // The issuer takes a code once, so the cookie ends with its use.
+    exchange.setCookie(pendingCookieFor(exchange, '', 0))
+    const identity = await identify(exchange, callbackUrl, pending)
     const started = await startSessionAtIssuer(services.db, identity, deadline.signal)
     if (!started) throw new IssuerRefusal('no_access')
     const { token, session } = started
@@ -55,18 +61,31 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     exchange.organization = organization
     services.logger.info({ session: session.id, organization }, 'a session of the console began')
     const isSecure = isEncrypted(request, config)
-    exchange.header('Set-Cookie', sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
+    exchange.setCookie(sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
     redirect(exchange, '../')
+  }
+
+  /**
+   * Has the issuer identify the person. Only a code that the issuer refuses counts as a failed attempt. A request without the cookie of
+   * a sign-in that has begun costs nothing, and another site could make any number of them.
+   */
+  async function identify({ request }: Exchange, callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity> {
+    const address = clientAddress(request, config.behindProxy)
+    if (throttle.waitSeconds('issuer', address) !== undefined) throw new IssuerRefusal('throttled')
+    try {
+      return await issuer.finish(callbackUrl, pending)
+    } catch (error) {
+      if (error instanceof IssuerRefusal && error.problem === 'failed') throttle.countAttempt('issuer', address)
+      throw error
+    }
   }
 
   /** Runs a step of a sign-in. A failure leads to the sign-in page with its reason. */
   const guarded = (step: (exchange: Exchange) => Promise<void>) => async (exchange: Exchange) => {
-    const address = clientAddress(exchange.request, config.behindProxy)
     if (services.reads.isReader) return redirectToSignIn(exchange, 'read_only')
-    if (throttle.countAttempt('issuer', address) !== undefined) return redirectToSignIn(exchange, 'throttled')
     try {
+      requirePublicHost(exchange.request, config)
       await step(exchange)
-      throttle.uncountAttempt('issuer', address)
     } catch (error) {
       redirectToSignIn(exchange, explainFailure(exchange, error, services.logger))
     }

@@ -15,7 +15,7 @@ import {
 } from '../../sessions/sessions.ts'
 import { version } from '../../version.ts'
 import { bind } from '../input/bind.ts'
-import { isEncrypted, requireSameOrigin } from '../input/origin.ts'
+import { isEncrypted, requirePublicHost, requireSameOrigin } from '../input/origin.ts'
 import { sessionCookie } from '../input/session-cookie.ts'
 import { compile } from '../input/validate.ts'
 import { authenticateSession } from '../pipeline/authenticate.ts'
@@ -43,10 +43,7 @@ type SignIn = { code: string } | { client_id: string; client_secret: string }
 function createBrowserSessions(services: Services) {
   const { db, authenticator, config } = services
   const sendCookie = (exchange: Exchange, token: string, maxAgeSeconds: number) =>
-    exchange.header(
-      'Set-Cookie',
-      sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config) }),
-    )
+    exchange.setCookie(sessionCookie(token, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config) }))
   const set = (exchange: Exchange, token: string) => sendCookie(exchange, token, sessionSeconds)
   const remove = (exchange: Exchange) => sendCookie(exchange, '', 0)
 
@@ -109,6 +106,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     method: 'GET',
     path,
     handle: async exchange => {
+      requirePublicHost(exchange.request, config)
       exchange.isRead = true
       const session = await sessions.find(exchange)
       // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
@@ -138,7 +136,10 @@ export function registerSignInMethods(router: Router, services: Services): void 
   router.add({
     method: 'GET',
     path: '/console/sign-in-methods',
-    handle: exchange => exchange.send(200, success({ data: methods })),
+    handle: exchange => {
+      requirePublicHost(exchange.request, services.config)
+      exchange.send(200, success({ data: methods }))
+    },
   })
   if (issuer) registerIssuerRoutes(router, services, issuer)
 }

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import type { Config } from '../../config.ts'
 import { refuse } from '../../errors.ts'
+import { requirePublicHost } from '../input/origin.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Router } from '../pipeline/router.ts'
 import { pageHeaders } from '../server/security-headers.ts'
@@ -45,7 +47,7 @@ const policyOf = (nonce: string) =>
  * Adds the pages of the console below /console, without a token: they contain no data. Every address of a page gets the
  * same document, which shows the page that the address names. The files are read from the build on first use.
  */
-export function registerConsole(router: Router): void {
+export function registerConsole(router: Router, config: Config): void {
   const files = new Map<string, Promise<Buffer>>()
   const read = (name: string) => {
     const reading = files.get(name) ?? readFile(join(buildFolder, name))
@@ -59,6 +61,7 @@ export function registerConsole(router: Router): void {
   }
 
   const sendPage = async (exchange: Exchange) => {
+    requirePublicHost(exchange.request, config)
     if (!(await listed()).has('index.html')) throwNotBuilt()
     const nonce = randomBytes(16).toString('base64')
     exchange.headers(policyOf(nonce))

@@ -1,0 +1,60 @@
+import type { Database } from '../db/db.ts'
+import { isUuid } from '../formats.ts'
+import { readLiveSession } from '../sessions/sessions.ts'
+import type { Signal } from '../signal.ts'
+import type { Caller, Credential } from './caller.ts'
+import { organizationOf } from './clients.ts'
+import { cacheTimes } from './organizations.ts'
+import { readClientSql } from './sql.ts'
+import { createTtlCache } from './ttl-cache.ts'
+
+type Organization = Caller['organization']
+
+/** The client and the session that a token ends with, as its claims name them. */
+export type ParentIds = Pick<Credential, 'client_id' | 'session_id'>
+
+/** Whether the client and the session of a token still exist and are not revoked. A token that names none ends with none. */
+export type Parents = {
+  /** Answers at once, from what is cached. False if something is not. */
+  peek(organization: Organization, ids: ParentIds): boolean
+  /** Why the token is refused. Undefined if it is not. */
+  find(organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined>
+}
+
+/** Caches for a few seconds which clients and sessions are not revoked. Tokens of a revoked one are refused once its entry expires. */
+export function createParents(db: Database, nowMs: () => number): Parents {
+  const clients = createTtlCache(
+    (key, signal) => {
+      const [organization_id, client_id] = key.split(' ')
+      return exists(db.query(readClientSql, [organization_id, client_id], signal))
+    },
+    { nowMs, ...cacheTimes },
+  )
+  const sessions = createTtlCache(
+    (key, signal) => {
+      const [organization_id, session_id] = key.split(' ')
+      return exists(readLiveSession(db, Number(organization_id), session_id!, signal))
+    },
+    { nowMs, ...cacheTimes },
+  )
+  const isOwnClient = ({ key }: Organization, client_id: string) => organizationOf(client_id) === key
+  return {
+    peek: (organization, { client_id, session_id }) =>
+      (client_id === undefined ||
+        (isOwnClient(organization, client_id) && clients.peek(`${organization.id} ${client_id}`) === true)) &&
+      (session_id === undefined || (isUuid(session_id) && sessions.peek(`${organization.id} ${session_id}`) === true)),
+    find: async (organization, { client_id, session_id }, signal) => {
+      const { id } = organization
+      if (client_id !== undefined)
+        if (!isOwnClient(organization, client_id) || !(await clients.find(`${id} ${client_id}`, signal)))
+          return 'its client has been revoked'
+      if (session_id !== undefined)
+        if (!isUuid(session_id) || !(await sessions.find(`${id} ${session_id}`, signal)))
+          return 'the session that it was made in has ended'
+      return undefined
+    },
+  }
+}
+
+const exists = async (rows: Promise<readonly unknown[]>): Promise<true | undefined> =>
+  (await rows).length > 0 || undefined
