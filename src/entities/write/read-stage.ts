@@ -8,7 +8,16 @@ import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from 
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { canCreate, type Write } from '../write-request.ts'
 import { lockWithAliasesSql, readBearersWithAliasesSql } from './alias-sql.ts'
-import { addressedName, type Item, type Name, nameKey, requiredLinkAttributes, requiredNames } from './plan-write.ts'
+import {
+  addressedName,
+  aliasOf,
+  type Item,
+  type Name,
+  nameKey,
+  newNameOf,
+  requiredLinkAttributes,
+  requiredNames,
+} from './plan-write.ts'
 import {
   lockEntitiesSql,
   lockNamedSql,
@@ -72,7 +81,7 @@ export async function lockAddressed(
 }
 
 /**
- * Read stage: reads the versions at which the names that new entities may take were released. The query follows the
+ * Read stage: reads the versions at which the names that entities may take were released. The query follows the
  * locks, so that it sees what the transactions they waited for committed.
  */
 export async function readLastVersions(
@@ -83,6 +92,8 @@ export async function readLastVersions(
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
     if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
+    const newName = newNameOf(write) ?? aliasOf(write)
+    if (newName) names.set(nameKey(newName), newName)
     for (const planned of plan.links.values()) for (const target of planned.names) names.set(nameKey(target), target)
   }
   if (names.size === 0) return noVersions
