@@ -324,6 +324,14 @@ create table move_captures (
   constraint move_captures_pkey PRIMARY KEY (organization_id, number)
 );
 
+create table name_versions (
+  organization_id integer not null,
+  hash bytea not null,
+  version integer not null,
+  constraint name_versions_pkey PRIMARY KEY (organization_id, hash),
+  constraint name_versions_hash_check CHECK ((length(hash) = 32))
+);
+
 create table observed_keys (
   organization_id integer not null,
   stack_id integer not null,

@@ -63,7 +63,8 @@ async function merge(
   const plan = planMerge(survivor, other, definitions, call.limits.links)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
-  const filled = buildFill(survivor, plan.fill, definitions, call.limits)
+  // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
+  const filled = buildFill(survivor, plan.fill, definitions, call.limits, other.row.version)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const deletion = buildDeletion(other, definitions)
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }

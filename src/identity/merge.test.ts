@@ -84,7 +84,7 @@ describe('a merge', () => {
     expect(after.map(({ version, updated_at, ...rest }) => rest)).toEqual(
       before.map(({ version, updated_at, ...rest }) => rest),
     )
-    expect(after.map(({ version }) => version)).toEqual([3, before[1].version + 2, 1])
+    expect(after.map(({ version }) => version)).toEqual([before[1].version + 2, before[1].version + 2, 1])
   })
 
   it('shows what it would change in a dry run, and stores nothing', async () => {

@@ -226,6 +226,19 @@ describe('an unmerge', () => {
     expect((await get('bob')).id).toBe(merged.id)
   })
 
+  it('is refused if the name became an alias of another person', async () => {
+    await create('ada')
+    await create('bob')
+    const { merged } = await ok(merge('ada', 'bob'))
+    await shop.send('PATCH', '/v1/people/ada', { external_id: 'bob' })
+    await shop.send('PATCH', '/v1/people/bob', { external_id: 'ada' })
+    await create('eve', { email: 'eve@example.com' })
+    const match = ['external_id', 'email']
+    await ok(shop.send('POST', '/v1/people/upsert', { external_id: 'bob', email: 'eve@example.com', match }))
+    const { status, body } = await shop.send('POST', '/v1/people/ada/unmerge', { from_id: merged.id })
+    expect([status, body.error, body.details?.map(({ path }) => path)]).toEqual([409, 'duplicate_entry', ['/from_id']])
+  })
+
   it('is refused if it would bring back an identifier of a person who was erased since', async () => {
     const eraser = service.sender(await service.tokenFor(shop.key, 'people:erase people:read'))
     const erase = (name: string) => eraser('POST', `/v1/people/${name}/erase`, { reason: 'Request of the person' })

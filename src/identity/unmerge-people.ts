@@ -4,8 +4,9 @@ import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, LockedRow, Target } from '../entities/entity-row.ts'
 import { eachOnce, readPastChange } from '../entities/past/past-state.ts'
+import { readBearersWithAliasesSql } from '../entities/write/alias-sql.ts'
 import { LostRace } from '../entities/write/read-stage.ts'
-import { readBearersSql, readNamesLeftSql } from '../entities/write/sql.ts'
+import { readNamesLeftSql } from '../entities/write/sql.ts'
 import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
 import { checkReturn } from '../entities/write/tombstone-stage.ts'
 import { claimsOf, takenRefusal } from '../entities/write/unique-claims.ts'
@@ -72,7 +73,7 @@ async function unmerge(
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const change = filled?.change
-  const returned = await buildReturn(tx, definitions, merge, facts, asked.path)
+  const returned = await buildReturn(tx, definitions, { merge, survivor, facts, path: asked.path })
 
   await checkReturn(tx, definitions, returned, call.preferences.erased)
 
@@ -242,23 +243,26 @@ async function readTargets(
 
 const keyOf = ({ stack_id, id }: { stack_id: number; id: string }) => `${stack_id} ${id}`
 
-/** Builds the change that brings the merged person back. Throws a Fault of 409 if another entity has its external identifier. */
+type Return = { merge: StandingMerge; survivor: Person; facts: UnmergeFacts; path: string }
+
+/**
+ * Builds the change that brings the merged person back, with a version above that of the survivor, to whom its identifiers have led. Throws
+ * a Fault of 409 if another entity has its external identifier.
+ */
 async function buildReturn(
   tx: Transaction,
   { organization_id, attributeById }: Definitions,
-  { merged_id, undo }: StandingMerge,
-  { resolve }: UnmergeFacts,
-  path: string,
+  { merge: { merged_id, undo }, survivor, facts: { resolve }, path }: Return,
 ): Promise<Change> {
   const entity = { stack_id: peopleStackId, id: merged_id }
   const last = (await readPastChange(tx, organization_id, entity, {}))!
   const { columns, answers, attributes } = undo.other
   const { external_id } = columns
-  let { version } = last
+  let version = Math.max(last.version, survivor.row.version)
   if (external_id) {
     const names = [organization_id, JSON.stringify([{ stack_id: peopleStackId, external_id }])]
-    const [bearer] = await tx.query<{ id: string }>(readBearersSql, names)
-    if (bearer)
+    const [bearer] = await tx.query<{ id: string; is_alias: boolean }>(readBearersWithAliasesSql, names)
+    if (bearer && !(bearer.is_alias && bearer.id === survivor.row.id))
       throw new Fault(
         createRefusal('duplicate_entry', 'The external identifier is taken.', {
           details: [{ path, message: `another person has the external identifier ${JSON.stringify(external_id)}` }],

@@ -117,7 +117,11 @@ it.each<[string, Write, string[]]>([
       'apply_changes',
     ],
   ],
-  ['a rename', write('patch', 'p501', { external_id: 'renamed' }), ['lock_named', 'read_bearers', 'apply_changes']],
+  [
+    'a rename',
+    write('patch', 'p501', { external_id: 'renamed' }),
+    ['lock_named', 'read_names_left', 'read_bearers', 'apply_changes', 'check_versions_made'],
+  ],
   [
     'a deletion',
     write('delete', 'p502'),

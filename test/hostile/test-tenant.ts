@@ -116,6 +116,7 @@ const tables = [
   'erasures',
   'tombstones',
   'tombstone_keys',
+  'name_versions',
   'sessions',
   'search_indexes',
   'search_documents',

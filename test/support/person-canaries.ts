@@ -36,6 +36,7 @@ export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   merges: { holds: true, why: 'what a merge moved, so that it can be undone' },
   migrations: { holds: false, why: 'the migrations that ran' },
   move_captures: { holds: true, why: 'the keys of rows that change during a move, until its next round' },
+  name_versions: { holds: false, why: 'keyed hashes of names, with the versions at which they became free' },
   observed_keys: { holds: true, why: 'a key that only the person has written, with its internal identifier' },
   organization_moves: { holds: false, why: 'moves to another database' },
   organization_settings: { holds: false, why: 'how pages look' },

@@ -30,7 +30,7 @@ export type DecisionContext = {
   idByNewName?: ((name: Name) => string | undefined) | undefined
   /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
   otherwiseNamed?: ReadonlyMap<string, Target>
-  /** Returns the version at which the last entity released this name by deletion or rename; 0 if none did. */
+  /** Returns the highest version at which an entity released this name; 0 if none did. */
   lastVersionOf: (name: Name) => number
   knownAnswers: KnownAnswers
   /** RFC 3339, UTC, milliseconds. */
@@ -182,7 +182,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 
   if (row && !isEffective && aliases.length === 0) return { unchanged: row }
   if (!row?.active) columns.active = true
-  const version = (row?.version ?? versionBefore(write, columns, lastVersionOf)) + 1
+  const version = versionBefore(row, write, columns, aliases, lastVersionOf) + 1
   return {
     change: {
       ...attributes,
@@ -200,13 +200,16 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 
 const noAliases: string[] = []
 
-/** A new entity continues the versions of the last entity with its name, so an If-Match for the old one fails. */
+/** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
 function versionBefore(
+  row: EntityRow | undefined,
   { stack_id }: Write,
-  { external_id }: Columns,
+  columns: Columns,
+  aliases: readonly string[],
   lastVersionOf: DecisionContext['lastVersionOf'],
 ): number {
-  return external_id ? lastVersionOf({ stack_id, external_id }) : 0
+  const taken = columns.external_id ? [columns.external_id, ...aliases] : aliases
+  return Math.max(row?.version ?? 0, ...taken.map(external_id => lastVersionOf({ stack_id, external_id })))
 }
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
@@ -280,20 +283,25 @@ export type Fill = AttributeFill & {
   answers?: Answer[]
 }
 
-/** Builds the update that gives an entity these values. Returns a refusal if they exceed a limit, and undefined if none differs. */
+/**
+ * Builds the update that gives an entity these values, and a version above `versionBefore`. Returns a refusal if they exceed a limit, and
+ * undefined if no value differs and the version is above already.
+ */
 export function buildFill(
   current: CurrentState,
   fill: Fill,
   definitions: Definitions,
   limits: DecisionLimits,
+  versionBefore = 0,
 ): { refusal: Refusal } | { change: Change } | undefined {
   const { row } = current
   const attributes = fillAttributes(current, fill, definitions, limits.entityBytes)
-  if (!attributes.changed && Object.keys(fill.columns).length === 0) return undefined
+  const hasValues = attributes.changed || Object.keys(fill.columns).length > 0
+  if (!hasValues && row.version > versionBefore) return undefined
   const faults = sizeFaults(attributes, limits)
   if (faults.length > 0)
     return { refusal: createRefusal('invalid_parameter', 'The entity would be too large.', { details: faults }) }
-  const version = row.version + 1
+  const version = Math.max(row.version, versionBefore) + 1
   return {
     change: {
       ...attributes,

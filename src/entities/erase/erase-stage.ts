@@ -42,6 +42,7 @@ import {
   readLastChangesSql,
   readLoggedIdentifiersSql,
 } from './erase-sql.ts'
+import { rememberErasedNames } from './erased-names.ts'
 
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
@@ -119,6 +120,7 @@ export async function eraseEntities(
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   const documents = await eraseSearchWords(tx, organization_id, entities)
   if (documents > 0) removed.search_documents = documents
+  await rememberErasedNames(tx, organization_id, entities, identifiers.names)
   await run.rows('links', deleteLinksOfSql, [ids])
   await run.rows('past_links', deletePastTargetsSql, [ids])
   await run.rows('observed_keys', deleteObservedOfSql, [ids])

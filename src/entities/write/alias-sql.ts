@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { lockedColumns } from './sql.ts'
+import { lockedColumns, rememberNames } from './sql.ts'
 
 // A person has further identifiers: aliases, which are external identifiers, and the internal identifiers of the people who were
 // merged into it. An external identifier is never both the name of an entity and an alias. Only organizations with an alias or a
@@ -102,6 +102,18 @@ export const insertAliasesSql = statement(
    select h.organization_id, v.external_id, v.person_id, v.merge_id, $3
    from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(external_id text, person_id uuid, merge_id integer)
    where h.organization_id = $1`,
+)
+
+/**
+ * $2: [{stack_id, id, version}]. Remembers the versions at which deleted people release their aliases, which {@link deleteAliasesSql} then
+ * deletes.
+ */
+export const rememberAliasesSql = statement(
+  'remember_aliases',
+  rememberNames(`jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, version integer) cross join lateral (
+       select v.stack_id, s.external_id, v.version from aliases s
+       where s.organization_id = $1 and s.person_id = v.id offset 0
+     ) a`),
 )
 
 /** $2: [{person_id, external_id}]. Deletes an alias of a person, or all of them if the external identifier is null. */

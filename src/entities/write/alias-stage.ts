@@ -9,6 +9,7 @@ import {
   deleteAliasesSql,
   insertAliasesSql,
   readAliasesSql,
+  rememberAliasesSql,
 } from './alias-sql.ts'
 import { addressKey, type Item, nameKey, referenceKey } from './plan-write.ts'
 import { LostRace } from './read-stage.ts'
@@ -134,13 +135,17 @@ export function storeAliases(tx: Transaction, set: DecidedSet): Promise<unknown>
   const { organization_id, has_aliases } = definitions
   const added: NewAlias[] = []
   const removed: { person_id: string; external_id: string | null }[] = []
+  const ended: { stack_id: number; id: string; version: number }[] = []
   const taken: string[] = []
   for (const { item, change } of accepted) {
     for (const external_id of change.aliases ?? []) added.push({ external_id, person_id: change.id, merge_id: null })
     // Without aliases there are none to delete or to check. The first one makes apply fail.
     if (!has_aliases || item.write.stack_id !== peopleStackId) continue
-    const { operation, id, columns } = change
-    if (operation === 'delete') removed.push({ person_id: id, external_id: null })
+    const { operation, id, columns, version } = change
+    if (operation === 'delete') {
+      removed.push({ person_id: id, external_id: null })
+      ended.push({ stack_id: peopleStackId, id, version })
+    }
     if (!columns.external_id) continue
     taken.push(columns.external_id)
     if (operation === 'update') removed.push({ person_id: id, external_id: columns.external_id })
@@ -149,6 +154,7 @@ export function storeAliases(tx: Transaction, set: DecidedSet): Promise<unknown>
     for (const { stack_id, external_id } of placeholders.values())
       if (stack_id === peopleStackId) taken.push(external_id)
   return [
+    ...(ended.length > 0 ? [tx.query(rememberAliasesSql, [organization_id, JSON.stringify(ended)])] : []),
     ...(removed.length > 0 ? [tx.query(deleteAliasesSql, [organization_id, JSON.stringify(removed)])] : []),
     ...(taken.length > 0 ? [checkNames(tx, organization_id, taken)] : []),
     ...checkTargets(tx, set),

@@ -10,9 +10,11 @@ import { canCreate, type Write } from '../write-request.ts'
 import { lockWithAliasesSql, readBearersWithAliasesSql } from './alias-sql.ts'
 import {
   addressedName,
+  aliasOf,
   type Item,
   type Name,
   nameKey,
+  newNameOf,
   type Reference,
   referenceKey,
   requiredLinkAttributes,
@@ -81,7 +83,7 @@ export async function lockAddressed(
 }
 
 /**
- * Read stage: reads the versions at which the names that new entities may take were released. The query follows the
+ * Read stage: reads the versions at which the names that entities may take were released. The query follows the
  * locks, so that it sees what the transactions they waited for committed.
  */
 export async function readLastVersions(
@@ -92,6 +94,8 @@ export async function readLastVersions(
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
     if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
+    const newName = newNameOf(write) ?? aliasOf(write)
+    if (newName) names.set(nameKey(newName), newName)
     for (const { references } of plan.links.values())
       for (const target of references) if (!('id' in target)) names.set(nameKey(target), target)
   }

@@ -65,6 +65,42 @@ describe('a new entity with a released name', () => {
     expect((await read('ada')).version).toBe(13)
   })
 
+  it.each(releases)(
+    'continues the versions of the last entity of a name, which was %s, if it takes the name by a rename',
+    async (_, release) => {
+      await send('POST', '/v1/people', { external_id: 'ada' })
+      await send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+      await release()
+      await send('POST', '/v1/people', { external_id: 'bob' })
+      expect((await send('PATCH', '/v1/people/bob', { external_id: 'ada' })).status).toBe(200)
+      const renamed = await read('ada')
+      expect(renamed.version).toBe(4)
+      expect((await send('PATCH', '/v1/people/ada', { first_name: 'X' }, { 'If-Match': '"2"' })).status).toBe(412)
+      expect(await read('ada')).toEqual(renamed)
+    },
+  )
+
+  it.each(creations)(
+    'continues the versions under the names of an erased person if created by %s',
+    async (_way, create) => {
+      await send('POST', '/v1/people', { external_id: 'bob' })
+      await send('POST', '/v1/people', { external_id: 'ada' })
+      await send('POST', '/v1/people/bob/merge', { from: 'ada' })
+      await send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+      const { version } = await read('ada')
+      await send('POST', '/v1/people/bob/erase', { reason: 'Request of the person' })
+      // The tombstone of the name refuses it.
+      await service.sql('delete from tombstones where organization_id = $1', [organization.id])
+      await create()
+      expect((await read('ada')).version).toBeGreaterThan(version)
+      const stored = await service.sql('select n::text as row from name_versions n where organization_id = $1', [
+        organization.id,
+      ])
+      expect(stored).toHaveLength(2)
+      expect(JSON.stringify(stored)).not.toMatch(/bob/)
+    },
+  )
+
   it('starts at version 1 if another stack or another organization released the name', async () => {
     await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
     await send('POST', '/v1/people', { external_id: 'ada' })
@@ -107,6 +143,15 @@ describe('a new entity with a released name', () => {
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const link = write('patch', 'bob', { attribute_values: { referrer: 'ada' } })
       expect((await writeAll(db, shop, [link])).map(resultOf)).toEqual(['updated'])
+      expect(await versionOfAda(shop)).toBe(4)
+    })
+
+    it('continues the versions if another entity takes it by a rename', async () => {
+      const shop = await makeShop(service)
+      await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
+      const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
+      const rename = write('patch', 'bob', { external_id: 'ada' })
+      expect((await writeAll(db, shop, [rename])).map(resultOf)).toEqual(['updated'])
       expect(await versionOfAda(shop)).toBe(4)
     })
 

@@ -1,5 +1,6 @@
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
+import { hashOf } from './tombstone-sql.ts'
 
 // Each set is sent as one JSON text parameter. That takes half the Node CPU of one array per column, at the same rows
 // per second.
@@ -85,27 +86,57 @@ export const readBearersSql = statement(
    ) e`,
 )
 
-/** Whether an entity of the organization ever released a name. */
-const hasReleases = `exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)`
+// The change log remembers the names that deletions and renames released, and `name_versions` those that the log does not tell.
 
-/** The version at which the last entity released the name a.external_id of the stack a.stack_id. */
-const lastRelease = `select c.version from changes c
+/** Whether an entity of the organization ever released a name. */
+const hasReleases = `(
+       exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)
+       or exists (select from name_versions h where h.organization_id = $1)
+     )`
+
+/** The hash of the name a.external_id of the stack a.stack_id. */
+const hashOfName = hashOf(`a.stack_id || ':' || a.external_id`)
+
+/** The highest version at which an entity released the name a.external_id of the stack a.stack_id; null if none did. */
+const lastRelease = `greatest((
+       select c.version from changes c
        where c.organization_id = $1 and c.stack_id = a.stack_id
          and (c.before->>'external_id') collate "C" = a.external_id
          and c.before->>'external_id' is not null
-       order by c.version desc limit 1`
+       order by c.version desc limit 1
+     ), (
+       select n.version from tombstone_keys k join name_versions n on n.organization_id = $1 and n.hash = ${hashOfName}
+       where k.organization_id = $1 and exists (select from name_versions h where h.organization_id = $1)
+     ))`
 
 /**
- * $2: [{stack_id, external_id}]. Returns the version at which the last entity released each name by deletion or
- * rename. If the organization never released a name, 1,000 names cost one index look-up.
+ * $2: [{stack_id, external_id}]. Returns the highest version at which an entity released each name. If the organization never
+ * released a name, 1,000 names cost two index look-ups.
  */
 export const readNamesLeftSql = statement(
   'read_names_left',
-  `select a.stack_id, a.external_id, c.version
+  `select a.stack_id, a.external_id, l.version
    from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
-     ${lastRelease}
-   ) c
-   where ${hasReleases}`,
+     select ${lastRelease} as version offset 0
+   ) l
+   where l.version is not null and ${hasReleases}`,
+)
+
+/**
+ * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
+ * order, so two transactions cannot wait for each other.
+ */
+export const rememberNames = (names: string): string =>
+  `insert into name_versions (organization_id, hash, version)
+   select k.organization_id, r.hash, max(r.version)
+   from tombstone_keys k cross join lateral (select ${hashOfName} as hash, a.version from ${names}) r
+   where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
+   on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
+
+/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released, where the log does not tell. */
+export const rememberNamesSql = statement(
+  'remember_names',
+  rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
 )
 
 /** $2: [{source_id, attribute_ids}]. Runs after the locking statement, whose snapshot is older than its locks. */
@@ -147,10 +178,8 @@ export const makeEntitiesSql = statement(
 )
 
 /**
- * $2: [{stack_id, external_id, version}] of the inserted rows. A name can be inserted again only after the
- * transaction that released it commits. After `make_entities`, this statement therefore sees every release, also one
- * since `read_names_left`. If a version does not continue from the last release, the division by zero fails the
- * transaction, and the set is decided again.
+ * $2: [{stack_id, external_id, version}]. Fails the transaction by a division by zero if the version of an entity is not above the one at
+ * which another entity released its name since `read_names_left`. The set is then decided again.
  */
 export const checkVersionsMadeSql = statement(
   'check_versions_made',
@@ -159,9 +188,7 @@ export const checkVersionsMadeSql = statement(
      and ${hasReleases}
      and exists (
        select from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)
-       where a.version is distinct from 1 + coalesce((
-         ${lastRelease}
-       ), 0)
+       where a.version <= ${lastRelease}
      )`,
 )
 
@@ -200,13 +227,13 @@ export const storeWith = (isReserved: string) => `with v as materialized (
      from v
      where e.ctid = any(array(select v.ctid from v where v.columns is not null))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.columns is not null
-       and e.version = v.version - 1
+       and e.version < v.version
      returning 1
    ), deleted as (
      delete from entities e using v
      where e.ctid = any(array(select v.ctid from v where ${deletesRow}))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletesRow}
-       and e.version = v.version - 1
+       and e.version < v.version
      returning 1
    ), patient as materialized (
      select set_config('lock_timeout', '0', true) as lock_timeout

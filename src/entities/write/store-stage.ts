@@ -10,7 +10,7 @@ import type { Columns, LockedRow } from '../entity-row.ts'
 import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { storeAliases } from './alias-stage.ts'
 import { insertChangesSql, insertEntitiesSql, storeDistributedSql } from './distributed-sql.ts'
-import { type Item, nameKey } from './plan-write.ts'
+import { type Item, type Name, nameKey } from './plan-write.ts'
 import {
   appendChangesSql,
   appendConsentHistorySql,
@@ -53,7 +53,7 @@ export function storeSet(tx: Transaction, set: DecidedSet): Storing {
     ...forgetTombstones(tx, set),
   ]
   const { statements, sequence } = applyChanges(tx, set)
-  return { statements: [...before, ...statements, ...storeAliases(tx, set)], sequence }
+  return { statements: [...before, ...statements, ...storeAliases(tx, set), ...checkVersionsTaken(tx, set)], sequence }
 }
 
 /** Stores nothing, and compares the definitions with those of the decisions. */
@@ -105,7 +105,28 @@ function insertEntities(tx: Transaction, { definitions, at, accepted, placeholde
   const named = newEntities.filter(({ columns }) => columns.external_id != null)
   if (named.length === 0) return [inserted]
   const versions = named.map(({ stack_id, columns: { external_id, version } }) => ({ stack_id, external_id, version }))
+  // A name can be inserted again only after the transaction that released it commits, so this statement sees every release.
   return [inserted, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
+}
+
+/**
+ * Under the lock of the head: checks that no name that the set gives to an existing entity was released meanwhile at a higher version. In
+ * an organization with aliases, the names of inserted people are checked again: the unique index does not know aliases.
+ */
+function checkVersionsTaken(tx: Transaction, { definitions, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
+  const { organization_id, has_aliases } = definitions
+  const taken: (Name & { version: number })[] = []
+  const isAgain = (stack_id: number) => has_aliases && stack_id === peopleStackId
+  for (const { item, change } of accepted) {
+    const { stack_id } = item.write
+    const { columns, aliases = [], version } = change
+    const isChecked = change.operation === 'update' || isAgain(stack_id)
+    const names = isChecked && columns.external_id ? [columns.external_id, ...aliases] : aliases
+    for (const external_id of names) taken.push({ stack_id, external_id, version })
+  }
+  for (const { stack_id, external_id, version } of placeholders.values())
+    if (isAgain(stack_id)) taken.push({ stack_id, external_id, version })
+  return taken.length === 0 ? [] : [tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(taken)])]
 }
 
 const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''

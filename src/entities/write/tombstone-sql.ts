@@ -1,7 +1,7 @@
 import { statement } from '../../db/db.ts'
 
 /** The keyed hash of a text. The key never leaves the database: without it, nobody can find out which values were erased. */
-const hashOf = (text: string) => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
+export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
 
 /** The values v.value of $2 with their hashes. */
 const hashed = `unnest($2::text[]) as v(value) join tombstone_keys k on k.organization_id = $1 cross join lateral (

@@ -291,8 +291,10 @@ function store(
   op: Operation,
 ): Outcome {
   const answers = new Map([...next.answers, ...given.answers])
-  const version = (current?.version ?? releasedVersionOf(organization, next.stack, next.external_id)) + 1
-  if (current && current.external_id !== next.external_id) releaseName(organization, current, version)
+  const takesName = current?.external_id !== next.external_id
+  const released = takesName ? releasedVersionOf(organization, next.stack, next.external_id) : 0
+  const version = Math.max(current?.version ?? 0, released) + 1
+  if (current && takesName) releaseName(organization, current, version)
   const stored = Object.assign(current ?? next, next, { active: true, version, answers })
   for (const placeholder of current ? placeholders : [stored, ...placeholders]) {
     organization.entities.push(placeholder)
