@@ -530,6 +530,28 @@ describe('a person who was erased', () => {
     expect((await send('PATCH', '/v1/people/eve', everything, recreate)).status).toBe(200)
   })
 
+  it.each([
+    ['composed', 'Zo\u00eb \u00c5'],
+    ['decomposed', 'Zoe\u0308 A\u030a'],
+    ['mixed', 'Zo\u00eb A\u030a'],
+  ])('does not come back under the %s name in another normal form of Unicode', async (_, external_id) => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    await ok(send('POST', '/v1/people', { external_id }))
+    const response = await erase(organization, encodeURIComponent(external_id))
+    expect(response.status).toBe(200)
+    for (const form of [external_id, external_id.normalize('NFC'), external_id.normalize('NFD')]) {
+      expect(ofStatus(await send('POST', '/v1/people', { external_id: form }))).toEqual(erasedAt('/external_id'))
+      const linking = { attribute_values: { friends: [form] } }
+      expect(ofStatus(await send('POST', '/v1/people', linking))).toEqual(erasedAt('/attribute_values/friends/0'))
+      const imported = await importLines(organization, '/v1/people/import', linesFrom([{ external_id: form }]))
+      expect(imported.refused).toMatchObject([{ line: 1, reason: 'erased' }])
+    }
+    await ok(send('POST', '/v1/people', { external_id: external_id.normalize('NFD') }, recreate))
+    // The tombstone is forgotten, and another form is another name.
+    await ok(send('POST', '/v1/people', { external_id: external_id.normalize('NFC') }))
+  })
+
   it('does not keep somebody else from writing the own email and phone number in another way', async () => {
     const organization = await makeShop(service)
     const { send } = organization

@@ -266,12 +266,15 @@ async function buildFacts(
   }
 }
 
-/** The values that get tombstones. */
-const valuesOf = ({ names, emails, mobiles }: ErasedIdentifiers): string[] => [
-  ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
-  ...[...emails].map(email => erasableText('email', email)),
-  ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
-]
+/** The values that get tombstones. One in a mixture of normal forms is found in every form by its composed one. */
+function valuesOf({ names, emails, mobiles }: ErasedIdentifiers): string[] {
+  const values = [
+    ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
+    ...[...emails].map(email => erasableText('email', email)),
+    ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
+  ]
+  return [...new Set(values.flatMap(value => [value, value.normalize('NFC')]))]
+}
 
 const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
 

@@ -11,6 +11,14 @@ export type ErasableValue = { value: string; path: string }
 /** The kinds of values that have tombstones. An email is as in `email_key`, a phone number as in `mobile_key`. */
 export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
 
+/**
+ * The normal forms of Unicode in which a value may have been erased: as it is, composed and decomposed. The same name, typed on another
+ * system, has other code points. Elsewhere, external identifiers are compared exactly.
+ */
+export const normalFormsOf = (value: string): readonly string[] => [
+  ...new Set([value, value.normalize('NFC'), value.normalize('NFD')]),
+]
+
 /** The parts of a change that may give a value to somebody. */
 export type Giving = {
   operation: string

@@ -2,7 +2,7 @@ import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedSet } from '../decide/decide-set.ts'
-import { erasableValues, erasedRefusal, type Giving } from '../erase/erasable-values.ts'
+import { erasableValues, erasedRefusal, type Giving, normalFormsOf } from '../erase/erasable-values.ts'
 import { deleteTombstonesSql, readTombstonesSql } from './tombstone-sql.ts'
 
 /**
@@ -22,14 +22,17 @@ export async function decideUnlessErased(
   return erased.size === 0 ? decided : decide(erased)
 }
 
+const formsOf = (values: Iterable<string>) => [...new Set([...values].flatMap(normalFormsOf))]
+
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
 export async function readErased(
   tx: Pick<Transaction, 'query'>,
   organization_id: number,
   values: string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
-  return new Set(rows.map(({ value }) => value))
+  const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, formsOf(values)])
+  const erased = new Set(rows.map(({ value }) => value))
+  return new Set(values.filter(value => normalFormsOf(value).some(form => erased.has(form))))
 }
 
 /**
@@ -47,7 +50,7 @@ export async function checkReturn(
   const values = erasableValues(change, write, undefined).map(({ value }) => value)
   const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
-  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
+  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, formsOf(erased)])
   else throw new Fault(erasedRefusal(change, write, undefined, erased)!)
 }
 
@@ -56,7 +59,7 @@ export function forgetTombstones(tx: Transaction, set: DecidedSet): Promise<unkn
   const { organization_id, has_tombstones } = set.definitions
   if (!has_tombstones) return []
   const values = valuesOf(set, ({ erased }) => erased === 'recreate')
-  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
+  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, formsOf(values)])]
 }
 
 function valuesOf(
