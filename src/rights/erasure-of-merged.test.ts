@@ -205,3 +205,40 @@ describe('a person who was erased', () => {
     expect((await send('POST', '/v1/people/lookup', { email: 'ada@example.com' })).body.data.items).toEqual([])
   })
 })
+
+describe('the internal identifiers of merged people', () => {
+  const question = { consent_type_id: 1, channel: 'email' }
+  const requests = (at: string): [method: string, path: string, body?: object][] => [
+    ['GET', ''],
+    ['GET', `?at=${at}`],
+    ['GET', '/history'],
+    ['GET', '/consents/history'],
+    ['GET', '/dossier'],
+    ['POST', '/related', { target: 'people' }],
+    ['POST', '/related', { target: 'companies' }],
+    ['POST', '/contactable', question],
+    ['POST', '/contactable', { ...question, at }],
+    ['PATCH', '', { first_name: 'Ada' }],
+    ['PUT', '', {}],
+    ['DELETE', ''],
+    ['POST', '/merge', { from: 'friend' }],
+    ['POST', '/unmerge', { from: 'friend' }],
+  ]
+
+  it.each<[string, (organization: Organization, last: string) => Promise<Reply>]>([
+    ['erased', erase],
+    ['deleted', ({ send }, last) => send('DELETE', `/v1/people/${last}`)],
+  ])('answer as that of the last survivor once it is %s', async (_, end) => {
+    const { organization, send, one, one_id, other_id } = await mergeTwo()
+    const last = `last-${one}`
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: last, email: 'last@example.com' }))).body.data
+    await ok(send('POST', `/v1/people/${last}/merge`, { from: one }))
+    await ok(end(organization, last))
+    const [{ at }] = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+    for (const [method, path, body] of requests(at)) {
+      const statusOf = async (each: string) => (await send(method, `/v1/people/internal/${each}${path}`, body)).status
+      const own = await statusOf(id)
+      for (const each of [one_id, other_id]) expect([method, path, await statusOf(each)]).toEqual([method, path, own])
+    }
+  })
+})
