@@ -61,6 +61,35 @@ describe('the erasure of a person whom another one was merged into', () => {
   )
 })
 
+describe('the erasure of a survivor whose merge was undone', () => {
+  it('refuses what the survivor wrote, and nothing that it had only from the other', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const create = (body: object) => ok(send('POST', '/v1/people', body))
+    const phone = { mobile_prefix: '+39', mobile_number: '3331234567' }
+    const shared = 'shared@example.com'
+    const ada = (await create({ external_id: 'ada', email: shared, mobile_prefix: '+39' })).body.data.id
+    await ok(send('PATCH', '/v1/people/ada', { email: null }))
+    for (const [external_id, body] of [
+      ['bob', { email: 'bob@example.com', ...phone }],
+      ['eve', { email: shared }],
+    ] as const) {
+      const from_id = (await create({ external_id, ...body })).body.data.id
+      await ok(send('POST', '/v1/people/ada/merge', { from_id }))
+      expect((await ok(send('GET', '/v1/people/ada'))).body.data).toMatchObject(body)
+      // The log has the state of the survivor twice more.
+      await ok(send('DELETE', '/v1/people/ada'))
+      await ok(send('POST', `/v1/people/internal/${ada}/restore`))
+      await ok(send('POST', '/v1/people/ada/unmerge', { from_id }))
+    }
+    expect((await ok(erase(organization, 'ada'))).body.data.erasure.tombstones).toBe(2)
+    await ok(send('PATCH', '/v1/people/bob', { email: 'other@example.com', mobile_number: null }))
+    await ok(send('PATCH', '/v1/people/bob', { email: 'bob@example.com', ...phone }))
+    expect((await send('POST', '/v1/people', { email: shared })).body.reason).toBe('erased')
+    expect((await send('POST', '/v1/people', { external_id: 'ada' })).body.reason).toBe('erased')
+  })
+})
+
 describe('the identifiers of merged people, once the survivor is deleted', () => {
   const asked = { consent_type_id: 1, channel: 'email' }
 
