@@ -35,6 +35,7 @@ const links = fc
   .record({ 1: fc.option(targets.map(list => list.slice(0, 1))), 2: fc.option(targets) })
   .map(given => new Map([1, 2].flatMap(id => (given[id as 1 | 2] ? [[id, given[id as 1 | 2]!]] : []))))
 const text = fc.option(fc.constantFrom('x', 'y'))
+const phone = fc.constantFrom(null, 'x', 'y')
 const value = fc.constantFrom<unknown>(1, 'x', { a: [1] })
 const row = (id: string): fc.Arbitrary<EntityRow> =>
   fc
@@ -42,8 +43,8 @@ const row = (id: string): fc.Arbitrary<EntityRow> =>
       first_name: text,
       last_name: text,
       email: text,
-      mobile_prefix: text,
-      mobile_number: text,
+      mobile_prefix: phone,
+      mobile_number: phone,
       language: text,
       push_notification_consent: fc.option(fc.boolean()),
       attributes: fc.dictionary(fc.constantFrom('a', 'b', 'constructor', 'toString'), value),
@@ -90,8 +91,9 @@ it('keeps every field and attribute value that the survivor has, and takes the o
         else if (column !== 'mobile_prefix') expect(after).toBe(own ?? others)
       }
       const [own, others] = [survivor.row, other.row]
-      const phone = own.mobile_number === null && others.mobile_number !== null ? others : own
-      expect([merged.row.mobile_prefix, merged.row.mobile_number]).toEqual([phone.mobile_prefix, phone.mobile_number])
+      const phone = [own, others].find(({ mobile_number }) => mobile_number !== null)
+      const prefix = phone ? phone.mobile_prefix : (own.mobile_prefix ?? others.mobile_prefix)
+      expect([merged.row.mobile_prefix, merged.row.mobile_number]).toEqual([prefix, phone?.mobile_number ?? null])
       expect(merged.row.attributes).toEqual({ ...others.attributes, ...own.attributes })
     }),
   )

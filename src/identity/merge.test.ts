@@ -87,6 +87,16 @@ describe('a merge', () => {
     expect(after.map(({ version }) => version)).toEqual([before[1].version + 2, before[1].version + 2, 1])
   })
 
+  it('fills a prefix without a number, and gives it back', async () => {
+    await create('ada')
+    await create('shopper', { mobile_prefix: '+39' })
+    expect((await merge('ada', 'shopper')).status).toBe(200)
+    expect(await get('ada')).toMatchObject({ mobile_prefix: '+39', mobile_number: null })
+    expect((await unmerge('ada', 'shopper')).status).toBe(200)
+    expect((await get('ada')).mobile_prefix).toBe(null)
+    expect((await get('shopper')).mobile_prefix).toBe('+39')
+  })
+
   it('shows what it would change in a dry run, and stores nothing', async () => {
     await create('ada')
     await create('shopper', { email: 'ada@example.org' })

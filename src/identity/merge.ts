@@ -80,11 +80,12 @@ export function planMerge(
 
 /**
  * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel without
- * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone.
+ * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone. A prefix alone is filled if
+ * the survivor has neither.
  */
 function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns): Columns {
   const columns: Record<string, unknown> = {}
-  const fillsPhone = row.mobile_number === null && other.row.mobile_number !== null
+  const fillsPhone = row.mobile_number === null && (other.row.mobile_number !== null || row.mobile_prefix === null)
   for (const column of plainColumns) {
     const [own, others] = [row[column] ?? null, other.row[column] ?? null]
     if (column === 'mobile_prefix' || column === 'mobile_number') {

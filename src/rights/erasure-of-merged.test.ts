@@ -61,6 +61,35 @@ describe('the erasure of a person whom another one was merged into', () => {
   )
 })
 
+describe('the erasure of a survivor whose merge was undone', () => {
+  it('refuses what the survivor wrote, and nothing that it had only from the other', async () => {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const create = (body: object) => ok(send('POST', '/v1/people', body))
+    const phone = { mobile_prefix: '+39', mobile_number: '3331234567' }
+    const shared = 'shared@example.com'
+    const ada = (await create({ external_id: 'ada', email: shared, mobile_prefix: '+39' })).body.data.id
+    await ok(send('PATCH', '/v1/people/ada', { email: null }))
+    for (const [external_id, body] of [
+      ['bob', { email: 'bob@example.com', ...phone }],
+      ['eve', { email: shared }],
+    ] as const) {
+      const from_id = (await create({ external_id, ...body })).body.data.id
+      await ok(send('POST', '/v1/people/ada/merge', { from_id }))
+      expect((await ok(send('GET', '/v1/people/ada'))).body.data).toMatchObject(body)
+      // The log has the state of the survivor twice more.
+      await ok(send('DELETE', '/v1/people/ada'))
+      await ok(send('POST', `/v1/people/internal/${ada}/restore`))
+      await ok(send('POST', '/v1/people/ada/unmerge', { from_id }))
+    }
+    expect((await ok(erase(organization, 'ada'))).body.data.erasure.tombstones).toBe(2)
+    await ok(send('PATCH', '/v1/people/bob', { email: 'other@example.com', mobile_number: null }))
+    await ok(send('PATCH', '/v1/people/bob', { email: 'bob@example.com', ...phone }))
+    expect((await send('POST', '/v1/people', { email: shared })).body.reason).toBe('erased')
+    expect((await send('POST', '/v1/people', { external_id: 'ada' })).body.reason).toBe('erased')
+  })
+})
+
 describe('the identifiers of merged people, once the survivor is deleted', () => {
   const asked = { consent_type_id: 1, channel: 'email' }
 
@@ -203,5 +232,42 @@ describe('a person who was erased', () => {
     const alias = await send('POST', '/v1/people/upsert', { external_id: 'ada', email: 'eve@example.com', match })
     expect([alias.status, alias.body.reason]).toEqual([409, 'erased'])
     expect((await send('POST', '/v1/people/lookup', { email: 'ada@example.com' })).body.data.items).toEqual([])
+  })
+})
+
+describe('the internal identifiers of merged people', () => {
+  const question = { consent_type_id: 1, channel: 'email' }
+  const requests = (at: string): [method: string, path: string, body?: object][] => [
+    ['GET', ''],
+    ['GET', `?at=${at}`],
+    ['GET', '/history'],
+    ['GET', '/consents/history'],
+    ['GET', '/dossier'],
+    ['POST', '/related', { target: 'people' }],
+    ['POST', '/related', { target: 'companies' }],
+    ['POST', '/contactable', question],
+    ['POST', '/contactable', { ...question, at }],
+    ['PATCH', '', { first_name: 'Ada' }],
+    ['PUT', '', {}],
+    ['DELETE', ''],
+    ['POST', '/merge', { from: 'friend' }],
+    ['POST', '/unmerge', { from: 'friend' }],
+  ]
+
+  it.each<[string, (organization: Organization, last: string) => Promise<Reply>]>([
+    ['erased', erase],
+    ['deleted', ({ send }, last) => send('DELETE', `/v1/people/${last}`)],
+  ])('answer as that of the last survivor once it is %s', async (_, end) => {
+    const { organization, send, one, one_id, other_id } = await mergeTwo()
+    const last = `last-${one}`
+    const { id } = (await ok(send('POST', '/v1/people', { external_id: last, email: 'last@example.com' }))).body.data
+    await ok(send('POST', `/v1/people/${last}/merge`, { from: one }))
+    await ok(end(organization, last))
+    const [{ at }] = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+    for (const [method, path, body] of requests(at)) {
+      const statusOf = async (each: string) => (await send(method, `/v1/people/internal/${each}${path}`, body)).status
+      const own = await statusOf(id)
+      for (const each of [one_id, other_id]) expect([method, path, await statusOf(each)]).toEqual([method, path, own])
+    }
   })
 })

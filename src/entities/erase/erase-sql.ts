@@ -18,11 +18,19 @@ const identifiersOf = (values: string) =>
   `jsonb_build_object('external_id', ${values}->'external_id', 'email', ${values}->'email',
      'mobile_prefix', ${values}->'mobile_prefix', 'mobile_number', ${values}->'mobile_number')`
 
-/** $2: ids. Returns the identifiers that changes wrote, in the order of the versions. */
+/**
+ * $2: ids. Returns the identifiers that changes wrote, in the order of the versions. `is_given`: a merge of another person gave them, or
+ * its undoing took them again. `is_own`: a write of the entity itself has those in `after`.
+ */
 export const readLoggedIdentifiersSql = statement(
   'read_logged_identifiers',
   `select c.stack_id, c.entity_id as id, ${identifiersOf('c.before')} as before, ${identifiersOf('c.after')} as after,
-     c.after ?| ${identifying} as is_written, c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
+     c.operation in ('create', 'update') as is_own, exists (
+       select from merges m
+       where m.organization_id = $1 and m.into_id = c.entity_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
+         and c.version in ((m.undo->>'into_version')::integer, (m.undo->>'unmerge_version')::integer)
+     ) as is_given,
+     c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
    from changes c
    where c.organization_id = $1 and c.entity_id = any($2::uuid[]) and (c.before ?| ${identifying} or c.after ?| ${identifying})
    order by c.entity_id, c.version`,

@@ -322,13 +322,17 @@ type LoggedIdentifiers = {
   id: string
   before: Identifiers
   after: Identifiers
-  is_written: boolean
+  is_given: boolean
+  is_own: boolean
   is_mobile_written: boolean
 }
 
 type Known = { ids: string[]; people: string[]; rows: DecidedSet['rows'] }
 
-/** Reads every identifier that the entities ever had. `texts` are those that a response may have, as JSON and URLs print them. */
+/**
+ * Reads every identifier that the entities ever had. An email or phone that an entity had only by a merge, until it was undone, belongs to
+ * the other person. `texts` are those that a response may have, as JSON and URLs print them.
+ */
 async function readIdentifiers(
   tx: Transaction,
   organization_id: number,
@@ -350,17 +354,28 @@ async function readIdentifiers(
     if (phoneKey !== null) identifiers.mobiles.add(phoneKey)
     for (const text of [email, mobile_number]) for (const printed of printedForms(text ?? '')) texts.add(printed)
   }
+  const [given, own] = [new Set<string>(), new Set<string>()]
   let mobile = { id: '', mobile_prefix: null as string | null, mobile_number: null as string | null }
   for (const { stack_id, id, before, after, ...is } of logged) {
+    if (mobile.id !== id) mobile = { id, mobile_prefix: null, mobile_number: null }
     for (const values of [before, after]) {
       addName(stack_id, values.external_id)
-      addContact(values)
+      const mobile_prefix = values.mobile_prefix ?? mobile.mobile_prefix
+      if (is.is_given) for (const key of contactKeys({ ...values, mobile_prefix })) given.add(key)
+      else addContact(values)
     }
-    if (mobile.id !== id) mobile = { id, mobile_prefix: null, mobile_number: null }
+    if (is.is_given) continue
+    if (is.is_own) for (const key of contactKeys(after)) own.add(key)
     // A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
     mobile.mobile_prefix = after.mobile_prefix ?? mobile.mobile_prefix
     mobile.mobile_number = after.mobile_number ?? mobile.mobile_number
-    if (is.is_mobile_written) addContact({ email: null, ...mobile })
+    if (!is.is_mobile_written) continue
+    addContact({ email: null, ...mobile })
+    if (is.is_own) for (const key of contactKeys({ email: null, ...mobile })) own.add(key)
+  }
+  for (const key of given.difference(own)) {
+    identifiers.emails.delete(key)
+    identifiers.mobiles.delete(key)
   }
   for (const row of rows.values()) {
     addName(row.stack_id, row.external_id)
@@ -369,6 +384,10 @@ async function readIdentifiers(
   for (const { external_id } of aliases) addName(peopleStackId, external_id)
   return { identifiers, texts: [...texts] }
 }
+
+/** The keys of an email and a phone. No email has the key of a phone. */
+const contactKeys = ({ email, mobile_prefix, mobile_number }: Omit<Identifiers, 'external_id'>): string[] =>
+  [emailKey(email), mobileKey(mobile_prefix, mobile_number)].filter(key => key !== null)
 
 /** An identifier of fewer characters is searched only as a whole value, because every response may have it as part of another. */
 const minSearched = 6

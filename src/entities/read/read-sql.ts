@@ -193,16 +193,15 @@ export const readPeopleByAnyIdentifier = {
   external_id: statement('read_people_by_any_external_id', peopleBy(personBy.external_id, 'text')),
 }
 
-/** $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does. */
+const findPersonBy = (person: string, type: string) =>
+  `select e.id from (select $2::${type} as identifier) a cross join lateral (${person} offset 0) p cross join lateral (
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
+   ) e`
+
+/** $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does: one who was deleted or erased is none. */
 export const findPersonByAnyIdentifier = {
-  id: statement(
-    'find_person_by_any_id',
-    `select p.id from (select $2::uuid as identifier) a cross join lateral (${personBy.id}) p`,
-  ),
-  external_id: statement(
-    'find_person_by_any_external_id',
-    `select p.id from (select $2::text as identifier) a cross join lateral (${personBy.external_id}) p`,
-  ),
+  id: statement('find_person_by_any_id', findPersonBy(personBy.id, 'uuid')),
+  external_id: statement('find_person_by_any_external_id', findPersonBy(personBy.external_id, 'text')),
 }
 
 /** The COPY lasts as long as its client reads. */
