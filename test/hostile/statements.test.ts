@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isActorName } from '../../src/formats.ts'
 import { useService } from '../support/service.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'
@@ -131,8 +132,9 @@ describe('a hostile text at any position of a request', () => {
     const [{ key }] = (await service.sql<{ key: string }>('select key from organizations where id = $1', [
       tenant.id,
     ])) as [{ key: string }]
-    const subjects = hostileStrings(markerOf(0)).filter(text => text.length < 256 && text.isWellFormed())
-    for (const text of subjects.filter(text => !/\p{Cc}/u.test(text))) {
+    const subjects = hostileStrings(markerOf(0)).filter(isActorName)
+    expect(subjects.length).toBeGreaterThan(10)
+    for (const text of subjects) {
       const token = await service.tokenFor(key, undefined, text)
       const response = await sender.send(token, { method: 'POST', path: '/v1/people', body: '{}' })
       expect([text, response.status]).toEqual([text, 201])

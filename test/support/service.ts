@@ -134,7 +134,7 @@ export async function startService(
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const checkResponse = contractCheckOf(config)
   const tokenFor = async (organizationKey: string, scope = allScopes, subject = 'tests') =>
-    authenticator.issueToken({ organizationKey, scope, subject, ttlSeconds: 600 })
+    authenticator.issueToken({ organizationKey, scope, subject, ttlSeconds: 400 * 86_400 })
   return {
     address,
     databaseUrl: database.url,

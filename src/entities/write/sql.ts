@@ -201,9 +201,9 @@ const booleanColumn = (name: string) =>
 const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
 // $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
-// [{number, stack_id, id, ctid, operation, version, before, after, actor, request_id, link_targets, columns, attributes,
-// removed_keys}]
-// `ctid` is the location of the locked row. Only an update has `columns`. `attributes` are merged into the stored ones.
+// [{number, stack_id, id, ctid, operation, version, read_version, before, after, actor, request_id, link_targets, columns,
+// attributes, removed_keys}]
+// `ctid` is the location of the locked row, and `read_version` its version: while a shard moves, a statement may find an older copy. Only an update has `columns`. `attributes` are merged into the stored ones.
 // Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
 // values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. A division by zero
 // fails the transaction in two cases, and the set is decided again: the schema version differs, or fewer rows were stored
@@ -212,7 +212,7 @@ const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is no
 // in turn, and on a slow disk each commit holds it longer than the timeout.
 export const storeWith = (isReserved: string) => `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid, ctid tid,
-       operation text, version integer, before jsonb, after jsonb, actor text, request_id text,
+       operation text, version integer, read_version integer, before jsonb, after jsonb, actor text, request_id text,
        link_targets jsonb, columns jsonb, attributes jsonb, removed_keys text[])
    ), updated as (
      update entities e set
@@ -227,13 +227,13 @@ export const storeWith = (isReserved: string) => `with v as materialized (
      from v
      where e.ctid = any(array(select v.ctid from v where v.columns is not null))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.columns is not null
-       and e.version < v.version
+       and e.version = v.read_version
      returning 1
    ), deleted as (
      delete from entities e using v
      where e.ctid = any(array(select v.ctid from v where ${deletesRow}))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletesRow}
-       and e.version < v.version
+       and e.version = v.read_version
      returning 1
    ), patient as materialized (
      select set_config('lock_timeout', '0', true) as lock_timeout

@@ -175,6 +175,7 @@ type Entry = {
   ctid?: string | undefined
   operation: Change['operation']
   version: number
+  read_version?: number | undefined
   before: object | null
   after: object
   actor: string
@@ -239,12 +240,23 @@ function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
   log.json(entry.link_targets ? JSON.stringify(entry.link_targets) : null)
 }
 
-const withoutLog = ({ stack_id, id, ctid, operation, version, columns, attributes, removed_keys }: Entry) => ({
+const withoutLog = ({
   stack_id,
   id,
   ctid,
   operation,
   version,
+  read_version,
+  columns,
+  attributes,
+  removed_keys,
+}: Entry) => ({
+  stack_id,
+  id,
+  ctid,
+  operation,
+  version,
+  read_version,
   columns,
   attributes,
   removed_keys,
@@ -309,6 +321,7 @@ function changeEntry(
     ctid,
     operation,
     version,
+    read_version: row?.version,
     before,
     after,
     actor,
