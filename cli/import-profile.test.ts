@@ -453,6 +453,32 @@ describe('kith import of an export of HubSpot', () => {
     ])
   })
 
+  it('refuses by any of several columns with one name, and grants nothing by a word that it does not know', async () => {
+    await surveys()
+    const names = ['Record ID', 'Marketing email confirmation status', 'Opted out of email: Surveys']
+    const all = 'Unsubscribed from all email'
+    const clicked = 'User clicked confirmation'
+    const header = [...names, all, all, 'unsubscribed_from_all_email', 'Invalid email address']
+    const rows = [
+      ['0', clicked, 'false', 'false', 'true', '', ''],
+      ['1', clicked, 'false', '', 'false', 'TRUE', ''],
+      ...['wahr', 'ja', 'X', 'T'].map((word, index) => [`${2 + index}`, clicked, 'false', '', word, '', '']),
+      ['6', clicked, 'ja', '', '', '', ''],
+      ['7', clicked, '', '', '', '', 'X'],
+      ['8', clicked, 'false', 'no', '', '0', 'false'],
+    ]
+    const text = stringify([header, ...rows])
+    const { counts } = await importFile('h.csv', text, '--profile', 'hubspot', ...exportedAt, ...mapped)
+    expect(counts).toMatchObject({ created: 9, failed: 0 })
+    const answers = await Promise.all(rows.map((_, index) => answersOf(`hubspot-${index}`)))
+    const time = '2024-06-01T00:00:00.000Z'
+    const refused = [`1 email false ${time} import`, `2 email false ${time} import`]
+    expect(answers).toEqual([refused, refused, [], [], [], [], [], [], [`1 email true ${time} double_opt_in`]])
+    expect(counts.answers.words).toContainEqual({
+      ...{ column: all, word: 'wahr', outcome: 'withhold', known: false, lines: 1 },
+    })
+  })
+
   it('refuses the file until the time of the export and the type of each subscription are named', async () => {
     await surveys()
     const { stderr } = await run([hubspot()], ...mapped)

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CompactSign } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { type ErasureFacts, signCertificate } from '../src/ledger/certificate.ts'
 import { formatVerifierKey } from '../src/ledger/note.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { makeFolder } from '../test/support/process.ts'
@@ -18,6 +20,12 @@ beforeAll(async () => {
   folder = await makeFolder()
   receipt = await inFolder('receipt.json', JSON.stringify(await receiptOf(), undefined, 2))
 })
+
+/** A certificate with changed content, signed again by the same key. */
+const resign = (certificate: string, change: (content: string) => string) =>
+  new CompactSign(Buffer.from(change(Buffer.from(certificate.split('.')[1]!, 'base64url').toString())))
+    .setProtectedHeader({ alg: 'EdDSA' })
+    .sign(fixedKey('key'))
 
 const verify = (...args: string[]) => runInProcess(['verify', ...args], {})
 
@@ -87,6 +95,34 @@ describe('kith verify', () => {
       part: 'salt',
       message: 'The member salt was changed after the receipt was signed.',
     })
+  })
+
+  it('refuses a receipt and a certificate that have a member twice, because programs differ in which they read', async () => {
+    const why = 'Programs differ in which of the two they read.\n'
+    const twice = JSON.stringify(await receiptOf()).replace('"state":true', '"state":false,"state":true')
+    expect(await verify(await inFolder('twice.json', twice))).toEqual({
+      code: 1,
+      stdout: `The receipt is not valid: receipt.\nAn object of the receipt has the member "state" twice. ${why}`,
+      stderr: '',
+    })
+    const facts = { at: '2026-11-22T08:15:31.224Z', person_id: entry.person_id, removed: {}, not_removed: [] }
+    const certificate = await signCertificate('shop', facts as unknown as ErasureFacts, {
+      origin,
+      signer: { kid: 'example', privateKey: fixedKey('key') },
+    })
+    expect(await verify(await inFolder('certificate.json', JSON.stringify({ certificate })))).toMatchObject({ code: 0 })
+    const files = {
+      file: `{"certificate":"","certificate":"${certificate}"}`,
+      certificate: await resign(certificate, content => content.replace('{', '{"organization":"other",')),
+    }
+    for (const [noun, content] of Object.entries(files)) {
+      const { code, stdout } = await verify(await inFolder('twice.certificate', content))
+      expect(code).toBe(1)
+      expect(stdout).toMatch(/^The certificate is not valid: certificate\.\n/)
+      expect(stdout).toMatch(
+        new RegExp(`An object of the ${noun} has the member "(certificate|organization)" twice\\. ${why}$`),
+      )
+    }
   })
 
   it('refuses another key and another text', async () => {

@@ -28,17 +28,17 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
     .action(async (file: string, options: Options) => {
-      const receipt = await readInput(environment, file)
-      const certificate = findCertificate(receipt.toString())
-      if (certificate !== undefined) return verifyErasure(options, certificate)
-      const text = options.text === undefined ? undefined : await readInput(environment, options.text)
+      const input = await readInput(environment, file)
       try {
-        const verified = await verifyReceipt(receipt, { key: options.key, text })
-        printVerified(options, verified)
+        const certificate = findCertificate(input.toString())
+        if (certificate !== undefined) return await verifyErasure(options, certificate)
+        const text = options.text === undefined ? undefined : await readInput(environment, options.text)
+        printVerified(options, await verifyReceipt(input, { key: options.key, text }))
       } catch (error) {
-        if (!(error instanceof ReceiptError)) throw error
+        if (!(error instanceof ReceiptError || error instanceof CertificateError)) throw error
         const { part, message } = error
-        const lines = [`The receipt is not valid: ${part}.`, message]
+        const noun = error instanceof ReceiptError ? 'receipt' : 'certificate'
+        const lines = [`The ${noun} is not valid: ${part}.`, message]
         printResult(options, { value: { valid: false, part, message }, lines: lines.map(visible) })
         process.exitCode = 1
       }
@@ -47,15 +47,7 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function verifyErasure(options: Options, certificate: string) {
   if (options.text !== undefined) throw new UsageError('A certificate has no text. Give --text with a receipt.')
-  try {
-    printCertificate(options, await verifyCertificate(certificate, { key: options.key }))
-  } catch (error) {
-    if (!(error instanceof CertificateError)) throw error
-    const { part, message } = error
-    const lines = [`The certificate is not valid: ${part}.`, message]
-    printResult(options, { value: { valid: false, part, message }, lines: lines.map(visible) })
-    process.exitCode = 1
-  }
+  printCertificate(options, await verifyCertificate(certificate, { key: options.key }))
 }
 
 function printCertificate(options: Options, { organization, verifier_key, erasure }: CertificateContent) {

@@ -134,14 +134,12 @@ function readWord({ channel, column, words, isAnyWord }: PlannedRule, word: stri
   return { ...read, outcome: outcome ?? words.get('*') ?? 'none', isKnown: outcome !== undefined }
 }
 
+/** Returns the values of a column that are not empty. Only a column whose name occurs several times has several. */
+const valuesIn = ({ indices }: Column, cell: CellReader): string[] =>
+  indices.map(index => cell(index).trim()).filter(text => text !== '')
+
 /** Returns the first value of a column that is not empty, or an empty text. */
-export function valueIn({ indices }: Column, cell: CellReader): string {
-  for (const index of indices) {
-    const text = cell(index).trim()
-    if (text !== '') return text
-  }
-  return ''
-}
+const valueIn = (column: Column, cell: CellReader): string => valuesIn(column, cell)[0] ?? ''
 
 /** Returns the first of the columns that has a value, with the value. */
 export function firstValue(columns: Column[], cell: CellReader): { column: Column; text: string } | null {
@@ -160,8 +158,9 @@ function entryOf(
 ): Entry {
   const { product, parse, exportedAt } = options
   const evidence = state ? rule.grant : rule.refusal
-  const timed = firstValue(evidence.time, cell)
-  const collected_at = timed ? timeOf(timed.column, timed.text, parse) : exportedAt
+  const times = timesOf(evidence.time, cell, parse)
+  // Of the times of columns with the same name, a grant takes the first and a refusal the last, so that their order does not matter.
+  const collected_at = times.at(state ? 0 : -1) ?? exportedAt
   if (collected_at === null) throw buildMissingTimeFault(evidence.time, rule.column)
   const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
   const ip = firstValue(evidence.ip, cell)?.text
@@ -176,7 +175,7 @@ function entryOf(
     source: [
       `${product} export`,
       ...quoted.filter(({ text }) => text !== '').map(({ column, text }) => `${column.name}: ${text}`),
-      ...(timed ? [] : ['time of the export']),
+      ...(times.length > 0 ? [] : ['time of the export']),
     ].join('; '),
     ...(ip !== undefined && { ip }),
     ...(reference !== '' && { reference }),
@@ -188,6 +187,16 @@ function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault
   const state = columns.length > 1 ? 'are empty' : columns.length === 1 ? 'is empty' : 'has no time beside it'
   const advice = 'Name the time of the export with --exported-at'
   return new CellFault(names || wordColumn.name, `${state}, so that the answer has no time. ${advice}`)
+}
+
+/** The times of the first of the columns that has a value, in order. */
+function timesOf(columns: Column[], cell: CellReader, parse: ParseOptions): string[] {
+  const column = columns.find(each => valueIn(each, cell) !== '')
+  return column
+    ? valuesIn(column, cell)
+        .map(text => timeOf(column, text, parse))
+        .sort()
+    : []
 }
 
 function timeOf(column: Column, text: string, parse: ParseOptions): string {

@@ -121,7 +121,10 @@ function externalIdOf({ profile, externalId }: ProfileOptions, find: Finder, ref
   throw new Error(`The file has no column ${(profile.fields.email ?? ['of email addresses']).join(' or ')}.`)
 }
 
-/** Plans a rule for each column of the file that it names. A name that ends with * stands for all columns that begin with it. */
+/**
+ * Plans a rule for each column of the file that it names. A name that ends with * stands for all columns that begin with it. Columns of
+ * the same name have a rule each, so that none of them hides what another one says.
+ */
 function plannedRules(
   rule: Rule,
   names: string[],
@@ -130,11 +133,10 @@ function plannedRules(
   options: ProfileOptions,
 ): PlannedRule[] {
   const begin = rule.column?.endsWith('*') ? normalize(rule.column.slice(0, -1)) : null
+  const named = begin === null ? [rule.column!] : new Set(names.map(normalize).filter(name => name.startsWith(begin)))
   const columns = rule.status
     ? [{ name: 'status', indices: [] }]
-    : begin === null
-      ? find([rule.column!])
-      : find([...new Set(names.filter(name => normalize(name).startsWith(begin)))])
+    : find([...named]).flatMap(({ indices }) => indices.map(index => ({ name: names[index]!, indices: [index] })))
   const words = new Map(
     Object.entries(rule.words).map(([word, outcome]) => [word === '*' ? '*' : normalize(word), outcome]),
   )
@@ -164,7 +166,8 @@ function plannedRules(
     refusal: evidence(rule.refusal ?? rule),
     method: rule.method ?? 'import',
     doubleOptIn:
-      doubleOptIn && Object.values(doubleOptIn).every(found => found !== undefined)
+      // Of two columns with the same name, kith cannot say which one proves something.
+      doubleOptIn && Object.values(doubleOptIn).every(found => found?.indices.length === 1)
         ? (doubleOptIn as NonNullable<PlannedRule['doubleOptIn']>)
         : null,
   }))

@@ -1,3 +1,4 @@
+import { findRepeatedMember } from './distinct-members.ts'
 import {
   hashLeaf,
   isIncluded,
@@ -98,7 +99,7 @@ async function checkPart<Result>(part: string, check: () => Result | Promise<Res
 
 function parseReceipt(bytes: Uint8Array): Receipt {
   if (bytes.length > maxReceiptBytes) fail('receipt', 'The receipt is larger than 1 MiB.')
-  const content = parseJson(bytes)
+  const content = parseJson(bytes, 'receipt', 'receipt')
   // A saved response has the receipt in its envelope.
   const receipt = isObject(content) && isObject(content.data) ? content.data : content
   if (!isObject(receipt)) return fail('receipt', 'The receipt is not a JSON object.')
@@ -111,12 +112,22 @@ function parseReceipt(bytes: Uint8Array): Receipt {
   return receipt as Receipt
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+/** Parses JSON in UTF-8 without repeated members. `noun` names it in the messages of refusals. */
+function parseJson(bytes: Uint8Array, part: string, noun: string): unknown {
+  let text: string
+  let value: unknown
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    value = JSON.parse(text)
   } catch {
-    return fail('receipt', 'The receipt is not JSON in UTF-8.')
+    return fail(part, `The ${noun} is not JSON in UTF-8.`)
   }
+  const repeated = findRepeatedMember(text)
+  if (repeated === undefined) return value
+  return fail(
+    part,
+    `An object of the ${noun} has the member ${JSON.stringify(repeated)} twice. Programs differ in which of the two they read.`,
+  )
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -152,9 +163,14 @@ async function signedHashes(jws: string, { publicKey }: VerifierKey): Promise<Re
   if (parts.length !== 3 || !header || !payload || !signature) return undefined
   const signed = new TextEncoder().encode(`${parts[0]}.${parts[1]}`)
   if (!(await verifyEd25519(publicKey, signature, signed))) return undefined
-  const { alg, crit } = JSON.parse(new TextDecoder().decode(header)) as { alg?: unknown; crit?: unknown }
+  const { alg, crit } = parseObject(header, 'header of the signature')
   if (alg !== 'EdDSA' || crit !== undefined) return undefined
-  return JSON.parse(new TextDecoder().decode(payload)) as Record<string, string>
+  return parseObject(payload, 'content of the signature') as Record<string, string>
+}
+
+function parseObject(bytes: Uint8Array, noun: string): Record<string, unknown> {
+  const value = parseJson(bytes, 'jws', noun)
+  return isObject(value) ? value : fail('jws', `The ${noun} is not a JSON object.`)
 }
 
 /** The hash of a member; undefined for a text that has no canonical JSON, such as half a surrogate pair. */

@@ -315,6 +315,7 @@ export type PersonBody = {
   sms_consent?: boolean | null
   /** A plain flag without purposes. */
   push_notification_consent?: boolean | null
+  /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target. */
   attribute_values?: Record<string, unknown> | null

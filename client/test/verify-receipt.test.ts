@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { signReceipt } from '../../src/ledger/build-receipt.ts'
@@ -5,8 +6,10 @@ import { formatCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { formatVerifierKey, signNote } from '../../src/ledger/note.ts'
 import { formatProof } from '../../src/ledger/proof.ts'
 import type { Receipt, UnsignedReceipt } from '../../src/ledger/receipt.ts'
+import { findRepeatedMember as findRepeatedMemberInService } from '../../src/parse-json.ts'
 import { entry, fixedKey, names, origin, receiptOf, text } from '../../test/support/receipts.ts'
 import { type ReceiptError, type VerifyReceiptOptions as VerifyOptions, verifyReceipt } from '../index.ts'
+import { findRepeatedMember } from '../src/distinct-members.ts'
 import { parseProof } from '../src/ledger-proof.ts'
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value))
@@ -162,6 +165,80 @@ describe('A receipt', () => {
   it('is refused in another format', async () => {
     const receipt = await resigned(await receiptOf(), { 'dct:conformsTo': 'kith consent receipt 2' })
     expect((await refusalOfReceipt(receipt)).part).toBe('dct:conformsTo')
+  })
+})
+
+/** All objects of a value, at every depth. */
+function objectsOf(value: unknown): object[] {
+  if (typeof value !== 'object' || value === null) return []
+  const within = Object.values(value).flatMap(objectsOf)
+  return Array.isArray(value) ? within : [value, ...within]
+}
+
+/** The value as JSON in which this object has the member a second time, first or last, with this value. */
+function withSecondMember(value: unknown, within: object, name: string, other: unknown, isFirst: boolean): string {
+  const mark = '<second>'
+  const marked = JSON.stringify(value, (_, each) => {
+    if (each !== within) return each
+    return isFirst ? { [mark]: 0, ...each } : { ...each, [mark]: 0 }
+  })
+  const escaped = `"\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${JSON.stringify(name.slice(1)).slice(1)}`
+  return marked.replace(`"${mark}":0`, () => `${isFirst ? JSON.stringify(name) : escaped}:${JSON.stringify(other)}`)
+}
+
+describe('A receipt with a member twice', () => {
+  it('is refused at every depth, also if both are equal or one has an escape', async () => {
+    const envelope = { status: 'Success', data: await receiptOf() }
+    const places = objectsOf(envelope).flatMap(within => Object.keys(within).map(name => ({ within, name })))
+    const values = fc.oneof(fc.constant(undefined), fc.jsonValue())
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...places), values, fc.boolean(), async ({ within, name }, other, isFirst) => {
+        const own = (within as Record<string, unknown>)[name]
+        const text = withSecondMember(envelope, within, name, other ?? own, isFirst)
+        expect(await refusalOf(Buffer.from(text))).toMatchObject({
+          part: 'receipt',
+          message: `An object of the receipt has the member ${JSON.stringify(name)} twice. Programs differ in which of the two they read.`,
+        })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('is refused if the header or the content of its signature has one', async () => {
+    const receipt = await receiptOf()
+    const signed = (header: string, payload: string) => {
+      const parts = [header, payload].map(part => Buffer.from(part).toString('base64url')).join('.')
+      return { ...receipt, jws: `${parts}.${sign(null, Buffer.from(parts), fixedKey('key')).toString('base64url')}` }
+    }
+    const [header, payload] = receipt.jws.split('.').map(part => Buffer.from(part, 'base64url').toString())
+    expect(await verify(signed(header!, payload!))).toMatchObject({ index: 4 })
+    for (const [wrong, message] of [
+      [
+        signed(header!, payload!.replace('{', '{"entry":"x",')),
+        'An object of the content of the signature has the member "entry" twice',
+      ],
+      [
+        signed(header!.replace('{', '{"alg":"none",'), payload!),
+        'An object of the header of the signature has the member "alg" twice',
+      ],
+      [signed(header!, 'entry'), 'The content of the signature is not JSON in UTF-8.'],
+      [signed(header!, 'null'), 'The content of the signature is not a JSON object.'],
+      [signed('[]', payload!), 'The header of the signature is not a JSON object.'],
+    ] as const)
+      expect(await refusalOfReceipt(wrong)).toMatchObject({ part: 'jws', message: expect.stringContaining(message) })
+  })
+
+  it('is found by the service and the client alike, in every JSON text', () => {
+    for (const find of [findRepeatedMember, findRepeatedMemberInService]) {
+      fc.assert(fc.property(fc.json(), text => find(text) === undefined))
+      const twice = [
+        '{"a":1,"a":1}',
+        '[{"b":{"a":[{}, {"":0 , "a" :{"a":1},"\\u0061":2}]}}]',
+        '{"x\\"":":","a":[],"a":{}}',
+      ]
+      for (const text of twice) expect(find(text)).toBe('a')
+      expect(find('{"a":{"a":["a","a"]},"b":{"a":":"}}')).toBeUndefined()
+    }
   })
 })
 

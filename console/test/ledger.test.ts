@@ -19,11 +19,12 @@ async function withAnswers() {
   return { organization, receipt }
 }
 
-const file = (content: unknown) => ({
+const fileOf = (text: string) => ({
   name: 'receipt.json',
   mimeType: 'application/json',
-  buffer: Buffer.from(JSON.stringify(content)),
+  buffer: Buffer.from(text),
 })
+const file = (content: unknown) => fileOf(JSON.stringify(content))
 
 it('an auditor verifies a receipt without the server, and a changed bit is named', async () => {
   const { organization, receipt } = await withAnswers()
@@ -42,6 +43,9 @@ it('an auditor verifies a receipt without the server, and a changed bit is named
     await page.getByText('The receipt is not valid: salt.').waitFor()
     await choose.setInputFiles(file({ ...receipt, entry: { ...receipt.entry, state: false } }))
     await page.getByText('The receipt is not valid: entry.').waitFor()
+    await choose.setInputFiles(fileOf(JSON.stringify(receipt).replace('"state":true', '"state":false,"state":true')))
+    await page.getByText('The receipt is not valid: receipt.').waitFor()
+    await page.getByText('An object of the receipt has the member "state" twice.').waitFor()
 
     await choose.setInputFiles(file(receipt))
     await page.getByLabel(/Key that must have signed/).fill(`${receipt.verifier_key.slice(0, -8)}AAAAAAA=`)

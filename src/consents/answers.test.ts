@@ -87,13 +87,6 @@ describe('the flags and entries of a body', () => {
   ] as const)('the entry %j is refused at %s', (entry, path) => {
     expect(expandAnswers({ consents: [entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([path])
   })
-
-  it('a repeated type and channel is refused at the second entry', () => {
-    const entry = { consent_type_id: 2, channel: 'email' as const, state: true }
-    expect(expandAnswers({ consents: [entry, entry] }, {}, types, at).faults.map(fault => fault.path)).toEqual([
-      '/consents/1/consent_type_id',
-    ])
-  })
 })
 
 describe('a history of answers and flags', () => {

@@ -26,6 +26,7 @@ export type ConsentAssignment = Question & { state: boolean; collected_at?: stri
 export type ConsentBody = {
   email_consent?: boolean | null
   sms_consent?: boolean | null
+  /** At most one for each question. */
   consents?: ConsentAssignment[] | null
 }
 
@@ -180,9 +181,8 @@ function entryFaults(
   types: readonly ConsentType[],
   byFlag: ReadonlyMap<string, Answer>,
 ): Detail[] {
-  const seen = new Set<string>()
   return entries.flatMap((entry, index) => {
-    const fault = entryFault(entry, types) ?? repetitionFault(entry, seen) ?? flagFault(entry, byFlag)
+    const fault = entryFault(entry, types) ?? flagFault(entry, byFlag)
     return fault ? [{ path: pointer('consents', index, fault.field), message: fault.message }] : []
   })
 }
@@ -199,14 +199,6 @@ function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): En
   if (!configuredFor(type, channel))
     return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
   return evidenceFault(entry, type.text_versions)
-}
-
-function repetitionFault({ consent_type_id, channel }: ConsentAssignment, seen: Set<string>): EntryFault {
-  const key = answerKey(consent_type_id, channel)
-  if (seen.has(key))
-    return { field: 'consent_type_id', message: 'repeats a consent type and channel of an earlier entry' }
-  seen.add(key)
-  return undefined
 }
 
 /** An entry overrides a flag. If it was collected earlier, the answer of the flag, such as a refusal, would be lost. */

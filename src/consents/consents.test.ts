@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Send, type Service, useService } from '../../test/support/service.ts'
 
 const service = useService()
@@ -138,6 +139,35 @@ describe('an answer', () => {
       expect((await send('GET', '/v1/people/bob')).status).toBe(404)
     },
   )
+
+  it('is refused before the person is looked for if one body answers a purpose twice on a channel', async () => {
+    const body = { consents: [entry(1, 'sms', true), entry(1, 'email', true), entry(1, 'sms', false)] }
+    const before = await all()
+    const details = [
+      { path: '/consents/2/consent_type_id', message: 'repeats the consent_type_id and channel of an earlier element' },
+    ]
+    for (const [method, path, more] of [
+      ['PATCH', '/v1/people/bob', {}],
+      ['PUT', '/v1/people/bob', {}],
+      ['PATCH', `/v1/people/internal/${crypto.randomUUID()}`, {}],
+      ['POST', '/v1/people', { external_id: 'bob' }],
+      ['POST', '/v1/people/upsert', { external_id: 'bob', match: ['email'] }],
+    ] as const) {
+      const { status, body: reply } = await send(method, path, { ...body, ...more })
+      expect([status, reply.error, reply.details]).toEqual([400, 'invalid_parameter', details])
+    }
+    const operations = ['create', 'put', 'patch', 'upsert'].map(op => ({ op, external_id: 'bob', body }))
+    const { items } = (await send('POST', '/v1/people/batch', { operations })).body.data
+    for (const [index, { status, error, details: found }] of items.entries())
+      expect([status, error, found]).toEqual([
+        400,
+        'invalid_parameter',
+        details.map(detail => ({ ...detail, path: `/operations/${index}/body${detail.path}` })),
+      ])
+    const { refused } = await importLines({ send }, '/v1/people/import', linesFrom([{ external_id: 'bob', ...body }]))
+    expect(refused).toMatchObject([{ line: 1, error: 'invalid_parameter', details }])
+    expect(await all()).toEqual(before)
+  })
 })
 
 describe('a flag', () => {

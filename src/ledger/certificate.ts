@@ -1,6 +1,7 @@
 import { decodeProtectedHeader } from 'jose'
 import { CompactSign } from 'jose/jws/compact/sign'
 import { compactVerify } from 'jose/jws/compact/verify'
+import { findRepeatedMember } from '../parse-json.ts'
 import { formatVerifierKey, parseVerifierKey } from './note.ts'
 import { FormatError } from './strict-text.ts'
 
@@ -64,17 +65,34 @@ export const readCertificate = (certificate: string): CertificateContent =>
 
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
-/** Finds the certificate in a text: the certificate itself, or a response of the API that has it. */
+/**
+ * Finds the certificate in a text: the certificate itself, or a response of the API that has it. Throws a {@link CertificateError} if
+ * that response has a member twice.
+ */
 export function findCertificate(text: string): string | undefined {
   const trimmed = text.trim()
   if (compactForm.test(trimmed)) return trimmed
+  const certificate = certificateOf(trimmed)
+  if (certificate !== undefined) checkMembers(trimmed, 'file')
+  return certificate
+}
+
+function certificateOf(json: string): string | undefined {
   try {
-    const content = JSON.parse(trimmed)
+    const content = JSON.parse(json)
     const certificate = (content?.data ?? content)?.certificate
     return typeof certificate === 'string' && compactForm.test(certificate) ? certificate : undefined
   } catch {
     return undefined
   }
+}
+
+/** Programs differ in which of two members of one name they read. */
+function checkMembers(json: string, noun: string) {
+  const repeated = findRepeatedMember(json)
+  if (repeated === undefined) return
+  const message = `An object of the ${noun} has the member ${JSON.stringify(repeated)} twice. Programs differ in which of the two they read.`
+  throw new CertificateError('certificate', message)
 }
 
 /**
@@ -86,6 +104,9 @@ export async function verifyCertificate(
   { key }: { key?: string | undefined } = {},
 ): Promise<CertificateContent> {
   const content = parseContent(certificate)
+  const [header, payload] = certificate.split('.').map(part => Buffer.from(part, 'base64url').toString())
+  checkMembers(header!, 'header of the certificate')
+  checkMembers(payload!, 'certificate')
   const { publicKey } = checkKey(content.verifier_key, 'verifier_key')
   if (key !== undefined) {
     checkKey(key, 'key')

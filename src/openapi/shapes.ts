@@ -30,7 +30,9 @@ export function createShapes(): Shapes {
 
 /** The same schema in the form that OpenAPI tools support best. */
 function simplify(schema: JsonSchema): JsonSchema {
-  return withPattern(withTypedEnum(withNullableType(withFreeKeys(schema))))
+  // distinctBy is a keyword of kith (http/input/validate.ts), which tools do not know. The description has its rule.
+  const { distinctBy: _, ...known } = schema
+  return withPattern(withTypedEnum(withNullableType(withFreeKeys(known))))
 }
 
 /** Adds the pattern of kith's own formats, which tools do not know. */

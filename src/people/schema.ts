@@ -35,6 +35,11 @@ export const consentAssignment = Type.Object(
   },
 )
 
+const oneAnswerEach = {
+  distinctBy: ['consent_type_id', 'channel'],
+  description: 'At most one answer to each consent type on each channel.',
+}
+
 /** Body of create, PUT and PATCH of a person. Every field is optional, and null clears it. */
 export function personBody(limits: Limits) {
   const texts = mapFields(profileTexts, name => {
@@ -49,7 +54,7 @@ export function personBody(limits: Limits) {
       external_id: externalId(limits),
       ...texts,
       ...flags,
-      consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents }))),
+      consents: Type.Optional(nullable(Type.Array(consentAssignment, { maxItems: limits.consents, ...oneAnswerEach }))),
       attribute_values: attributeValues(limits),
     },
     {

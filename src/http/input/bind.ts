@@ -23,14 +23,25 @@ export function bind(
   { body: schema, hasDefaults }: { body: TSchema; hasDefaults?: boolean },
   limits: Limits,
 ): Bound {
-  if (body && body.length > 0 && isJson.test(contentType ?? '')) {
-    const parsed = parseJson(body, limits) as Record<string, unknown>
-    return { value: trimAndCheck(parsed, limits), boundFrom: 'body', source: body }
-  }
+  if (body && body.length > 0 && isJson.test(contentType ?? ''))
+    return { value: bindValue(parseJson(body, limits), schema, 'body', limits), boundFrom: 'body', source: body }
   const parsed = parseQuery(queryString, limits, schema)
   if (!hasDefaults && Object.keys(parsed).length === 0) throwBodyRequired(contentType, body)
-  const value = coerce(schema, trimAndCheck(parsed, limits))
-  return { value: value as Record<string, unknown>, boundFrom: 'query', source: queryString }
+  return { value: bindValue(parsed, schema, 'query', limits), boundFrom: 'query', source: queryString }
+}
+
+/**
+ * Binds a parsed object: that of a request, an element of a batch or a line of an import. Its strings are trimmed and checked before
+ * the schema validates them, so that a body has the same effect wherever it comes from.
+ */
+export function bindValue(
+  parsed: unknown,
+  schema: TSchema,
+  boundFrom: Bound['boundFrom'],
+  limits: Parameters<typeof trimAndCheck>[1],
+): Record<string, unknown> {
+  const trimmed = trimAndCheck(parsed as Record<string, unknown>, limits)
+  return boundFrom === 'query' ? (coerce(schema, trimmed) as Record<string, unknown>) : trimmed
 }
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {

@@ -1,4 +1,5 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { DataValidateFunction } from 'ajv/dist/types/index.js'
 import type { TSchema } from 'typebox'
 import { type ErrorCode, pointer, refuse } from '../../errors.ts'
 import { formats } from '../../formats.ts'
@@ -34,7 +35,34 @@ function createAjv(options: Options): Ajv2020 {
     ...options,
   })
   for (const [name, { holds }] of Object.entries(formats)) ajv.addFormat(name, { type: 'string', validate: holds })
-  return ajv
+  return ajv.addKeyword({
+    keyword: 'distinctBy',
+    type: 'array',
+    schemaType: 'array',
+    compile: distinctBy,
+    errors: true,
+  })
+}
+
+/**
+ * A keyword of kith for an array of objects: no two of them have the same values of these keys. A fault is at the first of the keys,
+ * in the later object.
+ */
+function distinctBy(keys: string[]): DataValidateFunction {
+  const check: DataValidateFunction = (elements: unknown[], context) => {
+    const seen = new Set<string>()
+    const errors: Partial<ErrorObject>[] = []
+    for (const [index, element] of elements.entries()) {
+      if (typeof element !== 'object' || element === null) continue
+      const values = JSON.stringify(keys.map(key => (element as Record<string, unknown>)[key]))
+      const instancePath = `${context?.instancePath ?? ''}${pointer(index, keys[0]!)}`
+      if (seen.has(values)) errors.push({ keyword: 'distinctBy', params: { keys }, instancePath })
+      seen.add(values)
+    }
+    check.errors = errors
+    return errors.length === 0
+  }
+  return check
 }
 
 const quick = createAjv({ messages: false })
@@ -158,6 +186,7 @@ const messages: Record<string, (params: ErrorObject['params']) => string> = {
   maximum: ({ limit }) => `must be at most ${limit}`,
   exclusiveMinimum: ({ limit }) => `must be more than ${limit}`,
   exclusiveMaximum: ({ limit }) => `must be less than ${limit}`,
+  distinctBy: ({ keys }) => `repeats the ${keys.join(' and ')} of an earlier element`,
   multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
   pattern: ({ pattern }) => `must match ${pattern}`,
 }

@@ -4,13 +4,11 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
-import { type Bound, bind } from '../input/bind.ts'
+import { type Bound, bind, bindValue } from '../input/bind.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
 import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
 import { readPreferences } from '../input/preferences.ts'
-import { coerce } from '../input/query.ts'
-import { trimAndCheck } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
 import { isVersioned } from './admission.ts'
@@ -171,13 +169,8 @@ function createHandler(
     return (call, exchange) => row.handle({ ...call, ...streamOf(services, exchange, checkLine) })
   }
   if (row.item) {
-    const { item } = row
-    const checkItem = createItemChecker(item, limits)
-    return call =>
-      row.handle({
-        ...call,
-        checkItem: value => checkItem(call.boundFrom === 'query' ? coerce(item, value) : value, call.boundFrom),
-      })
+    const checkItem = createItemChecker(row.item, limits)
+    return call => row.handle({ ...call, checkItem: value => checkItem(value, call.boundFrom) })
   }
   if (row.follows)
     return (call, exchange) =>
@@ -197,8 +190,9 @@ type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => Record<string
 function createItemChecker(item: TSchema, limits: Limits): CheckItem {
   const validate = compileLater(item)
   return (value, boundFrom) => {
-    validate(value, boundFrom)
-    return trimAndCheck(value as Record<string, unknown>, limits)
+    const bound = bindValue(value, item, boundFrom, limits)
+    validate(bound, boundFrom)
+    return bound
   }
 }
 
