@@ -10,3 +10,35 @@ export function utilizationSinceLastCall(): () => number {
     return utilization
   }
 }
+
+/** The work of long requests may take this long in one turn of the event loop, so that the turn answers other requests soon. */
+const turnMs = 4
+
+/** When the long work of the current turn began. Undefined if there was none yet. */
+let beganMs: number | undefined
+/** Long work that waits for a turn of its own, first come first served. */
+const waiting: (() => void)[] = []
+
+/**
+ * Long work calls this before each of its pieces. Returns undefined if the current turn of the event loop has time left, else a promise
+ * that resolves in a later turn. Each turn resumes one waiting piece of work, and serves whatever else has arrived before the next one.
+ */
+export function yieldIfDue(): Promise<void> | undefined {
+  const nowMs = performance.now()
+  if (beganMs === undefined) {
+    beganMs = nowMs
+    setImmediate(beginTurn)
+  }
+  if (nowMs - beganMs < turnMs) return undefined
+  return new Promise(resolve => waiting.push(resolve))
+}
+
+/** Begins the next turn: resumes the longest waiting piece of work. */
+function beginTurn() {
+  beganMs = undefined
+  const resume = waiting.shift()
+  if (!resume) return
+  beganMs = performance.now()
+  setImmediate(beginTurn)
+  resume()
+}

@@ -30,11 +30,14 @@ function writePlainKeys(text: string, names: string[]): string {
   return parts.join('') + text.slice(copiedUntil)
 }
 
-/** The offset after the closing quote, or the end of the text if there is none. */
-function endOfString(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return Math.min(at + 1, text.length)
+/** The offset after the closing quote of the string at an offset, or the end of the text if there is none. */
+export function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text[end - 1 - backslashes] === '\\') backslashes += 1
+    if (backslashes % 2 === 0) return end + 1
+  }
+  return text.length
 }
 
 function isKey(text: string, end: number): boolean {

@@ -2,6 +2,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { aggregateEntities } from './aggregate.ts'
 import { type AggregateBody, aggregateAnswer, aggregateBody } from './aggregate-schema.ts'
+import { throwIfOverFilterLimits } from './limits-in-text.ts'
 
 /** The endpoint that groups and measures a kind of entity. */
 export function aggregateEndpoint(kind: EntityKind): Route {
@@ -20,6 +21,7 @@ export function aggregateEndpoint(kind: EntityKind): Route {
       'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused. ' +
       'The token needs the read scope of every kind of entity that the request reads.',
     body: aggregateBody,
+    checkText: throwIfOverFilterLimits,
     answer: aggregateAnswer,
     prefers: ['handling=strict'],
     handle: async call => aggregateEntities(call as Call<AggregateBody>, await kind.stackOf(call)),

@@ -4,6 +4,7 @@ import type { Call, Route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { aggregateEndpoint } from './aggregate-endpoint.ts'
 import { filterEntities, listEntities, relatedEntities } from './handlers.ts'
+import { throwIfOverFilterLimits } from './limits-in-text.ts'
 import {
   answerSchema,
   type FilterBody,
@@ -57,6 +58,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       summary: `Filter ${plural.toLowerCase()}`,
       description: scopesDescription,
       body: filterBody(format, limits.page),
+      checkText: throwIfOverFilterLimits,
       answer: answerSchema(kind.answer, schemas, true),
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },

@@ -2,6 +2,7 @@ import type { Limits } from '../config.ts'
 import { type Detail, Fault } from '../errors.ts'
 import type { EntitySchemas } from '../filters/endpoints.ts'
 import { filterEntities } from '../filters/handlers.ts'
+import { throwIfOverFilterLimits } from '../filters/limits-in-text.ts'
 import { answerSchema } from '../filters/schema.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
@@ -47,6 +48,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
         'A segment is a filter on people with a name. Other filters use it: `{"$segment": "key"}`. The change log tells who enters or ' +
         'leaves it: `GET /v1/changes?segment=key`.',
       body: newSegment,
+      checkText: throwIfOverFilterLimits,
       answer: writtenSegment,
       prefers: ['handling=strict'],
       successes: { 201: 'Created.' },
@@ -92,6 +94,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       description:
         'Another filter takes effect at once. The change log tells of it from then on, after its people were computed anew in the background.',
       body: segmentPatch,
+      checkText: throwIfOverFilterLimits,
       answer: writtenSegment,
       prefers: ['handling=strict'],
       handle: async call => {

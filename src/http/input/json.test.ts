@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Fault, type Refusal } from '../../errors.ts'
 import { readsBackEqual } from '../../scalars.ts'
-import { parseJson } from './json.ts'
+import { parseJson, parseLargeJson } from './json.ts'
 
 const limits = { jsonDepth: 32 }
 const parse = (text: string) => parseJson(Buffer.from(text), limits)
@@ -190,6 +190,72 @@ function attempt(work: () => unknown): { result: unknown } | { error: unknown } 
     return { error }
   }
 }
+
+describe('a large body, which is parsed in pieces,', () => {
+  const parseLarge = (text: string, pieceCharacters = 1) =>
+    parseLargeJson(Buffer.from(text), limits, { pieceCharacters })
+  const attemptLarge = (text: string) =>
+    parseLarge(text).then(
+      result => ({ result }),
+      error => ({ error: error.refusal }),
+    )
+  const attemptWhole = (text: string) => {
+    const found = attempt(() => parse(text))
+    return 'error' in found ? { error: (found.error as Fault).refusal } : found
+  }
+
+  it('has the value or the refusal that it has if it is parsed whole', async () => {
+    const arrays = fc.dictionary(unicode, fc.array(anyValue, { maxLength: 5 }), { maxKeys: 4 })
+    const texts = fc
+      .tuple(
+        arrays,
+        fc.constantFrom(0, 2),
+        fc.nat(),
+        fc.constantFrom(...fragments, ',', ',,', ']', '[', '1e400'),
+        fc.boolean(),
+      )
+      .map(([value, indent, index, fragment, isBroken]) => {
+        const text = JSON.stringify(value, null, indent)
+        const at = index % text.length
+        return isBroken ? text.slice(0, at) + fragment + text.slice(at + (index % 2)) : text
+      })
+    const lists = jsonLike.map(text => `{"a":[1,${text}],"b":[${text},2]}`)
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(texts, lists, jsonLike, brokenJson), async text => {
+        const wellformed = text.toWellFormed()
+        const [large, whole] = [await attemptLarge(wellformed), attemptWhole(wellformed)]
+        expect(large).toEqual(whole)
+        expect(JSON.stringify(large)).toBe(JSON.stringify(whole))
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('is refused with the depth limit of a body', async () => {
+    const nested = (depth: number) => `{"a":[1,${'['.repeat(depth)}${']'.repeat(depth)}]}`
+    await expect(parseLarge(nested(30))).resolves.toBeDefined()
+    await expect(parseLarge(nested(31))).rejects.toThrow()
+  })
+
+  it('is refused once it has more elements than its array may have, and the rest is not parsed', async () => {
+    const text = `{"a":[${'1,'.repeat(200_000)} this is no JSON`
+    const refused = parseLargeJson(Buffer.from(text), limits, { maxElements: key => (key === 'a' ? 1_000 : undefined) })
+    await expect(refused.catch(error => error.refusal.details)).resolves.toEqual([
+      { path: '/a', message: 'must have at most 1000 elements' },
+    ])
+  })
+
+  it('lets an event through while it is parsed, also if it is checked thoroughly', async () => {
+    for (const number of ['1', '1e1']) {
+      let hasEnded = false
+      const parsing = parseLargeJson(Buffer.from(`{"a":[${`${number},`.repeat(400_000)}1]}`), limits)
+      void parsing.then(() => (hasEnded = true))
+      await new Promise(setImmediate)
+      expect(hasEnded).toBe(false)
+      await parsing
+    }
+  })
+})
 
 type Members = { members: [string, Members | number][] }
 

@@ -1,7 +1,10 @@
 import { createRefusal, type ErrorCode, Fault, pointer, type Refusal, refuse } from '../../errors.ts'
-import { parseExactly } from '../../parse-json.ts'
+import { yieldIfDue } from '../../event-loop.ts'
+import { endOfString, parseExactly } from '../../parse-json.ts'
 import { readsBackEqual } from '../../scalars.ts'
 import { keyFault, textFault } from './trim.ts'
+
+type JsonLimits = { jsonDepth: number }
 
 /**
  * Parses a body as JSON and accepts only what can be stored exactly as sent. Throws a Fault of 400:
@@ -10,14 +13,126 @@ import { keyFault, textFault } from './trim.ts'
  * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
  * the first in this order is reported.
  */
-export function parseJson(bytes: Buffer, limits: { jsonDepth: number }): unknown {
+export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   const text = decode(bytes)
-  const members = countMembers(text, limits.jsonDepth)
-  const value = members === undefined ? undefined : parse(text)
-  if (value instanceof Object && !Array.isArray(value) && countKeys(value) === members) return value
-  const refusal = findFault(text, limits.jsonDepth)
-  if (refusal) throw new Fault(refusal)
+  const value = parseQuickly(text, jsonDepth)
+  if (value && !Array.isArray(value)) return value
+  const search = findFault(text, jsonDepth)
+  let step = search.next()
+  while (!step.done) step = search.next()
+  if (step.value) throw new Fault(step.value)
   return parseExactly(text)
+}
+
+type LargeJsonOptions = {
+  /** Checks the text before it is parsed. Throws a Fault of 400. */
+  checkText?: ((text: string) => void) | undefined
+  /** How many elements an array of the top level may have. */
+  maxElements?: (key: string) => number | undefined
+  /** The length of the pieces of a large array. One of the default takes some 2 ms to parse, if its values are short. */
+  pieceCharacters?: number
+}
+
+/**
+ * As {@link parseJson}, for a body that takes long: yields to the event loop between pieces of it. An array of the top level with too
+ * many elements is refused at the first piece with more, by a Fault of 400.
+ */
+export async function parseLargeJson(
+  bytes: Buffer,
+  { jsonDepth }: JsonLimits,
+  options: LargeJsonOptions = {},
+): Promise<unknown> {
+  const text = decode(bytes)
+  options.checkText?.(text)
+  const found = await parseArrays(text, piece => parseQuickly(piece, jsonDepth - 1), options)
+  const value = found && parseQuickly(found.rest, jsonDepth)
+  if (value && !Array.isArray(value)) return withArrays(value, found.arrays)
+  const search = findFault(text, jsonDepth)
+  let step = search.next()
+  for (; !step.done; step = search.next()) await yieldIfDue()
+  if (step.value) throw new Fault(step.value)
+  const { rest, arrays } = (await parseArrays(text, parseExactly, options))!
+  return withArrays(parseExactly(rest) as object, arrays)
+}
+
+type Arrays = ReadonlyMap<string, unknown[]>
+
+function withArrays(value: object, arrays: Arrays): object {
+  for (const [key, elements] of arrays) (value as Record<string, unknown>)[key] = elements
+  return value
+}
+
+/**
+ * Parses the elements of the large arrays of the top level. `rest` is the text without them. Undefined if a piece has no value; then the
+ * text is not JSON, or needs the thorough check.
+ */
+async function parseArrays(
+  text: string,
+  parsePiece: (piece: string) => unknown,
+  { maxElements, pieceCharacters = 65_536 }: LargeJsonOptions,
+): Promise<{ rest: string; arrays: Arrays } | undefined> {
+  const arrays = new Map<string, unknown[]>()
+  const split = splitArrays(text, pieceCharacters)
+  for (let step = split.next(); ; step = split.next()) {
+    if (step.done) return { rest: step.value, arrays }
+    await yieldIfDue()
+    const key = parse(step.value.key)
+    const elements = parsePiece(`[${step.value.piece}]`) as unknown[] | undefined
+    // A piece without an element follows a comma that has no element behind it.
+    if (typeof key !== 'string' || !elements || elements.length === 0) return undefined
+    const all = arrays.get(key) ?? []
+    arrays.set(key, all)
+    for (const element of elements) all.push(element)
+    const max = maxElements?.(key)
+    if (max !== undefined && all.length > max) throwTooManyElements(key, max)
+  }
+}
+
+/** As the schema refuses it. */
+function throwTooManyElements(key: string, max: number): never {
+  refuse('invalid_parameter', 'The request has invalid values. See details.', {
+    details: [{ path: pointer(key), message: `must have at most ${max} elements` }],
+  })
+}
+
+/**
+ * Yields the elements of each array of the top level that is longer than a piece, some consecutive ones at a time, with the JSON text of
+ * the array's key. Returns the text without them. The text need not be JSON. If the pieces and the rest are, the text is.
+ */
+function* splitArrays(text: string, pieceCharacters: number): Generator<{ key: string; piece: string }, string> {
+  let [depth, key, rest, copiedUntil] = [0, '', '', 0]
+  // Offsets of the first element of the current array, and of the first one that no piece has. -1 outside of such an array.
+  let [arrayStart, pieceStart] = [-1, -1]
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      const end = endOfString(text, at)
+      if (depth === 1) key = text.slice(at, end)
+      at = end - 1
+    } else if (code === comma) {
+      if (depth !== 2 || pieceStart === -1 || at - pieceStart < pieceCharacters) continue
+      yield { key, piece: text.slice(pieceStart, at) }
+      pieceStart = at + 1
+    } else if (code === openBrace || code === openBracket) {
+      if (++depth === 2 && code === openBracket) arrayStart = pieceStart = at + 1
+    } else if (code === closeBrace || code === closeBracket) {
+      if (depth-- !== 2 || pieceStart === -1) continue
+      if (pieceStart > arrayStart) {
+        yield { key, piece: text.slice(pieceStart, at) }
+        rest += text.slice(copiedUntil, arrayStart)
+        copiedUntil = at
+      }
+      pieceStart = -1
+    }
+  }
+  return rest + text.slice(copiedUntil)
+}
+
+/** Parses a text whose value can be stored exactly as sent. Returns undefined if it may not be, or is no object and no array. */
+function parseQuickly(text: string, jsonDepth: number): object | undefined {
+  const members = countMembers(text, jsonDepth)
+  const value = members === undefined ? undefined : parse(text)
+  return value instanceof Object && countKeys(value) === members ? value : undefined
 }
 
 // A byte order mark stays in the text, so that it is refused as invalid JSON.
@@ -45,7 +160,7 @@ function parse(text: string): unknown {
   }
 }
 
-const [quote, dot, colon, backslash, lowerU] = [0x22, 0x2e, 0x3a, 0x5c, 0x75] as const
+const [quote, comma, dot, colon, backslash, lowerU] = [0x22, 0x2c, 0x2e, 0x3a, 0x5c, 0x75] as const
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d] as const
 
 const isDigit = (code: number) => code >= 0x30 && code <= 0x39
@@ -114,13 +229,21 @@ type Reader = { text: string; at: number; jsonDepth: number; frames: Frame[]; re
 const deepObject: Frame = { isObject: true, keys: undefined, segment: '' }
 const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
 
-/** Checks a text thoroughly, without recursion. Throws if it is not JSON; returns the refusal of any other fault. */
-function findFault(text: string, jsonDepth: number): Refusal | undefined {
+/** The thorough check of so many values and separators takes less than a millisecond. */
+const checkedInAStep = 1_024
+
+/**
+ * Checks a text thoroughly, without recursion, in steps. Throws if it is not JSON; returns the refusal of any other fault.
+ */
+function* findFault(text: string, jsonDepth: number): Generator<void, Refusal | undefined> {
   const reader: Reader = { text, at: 0, jsonDepth, frames: [], refused: undefined }
   skipSpace(reader)
   if (text[reader.at] !== '{') noteRefusal(reader, 'must be an object', 'invalid_json')
   let complete = readValue(reader)
-  while (!complete || reader.frames.length > 0) complete = complete ? readSeparator(reader) : readValue(reader)
+  for (let count = 1; !complete || reader.frames.length > 0; count++) {
+    complete = complete ? readSeparator(reader) : readValue(reader)
+    if (count % checkedInAStep === 0) yield
+  }
   skipSpace(reader)
   if (reader.at < text.length) throwSyntaxFault(reader)
   return reader.refused
@@ -225,10 +348,12 @@ function skipSpace(reader: Reader) {
 
 /** The message names the position, without the text there. */
 function throwSyntaxFault({ text, at }: Reader): never {
-  const lines = text.slice(0, at).split('\n')
+  let lines = 1
+  let lineStart = 0
+  for (let feed = text.indexOf('\n'); feed !== -1 && feed < at; feed = text.indexOf('\n', feed + 1)) {
+    lines += 1
+    lineStart = feed + 1
+  }
   const problem = at < text.length ? 'unexpected character' : 'unexpected end'
-  refuse(
-    'failed_binding_json',
-    `The body is not JSON: ${problem} at line ${lines.length}, column ${lines.at(-1)!.length + 1}.`,
-  )
+  refuse('failed_binding_json', `The body is not JSON: ${problem} at line ${lines}, column ${at - lineStart + 1}.`)
 }

@@ -190,3 +190,29 @@ it('compiles a schema with an identifier more than once', () => {
   expect(compile(shared())).toBeTypeOf('function')
   expect(compile(shared())).toBeTypeOf('function')
 })
+
+it('looks for faults in no more elements of an array than a refusal has details', () => {
+  const looked = new Set<number>()
+  const consents = Array.from({ length: 10_000 }, (_, index) => ({
+    get channel() {
+      looked.add(index)
+      return 'pigeon'
+    },
+    consent_type_id: 1,
+    state: true,
+  }))
+  expect(detailsOf({ consents })).toHaveLength(100)
+  expect(looked.size).toBe(101)
+})
+
+it('names a fault of an element that follows more than a thousand others', () => {
+  const check = compile(Type.Object({ names: Type.Array(Type.String()) }))
+  const names = [...Array<unknown>(5_000).fill('x'), 1]
+  expect(refusalOf({ names }, 'body', check).details).toEqual([{ path: '/names/5000', message: 'must be a string' }])
+})
+
+it('names as many unknown keys as a refusal has details, however many there are', () => {
+  const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, 1]))
+  expect(detailsOf({ ...keys, name: 5 })).toHaveLength(100)
+  expect(refusalOf({ ...keys, name: 5 }).code).toBe('invalid_json')
+})

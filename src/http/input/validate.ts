@@ -20,7 +20,8 @@ export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | '
     if (isValid(value)) return
     // Compiled on demand: only refused requests need the list of all errors.
     explain ??= thorough.compile(merged)
-    explain(value)
+    // Errors among the left out elements alone are rare. Then the whole value is checked.
+    if (explain(leaveOutExcess(merged as Schema, value))) explain(value)
     throwValidationFault(explain.errors ?? [], boundFrom)
   }
 }
@@ -68,7 +69,42 @@ function distinctBy(keys: string[]): DataValidateFunction {
 const quick = createAjv({ messages: false })
 const thorough = createAjv({ allErrors: true, verbose: true })
 
-type Schema = { [keyword: string]: unknown; type?: string | string[]; enum?: unknown[]; anyOf?: Schema[] }
+type Schema = {
+  [keyword: string]: unknown
+  type?: string | string[]
+  enum?: unknown[]
+  anyOf?: Schema[]
+  items?: Schema
+  maxItems?: number
+  properties?: Record<string, Schema>
+  additionalProperties?: unknown
+  maxProperties?: number
+}
+
+/** Errors are looked for in this many elements of an array that has no `maxItems`. */
+const maxExplained = 1_000
+
+/**
+ * Returns the value without the elements and unknown keys that no detail would name: after one element too many, and after too many
+ * unknown keys. The list of all errors of a batch with four million operations took 1.7 s and 0.8 GB.
+ */
+function leaveOutExcess(schema: Schema, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const { items, maxItems = maxExplained, properties = {}, additionalProperties, maxProperties } = schema
+  if (Array.isArray(value)) {
+    const first = value.slice(0, Math.max(maxItems, maxDetails) + 1)
+    return items ? first.map(element => leaveOutExcess(items, element)) : first
+  }
+  const rest: Record<string, unknown> = {}
+  let unknownKeys = 0
+  const maxUnknown = additionalProperties === false ? maxDetails : (maxProperties ?? Number.POSITIVE_INFINITY)
+  for (const [key, member] of Object.entries(value)) {
+    const known = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (known) rest[key] = leaveOutExcess(known, member)
+    else if (unknownKeys++ <= maxUnknown) rest[key] = member
+  }
+  return rest
+}
 
 /**
  * Merges a union of one schema with bare types of other values, such as null, of literals, or of bare types into one schema with

@@ -4,7 +4,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
-import { type Bound, bind, bindValue } from '../input/bind.ts'
+import { type Bound, bind, bindLarge, bindValue, isLarge, type RawInput } from '../input/bind.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
 import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
@@ -83,7 +83,9 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
   const handle = isWrite ? ownHandler : createReadHandler(services.reads, row, ownHandler)
   const isKeyed = honorsIdempotencyKey(row)
   const answer = async (exchange: Exchange, caller: Caller, body: Buffer | undefined) => {
-    const call = readCall(exchange, caller, body)
+    const reading = readCall(exchange, caller, body)
+    // A small body is not awaited: each turn of the microtask queue would cost a microsecond.
+    const call = reading instanceof Promise ? await reading : reading
     const key = isKeyed ? exchange.request.headers['idempotency-key'] : undefined
     const { memory, limits, written, source } = call
     const result = await (key === undefined
@@ -231,7 +233,7 @@ const isOther = (coding: string | undefined, known: string) =>
 /** A call with the raw body or query string that it was bound from. */
 type BoundCall = Call & { source: Buffer | string }
 
-type CallReader = (exchange: Exchange, caller: Caller, body: Buffer | undefined) => BoundCall
+type CallReader = (exchange: Exchange, caller: Caller, body: Buffer | undefined) => BoundCall | Promise<BoundCall>
 
 function createCallReader(services: RouteServices, row: Route): CallReader {
   const { limits } = services.config
@@ -246,6 +248,10 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
   const validate = source && compileLater(source.body)
   const readDryRun = createDryRunReader(row)
   const { isBodyMember } = dryRunSupport(row)
+  const bindInput = (input: RawInput): Bound | Promise<Bound> => {
+    if (!source || (!row.body && input.queryString === '')) return unbound()
+    return isLarge(input) ? bindLarge(input, source, bindLimits) : bind(input, source, bindLimits)
+  }
   return (exchange, caller, body) => {
     const { url, deadline } = exchange
     const { headers } = exchange.request
@@ -253,31 +259,33 @@ function createCallReader(services: RouteServices, row: Route): CallReader {
     const [path, query] = queryAt === -1 ? [url, ''] : [url.slice(0, queryAt), url.slice(queryAt + 1)]
     const params = readParameters(path)
     const { isDryRun, isMember, queryString } = readDryRun(query, headers)
-    const input = { contentType: headers['content-type'], body: row.body && body, queryString }
-    const bound = source && (row.body || queryString !== '') ? bind(input, source, bindLimits) : unbound()
-    if (isMember) bound.value.dry_run = true
-    const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
-    if (validate) validate(bound.value, bound.boundFrom)
-    if (isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined) throwKeyedDryRun()
-    return {
-      db: services.db.shareOf(caller.organization.id, lane),
-      limits,
-      caller,
-      params,
-      body: bound.value,
-      boundFrom: bound.boundFrom,
-      source: bound.source,
-      bytes: bound.source.length,
-      preferences,
-      isDryRun,
-      isReader: false,
-      written: { sequence: 0 },
-      request_id: exchange.id,
-      localUrl: () => localUrlOf(exchange, services.config),
-      memory: memoryOf(services, exchange, caller),
-      within: deadline.within,
-      signal: deadline.signal,
+    const callOf = (bound: Bound): BoundCall => {
+      if (isMember) bound.value.dry_run = true
+      const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
+      if (validate) validate(bound.value, bound.boundFrom)
+      if (isBodyMember && bound.value.dry_run === true && headers['idempotency-key'] !== undefined) throwKeyedDryRun()
+      return {
+        db: services.db.shareOf(caller.organization.id, lane),
+        limits,
+        caller,
+        params,
+        body: bound.value,
+        boundFrom: bound.boundFrom,
+        source: bound.source,
+        bytes: bound.source.length,
+        preferences,
+        isDryRun,
+        isReader: false,
+        written: { sequence: 0 },
+        request_id: exchange.id,
+        localUrl: () => localUrlOf(exchange, services.config),
+        memory: memoryOf(services, exchange, caller),
+        within: deadline.within,
+        signal: deadline.signal,
+      }
     }
+    const binding = bindInput({ contentType: headers['content-type'], body: row.body && body, queryString })
+    return binding instanceof Promise ? binding.then(callOf) : callOf(binding)
   }
 }
 

@@ -183,6 +183,8 @@ type RouteDescription = {
   /** Details beyond the summary, in Markdown. */
   description?: string
   body?: TSchema
+  /** Checks the text of a large JSON body for what is over a limit, before it is parsed. Throws a Fault of 400. */
+  checkText?: (text: string) => void
   /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
   answer: TSchema
   /** The statuses of success with their descriptions, if there are others than 200. */
