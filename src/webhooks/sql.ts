@@ -254,7 +254,7 @@ export const listDeliveriesSql = statement(
 )
 
 /**
- * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0028_webhook_backlog.sql.
+ * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0027_webhook_backlog.sql.
  * With the order that the index has, PostgreSQL chooses it also without statistics.
  */
 const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text
