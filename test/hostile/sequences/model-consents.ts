@@ -39,12 +39,9 @@ export function applyConsents(
     if (flag === false && openTypes.length === 0) next[channel] = false
     if (flag === false) for (const { id } of openTypes) answers.set(`${id}:${channel}`, false)
   }
-  const seen = new Set<string>()
   for (const { consent_type_id, channel, state } of (body.consents ?? []) as Values[]) {
     const key = `${consent_type_id}:${channel}`
-    if (seen.has(key) || !answerableTypes(types, String(channel)).some(type => type.id === consent_type_id))
-      return undefined
-    seen.add(key)
+    if (!answerableTypes(types, String(channel)).some(type => type.id === consent_type_id)) return undefined
     answers.set(key, state as boolean)
   }
   for (const channel of channels)
@@ -53,6 +50,14 @@ export function applyConsents(
         ({ id }) => answers.get(`${id}:${channel}`) ?? current.get(`${id}:${channel}`),
       )
   return { answers, flags: next }
+}
+
+/** Whether a body answers one question twice, which is wrong whatever is stored. */
+export function answersTwice({ consents }: Values): boolean {
+  const questions = ((consents ?? []) as Values[]).map(
+    ({ consent_type_id, channel }) => `${consent_type_id} ${channel}`,
+  )
+  return new Set(questions).size < questions.length
 }
 
 /** Returns the effective consents as a read shows them, without the time of the answer. */

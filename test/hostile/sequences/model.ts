@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { trimStrings } from '../texts.ts'
 import {
+  answersTwice,
   applyConsents,
   type ConsentChange,
   type ConsentState,
@@ -119,6 +120,7 @@ export function applyWrite(organization: Organization, write: Write): Outcome {
   const body = trimStrings(write.body) as Body
   const { op, stack } = write
   if (typeof body.email === 'string' && !body.email.includes('@')) return refused(400)
+  if (answersTwice(body)) return refused(400)
   if (stack === 'visits' && op !== 'create' && op !== 'delete') return refused(405)
   const current = currentOf(organization, write)
   if (!current && op !== 'create' && op !== 'upsert') return refused(404, 'not_found')
