@@ -174,6 +174,18 @@ CREATE INDEX entities_name_key ON public.entities USING btree (organization_id, 
 CREATE INDEX entities_without_keys ON public.entities USING btree (organization_id, id) WHERE ((stack_id = 0) AND (NOT has_keys));
 alter table entities alter column organization_id set (n_distinct=1);
 
+create table erased_answers (
+  organization_id integer not null,
+  sequence bigint not null,
+  consent_type_id integer not null,
+  channel text not null,
+  hash bytea not null,
+  constraint erased_answers_pkey PRIMARY KEY (organization_id, sequence, consent_type_id, channel),
+  constraint erased_answers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
+  constraint erased_answers_hash_check CHECK ((length(hash) = 32))
+);
+alter table erased_answers alter column organization_id set (n_distinct=1);
+
 create table erasures (
   organization_id integer not null,
   id integer not null,

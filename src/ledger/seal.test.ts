@@ -151,12 +151,13 @@ async function runOnce(db: Database, reported: unknown[] = []) {
 /** The statements of a run that seals, in order, and the moments around its commit. */
 const steps = [
   'claim_follower',
-  'read_answers',
+  'read_unsealed',
   'read_log_name',
   'read_ledger',
   'read_ledger_signer',
   'advance_follower',
   'insert_ledger_entries',
+  'delete_erased_answers',
   'insert_ledger_tiles',
   'store_ledger',
   'commit',

@@ -1,11 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { awaitPipelined, type Database } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
-import { followerName, insertEntriesSql, insertTilesSql, readAnswersSql, storeLedgerSql } from './sql.ts'
+import {
+  deleteErasedAnswersSql,
+  followerName,
+  insertEntriesSql,
+  insertErasedAnswersSql,
+  insertTilesSql,
+  readAnswersSql,
+  readLogNameSql,
+  readUnsealedOfSql,
+  readUnsealedSql,
+  storeLedgerSql,
+} from './sql.ts'
 import { type FullTile, GrowingTree, hashBytes, writeLeafHash } from './tree.ts'
 
 export type SealingOptions = {
@@ -41,7 +52,7 @@ async function seal(task: Task, options: SealingOptions): Promise<Progress> {
   while (sequence < task.head) {
     if (task.signal.aborted) return { sequence }
     const until = Math.min(task.head, sequence + changesPerRead)
-    const { answers, last } = await readAnswers(task, sequence, until)
+    const { answers, last } = await readAnswers<Unsealed>(task, readUnsealedSql, sequence, until)
     if (answers.length > 0) {
       sealing ??= await beginSealing(task, options)
       await sealBatch(task, sealing, { answers, last, at: new Date(nowMs()).toISOString() })
@@ -72,14 +83,18 @@ export function entryOf(organization: string, { evidence, pending, ...answer }: 
   return buildEntry({ organization, ...answer, pending: pending || null, ...given })
 }
 
+/** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */
+type Unsealed = Answer & { hash: Buffer | null }
+
 /** Reads the answers of the changes after a number, all or those up to the number `last`. Those of one change are never split. */
-async function readAnswers(
+async function readAnswers<Row extends Answer>(
   { db, organization_id }: Pick<Task, 'db' | 'organization_id'>,
+  sql: typeof readAnswersSql,
   after: number,
   until: number,
-): Promise<{ answers: Answer[]; last: number }> {
+): Promise<{ answers: Row[]; last: number }> {
   for (let limit = answersPerBatch; ; limit *= 4) {
-    const answers = await db.query<Answer>(readAnswersSql, [organization_id, after, until, limit])
+    const answers = await db.query<Row>(sql, [organization_id, after, until, limit])
     if (answers.length < limit) return { answers, last: until }
     const cut = answers.at(-1)!.sequence
     const whole = answers.filter(({ sequence }) => sequence < cut)
@@ -89,8 +104,26 @@ async function readAnswers(
 
 /** Reads the answers of one change. */
 export async function readAnswersOf(db: Database, organization_id: number, sequence: number): Promise<Answer[]> {
-  return (await readAnswers({ db, organization_id }, sequence - 1, sequence)).answers
+  return (await readAnswers<Answer>({ db, organization_id }, readAnswersSql, sequence - 1, sequence)).answers
 }
+
+/**
+ * Keeps the leaves of the answers of people that are not sealed yet, so that an erasure takes none out of the ledger. Their salts are
+ * forgotten at once. The follower of the ledger is locked.
+ */
+export async function keepUnsealedLeaves(tx: Transaction, organization_id: number, people: string[]): Promise<void> {
+  const answers = await tx.query<Answer>(readUnsealedOfSql, [organization_id, people])
+  if (answers.length === 0) return
+  const [name] = await tx.query<{ organization: string }>(readLogNameSql, [organization_id])
+  const leaves = answers.map(answer => leafData(randomBytes(saltBytes), entryOf(name!.organization, answer)))
+  await tx.query(insertErasedAnswersSql, [organization_id, ...placeColumns(answers), Buffer.concat(leaves)])
+}
+
+const placeColumns = (answers: Answer[]) => [
+  answers.map(({ sequence }) => sequence),
+  answers.map(({ consent_type_id }) => consent_type_id),
+  answers.map(({ channel }) => channel),
+]
 
 type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
@@ -102,22 +135,18 @@ async function beginSealing({ db, organization_id }: Task, { originName }: Seali
   return { origin, organization: origin.split('/').at(-2)!, tree: new GrowingTree(ledger?.size, ledger?.edge) }
 }
 
-type Batch = { answers: Answer[]; last: number; at: string }
+type Batch = { answers: Unsealed[]; last: number; at: string }
 
 async function sealBatch(task: Task, { origin, organization, tree }: Sealing, { answers, last, at }: Batch) {
   const { db, organization_id } = task
   const first = tree.size
   const { salts, leaves, tiles } = await appendAnswers(tree, organization, answers)
   const checkpoint = signCheckpoint(origin, tree, await readLedgerSigner(db))
-  const columns = [
-    answers.map(({ sequence }) => sequence),
-    answers.map(({ consent_type_id }) => consent_type_id),
-    answers.map(({ channel }) => channel),
-  ]
   await db.transaction(async tx => {
     const inserting = [
       task.advance(tx, last),
-      tx.query(insertEntriesSql, [organization_id, first, ...columns, salts, leaves]),
+      tx.query(insertEntriesSql, [organization_id, first, ...placeColumns(answers), salts, leaves]),
+      tx.query(deleteErasedAnswersSql, [organization_id, last]),
       ...(tiles.length > 0 ? [tx.query(insertTilesSql, [organization_id, ...tileColumns(tiles)])] : []),
     ]
     const storing = tx.query(storeLedgerSql, [organization_id, first, tree.size, tree.edge(), checkpoint, at])
@@ -132,7 +161,7 @@ const tileColumns = (tiles: FullTile[]) => [
   Buffer.concat(tiles.map(({ data }) => data)),
 ]
 
-async function appendAnswers(tree: GrowingTree, organization: string, answers: Answer[]) {
+async function appendAnswers(tree: GrowingTree, organization: string, answers: Unsealed[]) {
   const salts = randomBytes(answers.length * saltBytes)
   const leaves = Buffer.alloc(answers.length * hashBytes)
   const leafHash = Buffer.alloc(hashBytes)
@@ -140,7 +169,8 @@ async function appendAnswers(tree: GrowingTree, organization: string, answers: A
   for (const [position, answer] of answers.entries()) {
     if (position % answersPerTurn === answersPerTurn - 1) await setImmediate()
     const salt = salts.subarray(position * saltBytes, (position + 1) * saltBytes)
-    leafData(salt, entryOf(organization, answer)).copy(leaves, position * hashBytes)
+    const data = answer.hash ?? leafData(salt, entryOf(organization, answer))
+    data.copy(leaves, position * hashBytes)
     writeLeafHash(leaves, position * hashBytes, leafHash, 0)
     tiles.push(...tree.append(leafHash))
   }

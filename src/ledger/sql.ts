@@ -83,22 +83,68 @@ const answersOfChange = `(
      order by h.consent_type_id, h.channel
    )`
 
+const part = (bytes: string, length: number) =>
+  `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
+
+const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
+     a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
+
+const answersOfLog = (columns: string) => `select ${columns}
+   from changes c cross join lateral ${answersOfChange} a
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.stack_id = 0
+     and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')
+   order by c.sequence, a.consent_type_id, a.channel limit $4`
+
 /**
  * $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. The values of a change tell whether
  * it has any. Where the retention of the log has removed the values, the statement looks for answers.
  */
-export const readAnswersSql = statement(
-  'read_answers',
-  `select c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
-     a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256
-   from changes c cross join lateral ${answersOfChange} a
-   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.stack_id = 0
-     and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')
-   order by c.sequence, a.consent_type_id, a.channel limit $4`,
+export const readAnswersSql = statement('read_answers', answersOfLog(answerColumns))
+
+/**
+ * As {@link readAnswersSql}, with the leaves of the answers that were erased before they were sealed. One statement reads both, so an
+ * erasure that commits meanwhile moves no answer past it.
+ */
+export const readUnsealedSql = statement(
+  'read_unsealed',
+  `select * from (
+     (${answersOfLog(`${answerColumns}, null::bytea as hash`)})
+     union all (
+       select x.sequence, null, x.consent_type_id, x.channel, null, null, null, null, null, null, null, null, null, null, x.hash
+       from erased_answers x where x.organization_id = $1 and x.sequence > $2 and x.sequence <= $3
+       order by x.sequence, x.consent_type_id, x.channel limit $4
+     )
+   ) u order by u.sequence, u.consent_type_id, u.channel limit $4`,
 )
 
-const part = (bytes: string, length: number) =>
-  `substr(${bytes}::bytea, (v.position::integer - 1) * ${length} + 1, ${length})`
+/** $2: people. Their answers after the position of the ledger, whose follower is locked. */
+export const readUnsealedOfSql = statement(
+  'read_unsealed_of',
+  `select ${answerColumns}
+   from followers f cross join unnest($2::uuid[]) as v(id) cross join lateral (
+     select h.version from consent_history h where h.organization_id = $1 and h.person_id = v.id group by h.version offset 0
+   ) w cross join lateral (
+     select c.sequence, c.entity_id, c.version from changes c
+     where c.organization_id = $1 and c.entity_id = v.id and c.version = w.version offset 0
+   ) c cross join lateral ${answersOfChange} a
+   where f.organization_id = $1 and f.name = '${followerName}' and f.id = 0 and c.sequence > f.sequence`,
+)
+
+/** $2: sequences, $3: consent types, $4: channels, $5: hashes, one after the other. */
+export const insertErasedAnswersSql = statement(
+  'insert_erased_answers',
+  `insert into erased_answers (organization_id, sequence, consent_type_id, channel, hash)
+   select h.organization_id, v.sequence, v.consent_type_id, v.channel, ${part('$5', 32)}
+   from change_heads h cross join unnest($2::bigint[], $3::integer[], $4::text[])
+     with ordinality as v(sequence, consent_type_id, channel, position)
+   where h.organization_id = $1`,
+)
+
+/** $2: up to this change. They are sealed. */
+export const deleteErasedAnswersSql = statement(
+  'delete_erased_answers',
+  'delete from erased_answers x where x.organization_id = $1 and x.sequence <= $2',
+)
 
 /**
  * Whether the answer v still exists. An erasure locks the position that this transaction has advanced, so an answer that was read
@@ -114,7 +160,7 @@ const isKept = `not exists (select from erasures x where x.organization_id = $1)
 
 /**
  * $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, one after the other. The entry of
- * an answer that was erased meanwhile has no salt.
+ * an answer that was erased has no salt.
  */
 export const insertEntriesSql = statement(
   'insert_ledger_entries',

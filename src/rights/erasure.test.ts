@@ -457,6 +457,29 @@ describe('after an erasure', () => {
     expect(entries.map(({ salt }) => salt === null)).toEqual([true, false])
     expect((await auditLedger(service.db, organization.id, { since: undefined })).findings).toEqual([])
   })
+
+  it('the ledger has a leaf of every answer, also of one that was erased before it was sealed', async () => {
+    const organization = await makeShop(service)
+    await createPerson(organization, { email_consent: true })
+    await sealLedgers(service)
+    const person = await createPerson(organization, { email_consent: true, sms_consent: false })
+    await createPerson(organization, { email_consent: true })
+    await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { email_consent: false }))
+    const history = `select from consent_history where organization_id = $1`
+    const answers = (await service.sql(history, [organization.id])).length
+    await ok(erase(organization, person.external_id))
+    await sealLedgers(service)
+    const entries = await service.sql<{ sequence: number; salt: Buffer | null }>(
+      'select sequence::float8, salt from ledger_entries where organization_id = $1 order by index',
+      [organization.id],
+    )
+    expect(entries.length).toBe(answers)
+    expect(entries.map(({ salt }) => salt === null)).toEqual([false, true, true, false, true])
+    const sequences = entries.map(({ sequence }) => sequence)
+    expect(sequences).toEqual(sequences.toSorted((a, b) => a - b))
+    expect(await auditLedger(service.db, organization.id)).toMatchObject({ size: answers, findings: [], waiting: 0 })
+    expect(await service.sql('select from erased_answers where organization_id = $1', [organization.id])).toEqual([])
+  })
 })
 
 describe('a person who was erased', () => {

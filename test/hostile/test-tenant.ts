@@ -114,6 +114,7 @@ const tables = [
   'past_links',
   'observed_keys',
   'erasures',
+  'erased_answers',
   'tombstones',
   'tombstone_keys',
   'name_versions',

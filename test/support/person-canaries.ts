@@ -23,6 +23,7 @@ export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   consent_texts: { holds: false, why: 'the texts that everybody reads' },
   consent_types: { holds: false, why: 'definitions' },
   entities: { holds: true, why: 'the person, and records that have the person in their values' },
+  erased_answers: { holds: false, why: 'hashes with salts that nothing keeps' },
   erasures: { holds: true, why: 'the internal identifier, which stays after an erasure' },
   fills: { holds: false, why: 'the position of a background fill, an internal identifier' },
   followers: { holds: false, why: 'positions in the change log' },

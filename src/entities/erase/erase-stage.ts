@@ -2,6 +2,7 @@ import { readHeadSql, segmentsFollowerName } from '../../changes/sql.ts'
 import type { Transaction } from '../../db/db.ts'
 import { awaitPipelined } from '../../db/db.ts'
 import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
+import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
 import { deleteObservedOfSql, followerName as observedFollower } from '../../observed/sql.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
@@ -130,6 +131,7 @@ export async function eraseEntities(
   }
   const ranges = ids.map(id => ({ id, ...allVersions }))
   if (people.length > 0) {
+    await keepUnsealedLeaves(tx, organization_id, people)
     await run.rows('ledger_entries', eraseSaltsSql, [people])
     await run.rows('consent_history', deleteAnswersSql, [people])
   }
