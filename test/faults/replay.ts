@@ -96,7 +96,7 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
   if (isStart && deleted.has(entity_id) !== (operation === 'restore'))
     return addFinding('the change log does not replay', deleted.has(entity_id) ? 'was deleted' : 'was never deleted')
   const entity = existing ?? blankEntity(change)
-  const before = existing ? existing.version : versionBefore(replayed, change)
+  const before = Math.max(existing?.version ?? 0, versionBefore(replayed, change))
   if (version !== before + 1) addFinding('a version is skipped', `${version} follows ${before}`)
   const difference = differenceBefore(entity, change, relationships)
   if (difference) addFinding('the change log does not replay', difference)
@@ -121,8 +121,8 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
 }
 
 /**
- * Returns the version that a new or restored entity continues from: the one at which its name was last released or it
- * was deleted, or 0.
+ * Returns the version that an entity continues from when it takes a name or comes back: the one at which its name was last released or
+ * it was deleted, or 0.
  */
 function versionBefore({ releasedVersions, deleted }: Replayed, { stack_id, entity_id, after }: Change): number {
   const released = typeof after.external_id === 'string' && releasedVersions.get(nameKey(stack_id, after.external_id))
