@@ -62,7 +62,7 @@ it('an operator watches changes as they happen, and misses none of a pause', asy
   })
 })
 
-it('an operator makes a webhook, whose secret is shown once, and sends a failed delivery again', async () => {
+it('an operator makes a webhook, whose secret is shown once, sees what waits and why, and sends a failed delivery again', async () => {
   const organization = await service.organization()
   const { client } = organization
   receiver.answer = response => response.writeHead(500).end('<b>out of order</b>')
@@ -82,26 +82,53 @@ it('an operator makes a webhook, whose secret is shown once, and sends a failed 
       expect(await page.getByText(/whsec_/).count()).toBe(0)
 
       const { external_id } = await client.people.create({ external_id: 'ada' })
-      for (const waitMs of [...retryWaitsMs, 0]) {
-        await deliver()
-        nowMs += 1.2 * waitMs
-      }
+      await deliver()
+      await client.people.create({ external_id: 'bea' })
+      await client.people.patch('ada', { first_name: 'Ada' })
+      await deliver()
+      await page.reload()
+      await page.getByRole('row', { name: /Failing 3\s*the oldest since/ }).waitFor()
       await page.getByRole('link', { name: receiver.url }).click()
-      await page.getByRole('row', { name: /Failed/ }).waitFor()
-      await page.getByRole('button', { name: /Show delivery/ }).click()
+      await page.getByText('The receiver does not accept change').waitFor()
       await page.getByText('<b>out of order</b>').waitFor()
-      await page.getByText(`"external_id": "${external_id}"`).waitFor()
+      await page.getByRole('button', { name: 'Send a test' }).click()
+      await page.getByText('The receiver did not accept the test').waitFor()
+      // The delivery that holds up the others comes first, then the newest.
+      await page.getByRole('row', { name: /webhook\.test Given up/ }).waitFor()
+      const rows = page.getByRole('row').filter({ has: page.getByRole('button') })
+      const types = async () => (await rows.locator('td:nth-child(2)').allTextContents()).join(' ')
+      expect(await types()).toBe('person.created webhook.test person.updated person.created')
+      await rows.first().getByText('Next attempt').waitFor()
+      await page.getByRole('button', { name: 'State' }).click()
+      await page.getByRole('option', { name: 'Blocked' }).click()
+      await expect.poll(types).toBe('person.updated')
+      await page.getByRole('button', { name: 'State' }).click()
+      await page.getByRole('option', { name: 'Given up' }).click()
+      await expect.poll(types).toBe('webhook.test')
+
+      for (const waitMs of [...retryWaitsMs, 0]) {
+        nowMs += 1.2 * waitMs
+        await deliver()
+      }
+      // The filter shows what was given up. The last row is the oldest change.
+      const oldest = page.getByRole('row', { name: /person.created Given up/ }).last()
+      await oldest.getByRole('button', { name: /Show delivery/ }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText('<b>out of order</b>').waitFor()
+      await dialog.getByText(`"external_id": "${external_id}"`).waitFor()
       expect(await accessibilityFaults(page)).toEqual([])
       await page.keyboard.press('Escape')
 
       receiver.answer = response => response.writeHead(204).end()
       const sent = receiver.received.length
-      await page.getByRole('button', { name: /Send again/ }).click()
+      await oldest.getByRole('button', { name: /Send again/ }).click()
       await page.getByText(/is being sent again/).waitFor()
       await deliver()
-      await page.getByRole('row', { name: /Delivered/ }).waitFor()
-      expect(receiver.received.length).toBe(sent + 1)
-      expect(receiver.received.at(-1)!.event.data.external_id).toBe('ada')
+      await page.getByRole('button', { name: 'State' }).click()
+      await page.getByRole('option', { name: 'Delivered' }).click()
+      await page.getByRole('row', { name: /person.created Delivered/ }).waitFor()
+      const again = receiver.received.slice(sent).map(({ event }) => `${event.type} ${event.data.external_id}`)
+      expect(again).toContain('person.created ada')
     },
     { expectedErrors: /Failed to load resource/ },
   )

@@ -1,4 +1,4 @@
-import type { Webhook, WebhookDelivery } from '@kith/client'
+import type { Webhook, WebhookDelivery, WebhookDeliveryPage, WebhookTestDelivery } from '@kith/client'
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
@@ -13,23 +13,46 @@ import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import styles from './webhooks.module.css'
 
-type Status = WebhookDelivery['status']
-const kinds = { waiting: 'caution', delivered: 'positive', failed: 'negative' } as const
+type State = WebhookDelivery['state']
+const kinds = {
+  due: 'caution',
+  failing: 'negative',
+  blocked: 'caution',
+  delivered: 'positive',
+  failed: 'negative',
+} as const satisfies Record<State, string>
+const states = Object.keys(kinds) as State[]
 
-/** The deliveries of a webhook, newest first. One can be looked at and sent again. */
-export function Deliveries({ webhook: { id } }: { webhook: Webhook }) {
+type Row = WebhookDelivery | WebhookTestDelivery
+const isTest = (row: Row): row is WebhookTestDelivery => 'at' in row
+const timeOf = (row: Row) => (isTest(row) ? row.at : row.created_at)
+
+/**
+ * The delivery that the receiver does not accept first, then the deliveries and tests, newest first. Tests that are older than the
+ * deliveries read so far come with later pages.
+ */
+function rowsOf(pages: WebhookDeliveryPage[], first: WebhookDelivery | null): Row[] {
+  const items = pages.flatMap(page => page.items).filter(({ sequence }) => sequence !== first?.sequence)
+  const last = pages.at(-1)?.has_more ? items.at(-1) : undefined
+  const tests = (pages[0]?.tests ?? []).filter(({ at }) => !last || at >= last.created_at)
+  const sorted = [...items, ...tests].sort((a, b) => timeOf(b).localeCompare(timeOf(a)))
+  return first ? [first, ...sorted] : sorted
+}
+
+/** The deliveries and tests of a webhook. One can be looked at, and a delivery can be sent again. */
+export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const mayWrite = useScope('webhooks:write')
   const queryClient = useQueryClient()
-  const [status, setStatus] = useState<Status | ''>('')
-  const [shown, setShown] = useState<WebhookDelivery | null>(null)
+  const [state, setState] = useState<State | ''>('')
+  const [shown, setShown] = useState<Row | null>(null)
   const [sent, setSent] = useState<number | null>(null)
   const [error, setError] = useState<unknown>()
   const deliveries = useInfiniteQuery({
-    queryKey: ['webhooks', id, 'deliveries', status],
+    queryKey: ['webhooks', id, 'deliveries', state],
     queryFn: ({ pageParam, signal }) =>
-      client.webhooks.deliveries(id, { signal, ...(status && { status }), ...(pageParam && { before: pageParam }) }),
+      client.webhooks.deliveries(id, { signal, ...(state && { state }), ...(pageParam && { before: pageParam }) }),
     initialPageParam: 0,
     getNextPageParam: page => (page.has_more ? page.items.at(-1)!.sequence : undefined),
     refetchInterval: 5_000,
@@ -44,26 +67,24 @@ export function Deliveries({ webhook: { id } }: { webhook: Webhook }) {
       setError(error)
     }
   }
-  const rows = deliveries.data?.pages.flatMap(page => page.items) ?? []
+  const failing = backlog.blocking?.state === 'failing' ? backlog.blocking : null
+  const first = state === '' || state === 'failing' ? failing : null
+  const rows = deliveries.data ? rowsOf(deliveries.data.pages, first) : []
   return (
     <Section
       title={texts.deliveries}
       actions={
-        <div className={styles.status!}>
-          <Select<Status | ''>
+        <div className={styles.stateFilter!}>
+          <Select<State | ''>
             aria-label={texts.state}
-            options={[
-              { value: '', label: texts.all },
-              { value: 'waiting', label: texts.waiting },
-              { value: 'delivered', label: texts.delivered },
-              { value: 'failed', label: texts.failed },
-            ]}
-            value={status}
-            onChange={setStatus}
+            options={[{ value: '', label: texts.all }, ...states.map(value => ({ value, label: texts.states[value] }))]}
+            value={state}
+            onChange={setState}
           />
         </div>
       }
     >
+      {failing && <NotAccepted delivery={failing} />}
       {sent !== null && <Notice kind="success" title={texts.sentAgain(formats.number(sent))} />}
       {error !== undefined && <Problem error={error} />}
       {deliveries.error && <Problem error={deliveries.error} onRetry={() => deliveries.refetch()} />}
@@ -77,8 +98,24 @@ export function Deliveries({ webhook: { id } }: { webhook: Webhook }) {
           <Button onPress={() => deliveries.fetchNextPage()}>{texts.more}</Button>
         </div>
       )}
-      {shown && <DeliveryDialog delivery={shown} onClose={() => setShown(null)} />}
+      {shown && <DeliveryDialog row={shown} onClose={() => setShown(null)} />}
     </Section>
+  )
+}
+
+/** The delivery that the receiver does not accept, and its response. */
+function NotAccepted({ delivery }: { delivery: WebhookDelivery }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { sequence, response_status, response, error, next_attempt_at } = delivery
+  return (
+    <Notice
+      kind="caution"
+      title={texts.notAccepted(formats.number(sequence), String(response_status ?? error ?? texts.noResponse))}
+    >
+      {response && <ScrollingText text={response} />}
+      {next_attempt_at && <p>{texts.nextAttempt(formats.exactTime(next_attempt_at))}</p>}
+    </Notice>
   )
 }
 
@@ -87,12 +124,11 @@ function DeliveryTable({
   onShow,
   onSendAgain,
 }: {
-  rows: WebhookDelivery[]
-  onShow: (delivery: WebhookDelivery) => void
+  rows: Row[]
+  onShow: (row: Row) => void
   onSendAgain: ((delivery: WebhookDelivery) => void) | null
 }) {
   const texts = useMessages(messages)
-  const formats = useFormats()
   const headers = [
     numberHeader(texts.change),
     texts.type,
@@ -104,57 +140,79 @@ function DeliveryTable({
   ]
   return (
     <Table label={texts.deliveries} headers={headers}>
-      {rows.map(delivery => {
-        const { sequence, type, status, attempts, response_status, error, last_attempt_at } = delivery
-        return (
-          <tr key={delivery.message_id}>
-            <td className={numberCell}>{formats.number(sequence)}</td>
-            <td>{type}</td>
-            <td>
-              <Badge kind={kinds[status]}>{texts[status]}</Badge>
-            </td>
-            <td className={numberCell}>{formats.number(attempts)}</td>
-            <td>{response_status ?? error ?? '—'}</td>
-            <td>{last_attempt_at ? formats.exactTime(last_attempt_at) : '—'}</td>
-            <td>
-              <div className={styles.buttons!}>
-                <Button aria-label={texts.show(formats.number(sequence))} onPress={() => onShow(delivery)}>
-                  {texts.details}
-                </Button>
-                {onSendAgain && (
-                  <Button
-                    aria-label={`${texts.sendAgain}: ${formats.number(sequence)}`}
-                    onPress={() => onSendAgain(delivery)}
-                  >
-                    {texts.sendAgain}
-                  </Button>
-                )}
-              </div>
-            </td>
-          </tr>
-        )
-      })}
+      {rows.map(row => (
+        <DeliveryRow key={row.message_id} row={row} onShow={onShow} onSendAgain={onSendAgain} />
+      ))}
     </Table>
   )
 }
 
-function DeliveryDialog({ delivery, onClose }: { delivery: WebhookDelivery; onClose: () => void }) {
+function DeliveryRow({
+  row,
+  onShow,
+  onSendAgain,
+}: {
+  row: Row
+  onShow: (row: Row) => void
+  onSendAgain: ((delivery: WebhookDelivery) => void) | null
+}) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { sequence, type, message_id, attempts, response_status, response, error, duration_ms } = delivery
+  const delivery = isTest(row) ? null : row
+  const lastAttemptAt = isTest(row) ? row.at : row.last_attempt_at
+  const name = delivery ? formats.number(delivery.sequence) : row.type
   return (
-    <Dialog title={texts.delivery(formats.number(sequence))} isOpen onClose={onClose} size="wide">
+    <tr>
+      <td className={numberCell}>{delivery ? name : '—'}</td>
+      <td>{row.type}</td>
+      <td>
+        <Badge kind={kinds[row.state]}>{texts.states[row.state]}</Badge>
+        {delivery?.state === 'failing' && delivery.next_attempt_at && (
+          <span className={styles.muted!}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
+        )}
+      </td>
+      <td className={numberCell}>{formats.number(delivery ? delivery.attempts : 1)}</td>
+      <td>{row.response_status ?? row.error ?? '—'}</td>
+      <td>{lastAttemptAt ? formats.exactTime(lastAttemptAt) : '—'}</td>
+      <td>
+        <div className={styles.buttons!}>
+          <Button aria-label={texts.show(name)} onPress={() => onShow(row)}>
+            {texts.details}
+          </Button>
+          {onSendAgain && delivery && (
+            <Button aria-label={`${texts.sendAgain}: ${name}`} onPress={() => onSendAgain(delivery)}>
+              {texts.sendAgain}
+            </Button>
+          )}
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const delivery = isTest(row) ? null : row
+  const { type, message_id, response_status, response, error, duration_ms } = row
+  const title = delivery ? texts.delivery(formats.number(delivery.sequence)) : texts.testDelivery
+  return (
+    <Dialog title={title} isOpen onClose={onClose} size="wide">
       <Facts
         facts={[
           [texts.type, type],
           [texts.messageId, <code key="id">{message_id}</code>],
-          [texts.attempts, formats.number(attempts)],
+          [texts.attempts, formats.number(delivery ? delivery.attempts : 1)],
           [texts.duration, duration_ms === null ? '—' : texts.milliseconds(formats.number(duration_ms))],
-          ...(delivery.next_attempt_at ? [[texts.next, formats.exactTime(delivery.next_attempt_at)] as const] : []),
+          ...(delivery?.next_attempt_at ? [[texts.next, formats.exactTime(delivery.next_attempt_at)] as const] : []),
         ]}
       />
-      <h3>{texts.request}</h3>
-      <SentChange sequence={sequence} />
+      {delivery && (
+        <>
+          <h3>{texts.request}</h3>
+          <SentChange sequence={delivery.sequence} />
+        </>
+      )}
       <h3>
         {texts.response} {response_status}
       </h3>

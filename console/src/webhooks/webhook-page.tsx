@@ -12,9 +12,8 @@ import { Facts, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { messages } from './messages.ts'
-import { useHead } from './use-head.ts'
 import { WebhookForm } from './webhook-form.tsx'
-import { WebhookState } from './webhook-state.tsx'
+import { Backlog, WebhookState } from './webhook-state.tsx'
 
 /** The page of a webhook: what it sends, how far it is, and its deliveries. */
 export function WebhookPage() {
@@ -46,7 +45,7 @@ export function WebhookPage() {
 function WebhookFacts({ webhook }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const head = useHead()
+  const { backlog } = webhook
   return (
     <Facts
       facts={[
@@ -55,7 +54,8 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
         ...(webhook.stacks ? [[texts.stacks, webhook.stacks.join(', ')] as const] : []),
         ...(webhook.keys ? [[texts.keys, webhook.keys.join(', ')] as const] : []),
         [texts.payload, webhook.payload === 'full' ? texts.payloadFull : texts.payloadIds],
-        ...(head === undefined ? [] : [[texts.lag, formats.number(Math.max(0, head - webhook.position))] as const]),
+        [texts.waitingDeliveries, <Backlog key="backlog" webhook={webhook} />],
+        ...(backlog.changes > 0 ? [[texts.unseen, formats.number(backlog.changes)] as const] : []),
         [texts.lastSuccess, webhook.last_success_at ? formats.exactTime(webhook.last_success_at) : texts.never],
       ]}
     />

@@ -1,7 +1,8 @@
 import type { Webhook } from '@kith/client'
-import { useMessages } from '../app/language.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
 import { Badge } from '../ui/page.tsx'
 import { messages } from './messages.ts'
+import styles from './webhooks.module.css'
 
 /** Whether the webhook sends, and why not. */
 export function WebhookState({ webhook }: { webhook: Webhook }) {
@@ -10,4 +11,20 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
   if (disabled) return <Badge kind="negative">{disabled.reason === 'gone' ? texts.gone : texts.disabled}</Badge>
   if (!active) return <Badge kind="caution">{texts.pausedState}</Badge>
   return failing_since ? <Badge kind="negative">{texts.failing}</Badge> : <Badge kind="positive">{texts.active}</Badge>
+}
+
+/** The service counts the deliveries that wait up to this number. */
+const maxCounted = 100_000
+
+/** How many deliveries wait, and since when. */
+export function Backlog({ webhook: { backlog } }: { webhook: Webhook }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const count = formats.number(backlog.deliveries)
+  return (
+    <>
+      {backlog.deliveries < maxCounted ? count : texts.orMore(count)}
+      {backlog.oldest_at && <span className={styles.muted!}>{texts.oldest(formats.exactTime(backlog.oldest_at))}</span>}
+    </>
+  )
 }

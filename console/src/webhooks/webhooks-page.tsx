@@ -11,9 +11,8 @@ import { EmptyState, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { useHead } from './use-head.ts'
 import { WebhookForm } from './webhook-form.tsx'
-import { WebhookState } from './webhook-state.tsx'
+import { Backlog, WebhookState } from './webhook-state.tsx'
 import styles from './webhooks.module.css'
 
 /** The page that lists the webhooks, and makes new ones. */
@@ -68,9 +67,7 @@ export function WebhooksPage() {
 function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const head = useHead()
-  const lag = head === undefined ? [] : [numberHeader(texts.lag)]
-  const headers = [texts.url, texts.events, texts.state, ...lag, texts.lastSuccess]
+  const headers = [texts.url, texts.events, texts.state, numberHeader(texts.waitingDeliveries), texts.lastSuccess]
   return (
     <Table label={texts.title} headers={headers}>
       {webhooks.map(webhook => (
@@ -85,7 +82,9 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
           <td>
             <WebhookState webhook={webhook} />
           </td>
-          {head !== undefined && <td className={numberCell}>{formats.number(Math.max(0, head - webhook.position))}</td>}
+          <td className={numberCell}>
+            <Backlog webhook={webhook} />
+          </td>
           <td>{webhook.last_success_at ? formats.relative(webhook.last_success_at) : texts.never}</td>
         </tr>
       ))}

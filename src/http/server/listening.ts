@@ -35,15 +35,15 @@ const socketCount = 16
  * {@link Listening.stop} waits until no connection has arrived for this time: every client that waits for a response before it
  * connects again has then done so.
  */
-const quietMs = 50
+const quietMs = 300
 /** The longest wait for that. Other clients connect however many responses they wait for. */
-const maxStopMs = 1_000
+const maxStopMs = 1_500
 const checkIntervalMs = 5
 /**
  * The time in which the other workers stop listening too. The primary process listens until the last one has, and clients that
  * were answered before would connect to it again.
  */
-const otherWorkersMs = 2 * quietMs
+const otherWorkersMs = quietMs
 
 /**
  * Makes a server listen, on Linux on several sockets of one port. Rejects with the system's error, such as EADDRINUSE.
