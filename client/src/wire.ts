@@ -1862,7 +1862,7 @@ export type Erasure = {
   actor: string
   reason: string
   records: 'keep' | 'linked'
-  /** Null while the log of a person with very many changes is being erased. */
+  /** Null while the log of a person with very many changes or links is being erased. */
   completed_at: string | null
   /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
   certificate: string | null

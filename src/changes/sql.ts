@@ -1,4 +1,5 @@
 import { statement } from '../db/db.ts'
+import { withoutNames } from './people-sql.ts'
 
 // PostgreSQL returns the fields of a change as one text, separated by tabs, and changes separated by line feeds. No field
 // contains either: JSON escapes them, and identifiers have no control characters. `before` and `after` are therefore
@@ -27,6 +28,25 @@ const isErasing = `c.entity_id = any(array(
      select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
    ))`
 
+/**
+ * The names of erased entities that the changes of others still quote, because there are very many of them: {names: {stack: {key: [names]}},
+ * until: number of a change}. Almost always null.
+ */
+const erasingQuotes = `(
+     select jsonb_agg(x.removed->'pending'->'quotes') from erasures x
+     where x.organization_id = $1 and x.completed_at is null and x.removed->'pending' ? 'quotes'
+   )`
+const erasingNames = `(
+         select jsonb_agg(n.name) from jsonb_array_elements(${erasingQuotes}) as e(quotes)
+           cross join lateral jsonb_array_elements(e.quotes->'names'->(c.stack_id::text)->a.key) as n(name)
+         where c.sequence <= (e.quotes->>'until')::bigint
+       )`
+
+/** A value of a change c without what an erasure that is not complete has yet to take. */
+const withoutErasing = (logged: string, erased: string) =>
+  `case when ${isErasing} then ${erased} when ${erasingQuotes} is null then ${logged}
+     else ${withoutNames(logged, erasingNames)} end`
+
 const fields = [
   'c.sequence',
   'c.at',
@@ -36,8 +56,8 @@ const fields = [
   stackKey,
   'c.operation',
   'c.version',
-  `case when ${isErasing} then null else c.before end`,
-  `case when ${isErasing} then '{}' else c.after end`,
+  withoutErasing('c.before', 'null'),
+  withoutErasing('c.after', "'{}'"),
   externalId,
   'c.actor',
   'c.request_id',

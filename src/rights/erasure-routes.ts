@@ -20,7 +20,10 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
     versioned: 'request',
     body: eraseBody,
     answer: erased,
-    successes: { 200: 'Erased.', 202: 'Erased for every reader. The log is long, and the rest of it is being erased.' },
+    successes: {
+      200: 'Erased.',
+      202: 'Erased for every reader. The log is long, and the rest of it is being erased: repeat the request.',
+    },
     handle: call => answerErasure(ledgerOrigin, call as Call<EraseBody>),
   })
   return [

@@ -120,7 +120,7 @@ export const listedErasure = Type.Object(
     completed_at: nullable(
       Type.String({
         format: 'date-time',
-        description: 'Null while the log of a person with very many changes is being erased.',
+        description: 'Null while the log of a person with very many changes or links is being erased.',
       }),
     ),
     certificate: nullable(certificate),

@@ -7,6 +7,7 @@ import { findCanaries, plantCanaries, readTables, tableDecisions } from '../../t
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
+import { statement } from '../db/db.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { verifyCertificate } from '../ledger/certificate.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
@@ -291,6 +292,134 @@ describe('an erasure', () => {
     const { completed, erasure } = (await ok(erase(organization, `internal/${person.id}`))).body.data
     expect([completed, erasure.removed.changes]).toEqual([true, 6])
     expect(await findCanaries(service, { name: person.external_id, values: 'secret ' })).toEqual([])
+  })
+
+  /**
+   * An organization where five others link to a person, once linked to it or were deleted. 15 of their changes quote the name, and nine are of
+   * one entity.
+   */
+  async function createQuoted() {
+    const organization = await makeShop(service)
+    const { send } = organization
+    const person = await createPerson(organization)
+    const { external_id } = person
+    const quote = { attribute_values: { friends: [external_id, 'bob'], referrer: external_id } }
+    for (let index = 0; index < 5; index += 1)
+      await ok(send('POST', '/v1/people', { external_id: `linker-${index}`, ...quote }))
+    for (let index = 0; index < 4; index += 1) {
+      await ok(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: ['bob'] } }))
+      await ok(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: [external_id] } }))
+    }
+    await ok(send('PATCH', '/v1/people/linker-1', { attribute_values: { friends: null, referrer: null } }))
+    await ok(send('DELETE', '/v1/people/linker-2'))
+    const context = { db: service.db, organization, originName: service.config.ledgerOrigin, quotersChanges: 3 }
+    const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
+    return { organization, person, context, request }
+  }
+
+  const findQuotes = async (name: string) =>
+    (await findCanaries(service, { name })).filter(({ column }) => column.startsWith('changes.'))
+
+  it('hides quotes in many logs at once, is 202 while it takes them, and then counts them as one transaction does', async () => {
+    const { organization, person, context, request } = await createQuoted()
+    const canaries = { name: person.external_id, email: person.email }
+    const first = await erasePerson({ ...context, maxMs: 0 }, request)
+    expect([first!.completed, first!.certificate]).toEqual([false, null])
+    // The log still has the names, and no reader sees them.
+    expect(await findQuotes(person.external_id)).not.toEqual([])
+    const { items } = await readFeed(organization, 'limit=1000')
+    const one = (await ok(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items
+    const dossier = (await ok(organization.send('GET', '/v1/people/linker-4/dossier'))).body.data
+    for (const shown of [items, one, dossier]) expect(JSON.stringify(shown)).not.toContain(person.external_id)
+    expect(one[0].after).toMatchObject({ attribute_values: { friends: ['bob'], referrer: null } })
+    const read = (await ok(organization.send('GET', '/v1/people/linker-4'))).body.data
+    expect(read.attribute_values).toEqual({ friends: ['bob'] })
+
+    const path = `internal/${person.id}`
+    await service.db.transaction(async tx => {
+      await tx.query(statement('', 'select from erasures where organization_id = $1 for update'), [organization.id])
+      const meanwhile = await erase(organization, path)
+      expect([meanwhile.status, meanwhile.body.data]).toMatchObject([202, { completed: false, certificate: null }])
+    })
+    const last = await ok(erase(organization, path))
+    expect([last.status, last.body.data.completed]).toEqual([200, true])
+    expect(await findCanaries(service, canaries)).toEqual([])
+    const { organization: content, erasure } = await verifyCertificate(last.body.data.certificate)
+    expect([content, erasure]).toEqual([organization.key, last.body.data.erasure])
+    expect((await ok(erase(organization, path))).body.data).toEqual(last.body.data)
+
+    const twin = await createQuoted()
+    const whole = (await ok(erase(twin.organization, `internal/${twin.person.id}`))).body.data
+    expect(erasure.removed).toEqual(whole.erasure.removed)
+    expect(erasure.removed).toMatchObject({ changes: 16, links: 6, past_links: 3 })
+  })
+
+  it('goes on with the quotes after the process has ended between two sets, also in the background', async () => {
+    const { organization, person, context, request } = await createQuoted()
+    const stopping = { ...service.db, transaction: failAfter(3) }
+    await expect(erasePerson({ ...context, db: stopping }, request)).rejects.toThrow('the process ends')
+    expect(await findQuotes(person.external_id)).not.toEqual([])
+    await completeErasures(service.db, service.config.ledgerOrigin)
+    expect(await findCanaries(service, { name: person.external_id })).toEqual([])
+    const [listed] = (await ok(organization.send('GET', '/v1/erasures'))).body.data.items
+    const { certificate } = (await ok(erase(organization, `internal/${person.id}`))).body.data
+    expect([typeof certificate, listed.certificate]).toEqual(['string', certificate])
+  })
+
+  it('leaves quotes of the name that came after it, while earlier ones are taken', async () => {
+    const { organization, person, context, request } = await createQuoted()
+    const { external_id } = person
+    await erasePerson({ ...context, maxMs: 0 }, request)
+    const link = { attribute_values: { friends: [external_id] } }
+    await ok(organization.send('PATCH', '/v1/people/linker-4', link, recreate))
+    const readHistory = async () =>
+      (await ok(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items.map(
+        ({ after }: { after: { attribute_values: object } }) => after.attribute_values,
+      )
+    const expected = [link.attribute_values, { friends: ['bob'], referrer: null }]
+    expect(await readHistory()).toEqual(expected)
+    await completeErasures(service.db, service.config.ledgerOrigin)
+    expect(await readHistory()).toEqual(expected)
+    const read = (await ok(organization.send('GET', '/v1/people/linker-4'))).body.data
+    expect(read.attribute_values).toEqual(link.attribute_values)
+  })
+
+  it('of two people takes the quotes of both out of a change that quotes them, also at the same time', async () => {
+    const { organization, person, context, request } = await createQuoted()
+    const other = await createPerson(organization)
+    const friends = [person.external_id, other.external_id]
+    for (let index = 0; index < 9; index += 1)
+      await ok(organization.send('POST', '/v1/people', { external_id: `both-${index}`, attribute_values: { friends } }))
+    const ofOther = { ...request, person_id: other.id }
+    for (const each of [request, ofOther]) {
+      const stopping = { ...service.db, transaction: failAfter(1) }
+      await expect(erasePerson({ ...context, db: stopping }, each)).rejects.toThrow('the process ends')
+    }
+    // The set of one person has taken its quotes and does not commit until the other's waits for it.
+    let begun = 0
+    const holding: typeof service.db.transaction = (work, options) => {
+      begun += 1
+      const isSet = begun === 2
+      return service.db.transaction(async tx => {
+        const result = await work(tx)
+        if (isSet) {
+          reach()
+          await otherWaits
+        }
+        return result
+      }, options)
+    }
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+    const { promise: otherWaits, resolve: release } = Promise.withResolvers<void>()
+    const whole = { ...context, quotersChanges: 100 }
+    const one = erasePerson({ ...whole, db: { ...service.db, transaction: holding } }, request)
+    await reached
+    const two = erasePerson(whole, ofOther)
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    while ((await service.sql(waiting)).length === 0);
+    release()
+    for (const result of await Promise.all([one, two])) expect(result!.completed).toBe(true)
+    expect(await findCanaries(service, { one: person.external_id, other: other.external_id })).toEqual([])
   })
 
   /** Transactions of the service's database, of which the first ones commit. */

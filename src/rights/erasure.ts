@@ -2,14 +2,17 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import { erasableText } from '../entities/erase/erasable-values.ts'
-import { countChangesOfSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
+import { countChangesOfSql, countQuotersChangesSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
 import {
   blankLog,
+  blankQuoteSet,
   type Erased,
   type ErasedIdentifiers,
   type ErasureTarget,
   eraseEntities,
+  lockFollowers,
   lockForErasure,
+  type Quotes,
   type RemovedRows,
 } from '../entities/erase/erase-stage.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
@@ -51,6 +54,8 @@ export const notRemoved = [
 /** A log of more changes is erased in several transactions. */
 const maxChangesAtOnce = 100_000
 const changesPerSet = 20_000
+/** Quotes in the log of others are taken in several transactions if their entities have more changes than this: 0.5 s. */
+const quotersChangesPerSet = 10_000
 
 /** Finds the person to erase. Undefined if there is nobody. */
 export type FindPerson = (db: Pick<Database, 'query'>) => Promise<string | undefined>
@@ -79,9 +84,13 @@ export type ErasureContext = {
   written?: Written
   /** The length of a log that is erased in several transactions. Tests set it. */
   maxChanges?: number
+  /** How many changes of those who link to the person one transaction goes through. Tests set it. */
+  quotersChanges?: number
+  /** An erasure in several transactions begins no further one after this time. Undefined: it goes on to its end. */
+  maxMs?: number
 }
 
-/** `certificate` is null in a dry run, and while the log is still being erased. */
+/** `certificate` is null in a dry run, and while the log of the person or of others is still being erased. */
 export type ErasureResult = {
   certificate: string | null
   completed: boolean
@@ -105,19 +114,24 @@ export type ErasureRow = {
   sequence?: number
 }
 
-/** The state of an unfinished erasure: the log that is left, and the facts for its certificate. */
-type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number }
+/**
+ * The state of an unfinished erasure: the quotes and the log that are left, and the facts for its certificate. `next` is the place of an
+ * entity whose log is left after the version `after`.
+ */
+type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number; quotes?: Quotes | undefined }
 
 /**
  * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
- * undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet `if_match`. The log of more than 100,000 changes is erased in several transactions; if the signal
- * ends them, {@link completeErasures} or the next request goes on.
+ * undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet `if_match`. The log of more than
+ * 100,000 changes, and quotes in the log of very many others, are erased in several transactions. If `maxMs` or the signal ends them,
+ * {@link completeErasures} or the next request goes on.
  */
 export async function erasePerson(
   context: ErasureContext,
   request: ErasureRequest,
 ): Promise<ErasureResult | undefined> {
-  const { db, organization, signal, written } = context
+  const { db, organization, signal, written, maxMs = Number.POSITIVE_INFINITY } = context
+  const endMs = performance.now() + maxMs
   const signing = await prepareSigning(context)
   const cached = await cachedDefinitions(db, organization.id, signal)
   let person_id: string | undefined
@@ -141,7 +155,7 @@ export async function erasePerson(
     : await db.query<ErasureRow>(readErasureOfSql, [organization.id, person_id ?? null], signal)
   if (!row) return undefined
   if (written) written.sequence = row.sequence!
-  return row.completed_at === null ? continueErasure(context, row) : resultOf(row)
+  return row.completed_at === null ? continueErasure(context, row, endMs) : resultOf(row)
 }
 
 const findPerson = async (tx: Transaction, { person_id }: ErasureRequest) =>
@@ -171,7 +185,7 @@ async function prepareSigning({ db, organization, originName, signal }: ErasureC
 async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
-  { maxChanges = maxChangesAtOnce }: ErasureContext,
+  { maxChanges = maxChangesAtOnce, quotersChanges = quotersChangesPerSet }: ErasureContext,
   request: ErasureRequest & { found_id: string },
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
@@ -198,27 +212,30 @@ async function eraseInTransaction(
   if (!meetsIfMatch(if_match, versions.get(person_id))) throwOtherVersion(versions.has(person_id))
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
-  const keepsLog = log!.count > maxChanges
-  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog })
-  const { entities } = erased
+  const [others] = await tx.query<{ count: number }>(countQuotersChangesSql, [organization_id, ids, quotersChanges + 1])
+  const [keepsLog, keepsQuotes] = [log!.count > maxChanges, others!.count > quotersChanges]
+  const isComplete = !keepsLog && !keepsQuotes
+  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog, keepsQuotes })
+  const { entities, quotes } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
   const facts = await buildFacts(tx, definitions, { request, at, erased, principal })
   if (dry_run) return facts
-  const pending: Pending = { facts, entities: entities.map(({ id }) => id), next: 0, after: 0 }
-  const state = keepsLog
-    ? { removed: { pending }, certificate: null }
-    : { removed: facts.removed, certificate: await sign(facts) }
+  const next = keepsLog ? 0 : entities.length
+  const pending: Pending = { facts, entities: entities.map(({ id }) => id), next, after: 0, quotes }
+  const state = isComplete
+    ? { removed: facts.removed, certificate: await sign(facts) }
+    : { removed: { pending }, certificate: null }
   // The row of the person is the erasure. The others only tell that they were erased with it.
-  const others = entities.filter(({ id }) => id !== principal.id)
+  const further = entities.filter(({ id }) => id !== principal.id)
   const rows = [
     { id: facts.id, stack_id: principal.stack_id, entity_id: principal.id, ...state },
-    ...others.map(({ stack_id, id }, index) => ({
+    ...further.map(({ stack_id, id }, index) => ({
       ...{ id: facts.id + index + 1, stack_id, entity_id: id, removed: {}, certificate: null },
     })),
   ]
-  const stored = [JSON.stringify(rows), at, actor, request_id, reason, records, !keepsLog]
+  const stored = [JSON.stringify(rows), at, actor, request_id, reason, records, isComplete]
   await tx.query(insertErasuresSql, [organization_id, ...stored])
   await tx.query(renewDefinitionsSql, [organization_id])
   return facts
@@ -307,58 +324,64 @@ async function throwIfChanged(tx: Transaction, organization_id: number, { person
     throw new LostRace('a link or a merge changed what is erased')
 }
 
-/** Goes on with an unfinished erasure until it is complete or the signal aborts. */
-async function continueErasure(context: ErasureContext, row: ErasureRow): Promise<ErasureResult> {
+/** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
+async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {
   const { db, organization, signal } = context
   const sign = await prepareSigning(context)
   for (;;) {
-    const isOver = await eraseSet(db, organization.id, row.id, sign, signal)
+    const isOver = await eraseSet(context, row.id, sign, signal)
     const [current] = await db.query<ErasureRow>(readErasureSql, [organization.id, row.id], signal)
     // Another process may hold the erasure; it goes on by itself.
-    if (isOver || current!.completed_at !== null) return resultOf(current!)
+    if (isOver || current!.completed_at !== null || performance.now() >= endMs) return resultOf(current!)
   }
 }
 
-/** Erases one set of an unfinished log. Returns whether nothing is left to do for this process. */
+/** Erases one set of what is left of an erasure. Returns whether nothing is left to do for this process. */
 function eraseSet(
-  db: Database,
-  organization_id: number,
+  { db, organization, quotersChanges = quotersChangesPerSet }: Omit<ErasureContext, 'originName'>,
   erasure: number | null,
   sign: Signing,
   signal: Signal | undefined,
 ): Promise<boolean> {
+  const organization_id = organization.id
   return db.transaction(
     async tx => {
       const [row] = await tx.query<ErasureRow>(claimErasureSql, [organization_id, erasure])
       if (!row) return true
       const { pending } = row.removed as { pending: Pending }
-      const { facts, entities, next, after } = pending
-      const id = entities[next]
-      if (id === undefined) {
+      const { facts, entities, quotes } = pending
+      if (!quotes && entities[pending.next] === undefined) {
         const certificate = await sign(facts)
         const values = [row.id, new Date().toISOString(), JSON.stringify(facts.removed), certificate, entities]
         await tx.query(completeErasureSql, [organization_id, ...values])
         return true
       }
-      const [end] = await tx.query<{ version: number | null }>(readEndOfSetSql, [
-        organization_id,
-        id,
-        after,
-        changesPerSet,
-      ])
-      const until = end!.version
+      await lockFollowers(tx, organization_id, false)
       const removed = { ...facts.removed }
-      if (until !== null) await blankLog(tx, organization_id, [{ id, after, until }], removed)
-      const progress: Pending = {
-        ...pending,
-        facts: { ...facts, removed: sorted(removed) },
-        ...(until === null ? { next: next + 1, after: 0 } : { after: until }),
-      }
+      const left = quotes
+        ? { quotes: await blankQuoteSet(tx, organization_id, { ids: entities, quotes, size: quotersChanges }, removed) }
+        : await blankLogSet(tx, organization_id, pending, removed)
+      const progress: Pending = { ...pending, facts: { ...facts, removed: sorted(removed) }, ...left }
       await tx.query(storeProgressSql, [organization_id, row.id, JSON.stringify({ pending: progress })])
       return false
     },
     { signal },
   )
+}
+
+/** Erases one set of the entities' own log, and adds to `removed`. Returns where the log goes on. */
+async function blankLogSet(
+  tx: Transaction,
+  organization_id: number,
+  { entities, next, after }: Pending,
+  removed: RemovedRows,
+): Promise<Pick<Pending, 'next' | 'after'>> {
+  const id = entities[next]!
+  const [end] = await tx.query<{ version: number | null }>(readEndOfSetSql, [organization_id, id, after, changesPerSet])
+  const until = end!.version
+  if (until === null) return { next: next + 1, after: 0 }
+  await blankLog(tx, organization_id, [{ id, after, until }], removed)
+  return { next, after: until }
 }
 
 /** Goes on with the erasures that a process or a deadline left unfinished, of all organizations. */
@@ -372,6 +395,6 @@ export async function completeErasures(
     const origin = await readOrigin(db, organization_id, originName)
     const organization = { id: organization_id, key: origin.split('/').at(-2)! }
     const sign = await prepareSigning({ db, organization, originName })
-    while (!signal?.aborted && !(await eraseSet(db, organization_id, null, sign, undefined)));
+    while (!signal?.aborted && !(await eraseSet({ db, organization }, null, sign, undefined)));
   }
 }

@@ -1,6 +1,14 @@
 import { beforeAll, expect, it } from 'vitest'
 import { statement } from '../../src/db/db.ts'
-import { blankFilledSql, blankLaterQuotesSql, blankQuotesSql } from '../../src/entities/erase/erase-sql.ts'
+import {
+  blankFilledSql,
+  blankLaterQuotesSql,
+  blankQuotesInSql,
+  blankQuotesSql,
+  countQuotersChangesSql,
+  deleteLinksBetweenSql,
+  readQuotersSql,
+} from '../../src/entities/erase/erase-sql.ts'
 import { explain } from '../support/explain.ts'
 import { type Organization, useService } from '../support/service.ts'
 
@@ -39,12 +47,21 @@ it.each([
 ])('an erasure reads only the changes that quote the person, %s, also under a generic plan', async (_, isAnalyzed) => {
   if (isAnalyzed) await service.sql('analyze changes, links, past_links, merges')
   const names = '{"0": {"friend": ["p1"]}}'
+  const sources = Array.from(
+    { length: 10 },
+    (_, index) => `0190000a-0000-7000-8000-00000000000${(index + 2).toString(16)}`,
+  )
+  const ranges = JSON.stringify(sources.map(id => ({ id, after: 0, until: changesPerPerson })))
   const read = await service.db.transaction(async tx => {
     await tx.query(statement('', `set local plan_cache_mode = force_generic_plan`), [])
     return [
       await explain(tx, blankQuotesSql, [shop.id, [erased], names]),
       await explain(tx, blankLaterQuotesSql, [shop.id, head - 10, names]),
       await explain(tx, blankFilledSql, [shop.id, erased]),
+      await explain(tx, countQuotersChangesSql, [shop.id, [erased], 20]),
+      await explain(tx, readQuotersSql, [shop.id, [erased], 20, null, 0]),
+      await explain(tx, blankQuotesInSql, [shop.id, ranges, names, head]),
+      await explain(tx, deleteLinksBetweenSql, [shop.id, [erased], sources]),
     ]
   })
   for (const rows of read) expect(rows).toBeLessThan(maxRows)

@@ -12,7 +12,9 @@ type Node = {
 /** Runs EXPLAIN ANALYZE for a statement in a transaction, and undoes it. Returns the maximum number of rows that a step read. */
 export async function explain(tx: Transaction, { text }: Statement, values: unknown[]): Promise<number> {
   const run = (sql: string) => tx.query<{ 'QUERY PLAN': [{ Plan: Node }] }>(statement('', sql), [])
-  const literals = values.map(value => (Array.isArray(value) ? `'{${value}}'` : pg.escapeLiteral(String(value))))
+  const literals = values.map(value =>
+    value === null ? 'null' : Array.isArray(value) ? `'{${value}}'` : pg.escapeLiteral(String(value)),
+  )
   await run('savepoint explained')
   await run(`prepare explained as ${text}`)
   const [row] = await run(

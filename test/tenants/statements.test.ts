@@ -733,8 +733,10 @@ async function useErasures(shop: Shop) {
   await ok('POST', `/v1/people/internal/${await named('bob')}/erase`, { reason, records: 'linked' })
   for (const _ of [1, 2]) await ok('POST', '/v1/people/gone/erase', { reason })
   const request = { person_id: await named('eve'), reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
-  // The log of this person is longer than one transaction takes.
-  await erasePerson({ ...context, maxChanges: 0 }, request)
+  for (const external_id of ['quoter-1', 'quoter-2'])
+    await ok('POST', '/v1/people', { external_id, attribute_values: { friends: ['eve'] } })
+  // The log of this person is longer than one transaction takes, and so are the logs of those who link to it.
+  await erasePerson({ ...context, maxChanges: 0, quotersChanges: 1 }, request)
   await completeErasures(service.db, 'kith')
   await ok('GET', '/v1/erasures')
   await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })

@@ -1,3 +1,4 @@
+import { withoutNames } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { profileTexts } from '../../profile-fields.ts'
 
@@ -128,26 +129,8 @@ export const countChangesOfSql = statement(
    ) c`,
 )
 
-/**
- * The values `logged` of a change q without the names in $3: {owner stack: {key of a relationship: [names]}}. A value that is a name
- * becomes null, and an element of an array is removed.
- */
-const withoutNames = (logged: string) =>
-  `case when jsonb_typeof(${logged}->'attribute_values') is distinct from 'object' then ${logged}
-     else jsonb_set(${logged}, '{attribute_values}', coalesce((
-       select jsonb_object_agg(a.key, case
-         when n.names is null then a.value
-         when jsonb_typeof(a.value) = 'string' and n.names ? (a.value #>> '{}') then 'null'::jsonb
-         when jsonb_typeof(a.value) = 'array' then (
-           select coalesce(jsonb_agg(x.value order by x.position), '[]'::jsonb)
-           from jsonb_array_elements(a.value) with ordinality as x(value, position)
-           where not (jsonb_typeof(x.value) = 'string' and n.names ? (x.value #>> '{}'))
-         )
-         else a.value end)
-       from jsonb_each(${logged}->'attribute_values') as a(key, value) cross join lateral (
-         select (select $3::text::jsonb)->(q.stack_id::text)->a.key as names
-       ) n
-     ), '{}'::jsonb)) end`
+/** The names in $3 that the key a of a change q may have: {owner stack: {key of a relationship: [names]}}. */
+const erasedNames = `(select $3::text::jsonb)->(q.stack_id::text)->a.key`
 
 /**
  * The rows c of the log that a query `without` has by ctid. Joined by number alone, a generic plan hashed the whole log of the
@@ -158,7 +141,8 @@ const rowsOfWithout = `c.organization_id = $1 and c.ctid = any(array(select w.ct
 /** Takes the names out of the changes q that a query finds. Returns the numbers of the changes that had any. */
 const blankQuotes = (quoting: string) =>
   `quoting as materialized (${quoting}), without as materialized (
-     select q.ctid, q.sequence, ${withoutNames('q.before')} as before, ${withoutNames('q.after')} as after from quoting q
+     select q.ctid, q.sequence, ${withoutNames('q.before', erasedNames)} as before, ${withoutNames('q.after', erasedNames)} as after
+     from quoting q
    ), blanked as (
      update changes c set before = w.before, after = w.after from without w
      where ${rowsOfWithout}
@@ -169,7 +153,7 @@ const blankQuotes = (quoting: string) =>
 const quotingColumns = 'c.ctid, c.sequence, c.stack_id, c.before, c.after'
 const hasValues = `(c.before ? 'attribute_values' or c.after ? 'attribute_values')`
 
-/** $2: ids, $3: names, see {@link withoutNames}. Takes the names out of the log of all entities that link or once linked to one of $2. */
+/** $2: ids, $3: names, see {@link erasedNames}. Takes the names out of the log of all entities that link or once linked to one of $2. */
 export const blankQuotesSql = statement(
   'blank_quotes',
   `with sources as materialized (
@@ -189,6 +173,61 @@ export const blankLaterQuotesSql = statement(
   `with ${blankQuotes(`
      select ${quotingColumns} from changes c
      where c.organization_id = $1 and c.sequence > $2::bigint and c.entity_id is not null and ${hasValues}`)}`,
+)
+
+/** $2: ids, $3: limit. The number of the changes of those that link or once linked to one of $2, up to the limit. */
+export const countQuotersChangesSql = statement(
+  'count_changes_of_quoters',
+  `select count(*)::integer as count from (
+     select from (
+       select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+       union all
+       select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
+     ) s cross join lateral (
+       select from changes c where c.organization_id = $1 and c.entity_id = s.id limit $3 offset 0
+     ) c limit $3
+   ) c`,
+)
+
+/**
+ * $2: ids, $3: limit of changes, $4: an entity to go on with, or null, $5: after this version of it. Returns entities that link or once
+ * linked to one of $2, with a range of their versions. One that `is_whole` has no later version.
+ */
+export const readQuotersSql = statement(
+  'read_quoters',
+  `with linking as materialized (
+     select l.source_id as id from links l
+     where l.organization_id = $1 and l.target_id = any($2::uuid[]) and $4::uuid is null limit $3
+   ), past as materialized (
+     select p.source_id as id from past_links p
+     where p.organization_id = $1 and p.target_id = any($2::uuid[]) and $4::uuid is null limit $3
+   ), sources as materialized (
+     select s.id, 0 as after from (select l.id from linking l union select p.id from past p) s
+     union all
+     select $4::uuid, $5::integer where $4::uuid is not null
+   ), covered as materialized (
+     select r.id, r.after, max(r.version) as until from (
+       select s.id, s.after, c.version from sources s left join lateral (
+         select c.version from changes c
+         where c.organization_id = $1 and c.entity_id = s.id and c.version > s.after order by c.version limit $3 offset 0
+       ) c on true limit $3
+     ) r group by r.id, r.after
+   )
+   select r.id, r.after, coalesce(r.until, r.after) as until, not exists (
+     select from changes c where c.organization_id = $1 and c.entity_id = r.id and c.version > r.until
+   ) as is_whole
+   from covered r`,
+)
+
+/** $2: [{id, after, until}], $3: names, $4: up to this number. As {@link blankQuotesSql}, in these ranges of versions. */
+export const blankQuotesInSql = statement(
+  'blank_quotes_in',
+  `with ${blankQuotes(`
+     select ${quotingColumns} from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
+       select ${quotingColumns} from changes c
+       where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until
+         and c.sequence <= $4::bigint and ${hasValues} offset 0
+     ) c`)}`,
 )
 
 const textNames = `array[${profileTexts.map(name => `'${name}'`).join(', ')}]`
@@ -361,6 +400,39 @@ export const deleteLinksOfSql = statement(
   `with gone as (
      delete from links l where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
      returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: ids. */
+export const deleteOwnLinksSql = statement(
+  'delete_own_links',
+  `with gone as (
+     delete from links l where l.organization_id = $1 and l.source_id = any($2::uuid[]) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/**
+ * $2: ids of targets, $3: ids of sources. Leaves the links that another transaction holds, which may wait for rows of this one. It makes
+ * past links of them, or leaves them as they are.
+ */
+export const deleteLinksBetweenSql = statement(
+  'delete_links_between',
+  `with gone as (
+     delete from links l where l.organization_id = $1 and l.ctid = any(array(
+       select k.ctid from links k
+       where k.organization_id = $1 and k.source_id = any($3::uuid[]) and k.target_id = any($2::uuid[]) for update skip locked
+     )) returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** As {@link deleteLinksBetweenSql}, of links that once were. */
+export const deletePastLinksBetweenSql = statement(
+  'delete_past_links_between',
+  `with gone as (
+     delete from past_links p where p.organization_id = $1 and p.ctid = any(array(
+       select k.ctid from past_links k
+       where k.organization_id = $1 and k.source_id = any($3::uuid[]) and k.target_id = any($2::uuid[]) for update skip locked
+     )) returning 1
    ) select count(*)::integer as count from gone`,
 )
 

@@ -24,12 +24,16 @@ import {
   blankFilledSql,
   blankLaterQuotesSql,
   blankMergesSql,
+  blankQuotesInSql,
   blankQuotesSql,
   deleteAliasesSql,
   deleteAnswersSql,
   deleteLaterLinksSql,
+  deleteLinksBetweenSql,
   deleteLinksOfSql,
   deleteMembershipsSql,
+  deleteOwnLinksSql,
+  deletePastLinksBetweenSql,
   deletePastSourcesSql,
   deletePastTargetsSql,
   deleteResponsesSql,
@@ -42,6 +46,7 @@ import {
   readAliasesOfSql,
   readLastChangesSql,
   readLoggedIdentifiersSql,
+  readQuotersSql,
 } from './erase-sql.ts'
 import { rememberErasedNames } from './erased-names.ts'
 
@@ -55,6 +60,8 @@ export type ErasureOptions = {
   at: string
   /** Whether the log of the entities stays for {@link blankLog}, because it is long. */
   keepsLog?: boolean
+  /** Whether the links of others and their quotes stay for {@link blankQuoteSet}, because there are many. */
+  keepsQuotes?: boolean
   /** Whether stored responses are searched. The search reads all responses of a day. */
   searchesResponses?: boolean
 }
@@ -74,7 +81,15 @@ export type Erased = {
   entities: (ErasureTarget & { version: number })[]
   identifiers: ErasedIdentifiers
   removed: RemovedRows
+  /** With `keepsQuotes`. */
+  quotes?: Quotes
 }
+
+/**
+ * The quotes of erased entities that are left in the log of others, up to the change `until`. `names` are by the stack and the key that may
+ * have them. `from` is where the log of one entity goes on.
+ */
+export type Quotes = { names: object; until: number; from?: { id: string; after: number } }
 
 /** A range of an entity's versions: those after `after` up to `until`. */
 export type LogRange = { id: string; after: number; until: number }
@@ -101,7 +116,7 @@ export async function eraseEntities(
   options: ErasureOptions,
 ): Promise<Erased> {
   const { organization_id } = definitions
-  const { at, keepsLog = false, searchesResponses = true } = options
+  const { at, keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
   const removed: RemovedRows = {}
   const { set, entities } = await lockTargets(tx, definitions, targets, options)
   const people = entities.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id)
@@ -110,20 +125,20 @@ export async function eraseEntities(
   await lockFollowers(tx, organization_id, people.length > 0)
   const { sequence: head } = (await tx.query<{ sequence: number }>(readHeadSql, [organization_id]))[0]!
   const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows: set.rows })
-  const names = JSON.stringify(namesByKey(definitions, identifiers.names))
+  const namesOfKeys = namesByKey(definitions, identifiers.names)
+  const names = JSON.stringify(namesOfKeys)
   const run = createCounter(tx, organization_id, removed)
 
   // The names in a change and the targets of its links are compared by their places, so no name may be gone before.
   for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
-  const quoted = await run.changes(blankQuotesSql, [ids, names])
-  await run.deliveries(quoted, { drops: false })
+  if (!keepsQuotes) await run.deliveries(await run.changes(blankQuotesSql, [ids, names]), { drops: false })
   const hasSegments = definitions.last_segment_id > 0
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   const documents = await eraseSearchWords(tx, organization_id, entities)
   if (documents > 0) removed.search_documents = documents
   await rememberErasedNames(tx, organization_id, entities, identifiers.names)
-  await run.rows('links', deleteLinksOfSql, [ids])
-  await run.rows('past_links', deletePastTargetsSql, [ids])
+  await run.rows('links', keepsQuotes ? deleteOwnLinksSql : deleteLinksOfSql, [ids])
+  if (!keepsQuotes) await run.rows('past_links', deletePastTargetsSql, [ids])
   await run.rows('observed_keys', deleteObservedOfSql, [ids])
   if (people.length > 0) {
     await run.rows('aliases', deleteAliasesSql, [people])
@@ -145,10 +160,12 @@ export async function eraseEntities(
 
   const quotedSince = await run.changes(blankLaterQuotesSql, [head, names])
   await run.deliveries(quotedSince, { drops: false })
-  await run.rows('links', deleteLaterLinksSql, [ids])
+  if (!keepsQuotes) await run.rows('links', deleteLaterLinksSql, [ids])
   const since = new Date(Date.parse(at) - maxResponseMs).toISOString()
   if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, since])
-  return { entities, identifiers, removed }
+  if (!keepsQuotes) return { entities, identifiers, removed }
+  const [last] = await tx.query<{ sequence: number }>(readHeadSql, [organization_id])
+  return { entities, identifiers, removed, quotes: { names: namesOfKeys, until: last!.sequence } }
 }
 
 /** Removes which segments the people were in, and adds to `removed`. The feed has told nothing after `head`. */
@@ -180,6 +197,32 @@ export async function blankLog(
   await run.rows('past_links', deletePastSourcesSql, [parameter])
   const sequences = await run.changes(blankChangesSql, [parameter])
   await run.deliveries(sequences, { drops: true })
+}
+
+type Quoter = LogRange & { is_whole: boolean }
+
+/**
+ * Takes the quotes of erased entities out of so many changes of others, and the links of those whose log it has gone through. Adds to
+ * `removed`. Returns what is left; undefined if nothing is.
+ */
+export async function blankQuoteSet(
+  tx: Transaction,
+  organization_id: number,
+  { ids, quotes, size }: { ids: readonly string[]; quotes: Quotes; size: number },
+  removed: RemovedRows,
+): Promise<Quotes | undefined> {
+  const { names, until, from } = quotes
+  const run = createCounter(tx, organization_id, removed)
+  const asked = [organization_id, ids, size, from?.id ?? null, from?.after ?? 0]
+  const quoters = await tx.query<Quoter>(readQuotersSql, asked)
+  if (quoters.length === 0) return undefined
+  const quoted = await run.changes(blankQuotesInSql, [JSON.stringify(quoters), JSON.stringify(names), until])
+  await run.deliveries(quoted, { drops: false })
+  const sources = quoters.filter(({ is_whole }) => is_whole).map(({ id }) => id)
+  await run.rows('links', deleteLinksBetweenSql, [ids, sources])
+  await run.rows('past_links', deletePastLinksBetweenSql, [ids, sources])
+  const cut = quoters.find(({ is_whole }) => !is_whole)
+  return cut ? { names, until, from: { id: cut.id, after: cut.until } } : { names, until }
 }
 
 type Counted = Parameters<Transaction['query']>[0]
@@ -304,11 +347,11 @@ function eraseChange(id: string, version: number, row: LockedRow | undefined): C
 }
 
 /**
- * Keeps the followers that have read answers, changes and rows from storing anything of them after the erasure: the ledger would store
+ * Keeps other erasures of the organization from changing rows of the log at the same time, and the followers that have read answers, changes and rows from storing anything of them after the erasure: the ledger would store
  * a salt, a webhook the response of a receiver, the segments a member, the search the words, and the counts of observed keys a key
  * that nobody else has.
  */
-async function lockFollowers(tx: Transaction, organization_id: number, hasPeople: boolean) {
+export async function lockFollowers(tx: Transaction, organization_id: number, hasPeople: boolean): Promise<void> {
   if (hasPeople) await tx.query(insertFollowerSql, [organization_id, ledgerFollower])
   const onDemand = [observedFollower, searchFollowerName]
   await tx.query(insertPausedFollowersSql, [organization_id, onDemand])
