@@ -100,7 +100,7 @@ describe('kith restore', { timeout: 90_000 }, () => {
     expect((await kith(['restore', file], target)).code).toBe(0)
   })
 
-  it.each(['SIGKILL', 'SIGINT', 'pg_terminate_backend'])(
+  it.each(['SIGKILL', 'SIGINT', 'SIGTERM', 'pg_terminate_backend'])(
     'leaves no row when %s ends it midway, and succeeds the next time',
     async how => {
       const url = await newDatabase()

@@ -4,6 +4,8 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Type } from '../../src/json-schema.ts'
 
 /**
  * The header of a backup file. The file is this header as one line of JSON, one zstd stream of frames, and the SHA-256 of
@@ -27,7 +29,10 @@ export type Header = {
 export type End = { rows: Record<string, number>; sequences: Sequence[] }
 export type Sequence = { name: string; last_value: string; is_called: boolean }
 
-/** A frame. A `table` frame starts a table; any number of `rows` frames follow it, in COPY's text format. */
+/**
+ * A frame. A `table` frame starts a table; any number of `rows` frames follow it, in COPY's text format. A reader gets the rows of a long
+ * frame in pieces.
+ */
 export type Frame = { type: 'table'; name: string } | { type: 'rows'; bytes: Buffer } | { type: 'end'; end: End }
 
 export const formatVersion = 1
@@ -35,6 +40,8 @@ const letters = { table: 'T', rows: 'R', end: 'E' } as const
 const frameHeadBytes = 5
 const trailerBytes = 65
 const maxHeaderBytes = 16_777_216
+/** The name of a table and the last frame are shorter. Rows are not kept. */
+const maxKeptBytes = 16_777_216
 
 function encode(frame: Frame): Buffer[] {
   const payload =
@@ -70,7 +77,11 @@ export async function writeContainer(
 }
 
 /** A backup file whose SHA-256 has been verified. */
-export type Backup = { header: Header; bytes: number; frames(onBytes: (bytes: number) => void): AsyncIterable<Frame> }
+export type Backup = {
+  header: Header
+  bytes: number
+  frames(onBytes: (bytes: number) => void, signal: AbortSignal): AsyncGenerator<Frame, undefined>
+}
 
 /**
  * Reads the whole file and compares its SHA-256. Throws an Error if it is not a backup, is damaged or incomplete, or has
@@ -98,7 +109,7 @@ export async function verifyBackup(
     const trailer = await read(handle, Math.max(0, size - trailerBytes), trailerBytes)
     if (trailer.toString('latin1') !== `${hash.digest('hex')}\n`)
       throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one in its last line.`)
-    return { header, bytes: size, frames: onBytes => framesOf(createReadStream(path, body), onBytes) }
+    return { header, bytes: size, frames: (onBytes, signal) => framesOf(createReadStream(path, body), onBytes, signal) }
   } finally {
     await handle.close()
   }
@@ -117,11 +128,16 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
   const line = start.subarray(0, start.indexOf(10))
   const header = parse(line.toString()) as Header | undefined
   if (typeof header?.version !== 'number') throw new Error(`${file} is damaged: its header cannot be read.`)
-  if (header.version !== formatVersion)
+  if (header.version !== formatVersion && typeof header.kith === 'string')
     throw new Error(
       `${file} has format ${header.version}, and this version of kith reads format ${formatVersion}. Restore it with ` +
         `kith ${header.kith} or newer.`,
     )
+  const fault = findFault('header', header)
+  if (fault) throw new Error(`${file} is damaged: in its header, ${fault}.`)
+  const names = header.tables.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw new Error(`${file} is damaged: its header names the table ${twice} twice.`)
   return { header, bytes: line.length + 1 }
 }
 
@@ -138,30 +154,93 @@ async function read(handle: FileHandle, position: number, length: number): Promi
   return buffer.subarray(0, bytesRead)
 }
 
-async function* framesOf(source: Readable, onBytes: (bytes: number) => void): AsyncGenerator<Frame> {
+/** Reads the frames of the body, with back-pressure. Throws an Error if it is damaged, and the reason of the signal. */
+async function* framesOf(
+  source: Readable,
+  onBytes: (bytes: number) => void,
+  signal: AbortSignal,
+): AsyncGenerator<Frame, undefined> {
   source.on('data', piece => onBytes(piece.length))
   const plain = createZstdDecompress()
-  const reading = pipeline(source, plain)
+  const reading = pipeline(source, plain, { signal })
   // The loop below reads from the same stream and throws its error.
   reading.catch(() => {})
-  let buffered: Buffer = Buffer.alloc(0)
-  for await (const piece of plain as AsyncIterable<Buffer>) {
-    buffered = buffered.length === 0 ? piece : Buffer.concat([buffered, piece])
-    let offset = 0
-    while (buffered.length - offset >= frameHeadBytes) {
-      const end = offset + frameHeadBytes + buffered.readUInt32BE(offset + 1)
-      if (buffered.length < end) break
-      yield decode(buffered.toString('latin1', offset, offset + 1), buffered.subarray(offset + frameHeadBytes, end))
-      offset = end
-    }
-    buffered = buffered.subarray(offset)
+  try {
+    yield* parseFrames(plain)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (!code || !/^Z(STD)?_/.test(code)) throw error
+    throw new Error(`The backup is damaged: its rows cannot be decompressed (${(error as Error).message}).`)
   }
-  if (buffered.length > 0) throw new Error('The backup is incomplete: it ends within a frame.')
+}
+
+async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame, undefined> {
+  let buffered: Buffer = Buffer.alloc(0)
+  /** The bytes of the current `rows` frame that are still to come. */
+  let rowsLeft = 0
+  let hasEnded = false
+  for await (const piece of plain) {
+    buffered = buffered.length === 0 ? piece : Buffer.concat([buffered, piece])
+    for (;;) {
+      if (rowsLeft > 0) {
+        const bytes = buffered.subarray(0, rowsLeft)
+        if (bytes.length > 0) yield { type: 'rows', bytes }
+        rowsLeft -= bytes.length
+        buffered = buffered.subarray(bytes.length)
+      }
+      if (rowsLeft > 0 || buffered.length < frameHeadBytes) break
+      if (hasEnded) throw new Error('The backup is damaged: it goes on after its last frame.')
+      const letter = buffered.toString('latin1', 0, 1)
+      const length = buffered.readUInt32BE(1)
+      if (letter === letters.rows) {
+        rowsLeft = length
+        buffered = buffered.subarray(frameHeadBytes)
+        continue
+      }
+      if (length > maxKeptBytes)
+        throw new Error(
+          `The backup is damaged: a frame claims ${length} bytes, and at most ${maxKeptBytes} are possible.`,
+        )
+      if (buffered.length < frameHeadBytes + length) break
+      const frame = decode(letter, buffered.subarray(frameHeadBytes, frameHeadBytes + length))
+      buffered = buffered.subarray(frameHeadBytes + length)
+      hasEnded = frame.type === 'end'
+      yield frame
+    }
+  }
+  if (buffered.length > 0 || rowsLeft > 0) throw new Error('The backup is incomplete: it ends within a frame.')
 }
 
 function decode(letter: string, payload: Buffer): Frame {
-  if (letter === letters.rows) return { type: 'rows', bytes: payload }
   if (letter === letters.table) return { type: 'table', name: payload.toString() }
-  if (letter === letters.end) return { type: 'end', end: JSON.parse(payload.toString()) }
-  throw new Error(`The backup is damaged: it has a frame of the unknown type ${JSON.stringify(letter)}.`)
+  if (letter !== letters.end)
+    throw new Error(`The backup is damaged: it has a frame of the unknown type ${JSON.stringify(letter)}.`)
+  const end = parse(payload.toString())
+  const fault = findFault('end', end)
+  if (fault) throw new Error(`The backup is damaged: in its last frame, ${fault}.`)
+  return { type: 'end', end: end as End }
+}
+
+const text = () => Type.String({ minLength: 1 })
+const shapes = {
+  header: Type.Object({
+    kith: text(),
+    at: text(),
+    postgresql: text(),
+    compression: Type.Literal('zstd'),
+    migrations: Type.Array(text(), { minItems: 1 }),
+    tables: Type.Array(Type.Object({ name: text(), columns: Type.Array(text()) }), { minItems: 1 }),
+  }),
+  end: Type.Object({
+    rows: Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
+    sequences: Type.Array(
+      Type.Object({ name: text(), last_value: Type.String({ pattern: '^-?[0-9]{1,19}$' }), is_called: Type.Boolean() }),
+    ),
+  }),
+}
+
+/** Says what is wrong with the shape of a value, as the end of a sentence. Undefined if nothing is. */
+function findFault(shape: keyof typeof shapes, value: unknown): string | undefined {
+  const ajv = new Ajv2020({ strict: false })
+  return ajv.validate(shapes[shape], value) ? undefined : ajv.errorsText(undefined, { dataVar: shape })
 }

@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import type pg from 'pg'
+import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { listMigrations, migrate } from '../../src/db/migrate.ts'
 import { quoted, readMigrations, readTables, tablesWithRows, untilAborted, withConnection } from './catalog.ts'
@@ -95,15 +95,28 @@ async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Load
   await refuseRows(client)
   if ((await readMigrations(client)).join() !== header.migrations.join())
     throw new Error('A service has migrated the database in the meantime. Stop it and restore into a new database.')
-  const leftOut = header.tables.map(({ name }) => name).filter(name => !tables.includes(name))
-  const { rows, end } = await copyTables(client, loading, new Set(leftOut))
+  const named = header.tables.map(({ name }) => name)
+  const missing = tables.find(name => !named.includes(name))
+  if (missing !== undefined)
+    throw new Error(`The backup is damaged: its header lacks the table ${missing}. No row was restored.`)
+  const leftOut = named.filter(name => !tables.includes(name))
+  const frames = loading.backup.frames(loading.onBytes, loading.signal)
+  const { rows, end } = await copyTables(client, loading, frames, new Set(leftOut)).finally(() =>
+    frames.return(undefined),
+  )
   for (const { name, last_value, is_called } of end.sequences)
-    await client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called])
+    await accept(`the sequence ${name}`, () =>
+      client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called]),
+    )
   return { rows, tables: header.tables.length - leftOut.length, leftOut }
 }
 
-async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }: Loading, leftOut: Set<string>) {
-  const frames = backup.frames(onBytes)[Symbol.asyncIterator]() as AsyncIterator<Frame, undefined>
+async function copyTables(
+  client: pg.Client,
+  { backup: { header }, signal, onRows }: Loading,
+  frames: AsyncGenerator<Frame, undefined>,
+  leftOut: Set<string>,
+) {
   const stored: Record<string, number> = {}
   let { value: frame } = await frames.next()
   const rowsOfTable = async function* () {
@@ -114,25 +127,41 @@ async function copyTables(client: pg.Client, { backup, signal, onBytes, onRows }
   }
   while (frame?.type === 'table') {
     const { name } = frame
-    const table = backup.header.tables.find(each => each.name === name)
+    const table = header.tables.find(each => each.name === name)
     if (!table) throw new Error(`The backup is damaged: it has rows of ${name}, which its header does not name.`)
+    if (Object.hasOwn(stored, name)) throw new Error(`The backup is damaged: it has the table ${name} twice.`)
     if (leftOut.has(name)) {
       for await (const _ of rowsOfTable());
       continue
     }
     const copying = client.query(copyFrom(copyOf(name, table.columns, 'from stdin')))
-    await pipeline(rowsOfTable, copying, { signal })
+    await accept(`the rows of ${name}`, () => pipeline(rowsOfTable, copying, { signal }))
     stored[name] = copying.rowCount
   }
   if (frame?.type !== 'end') throw new Error('The backup is incomplete: its last frame is missing.')
-  compareCounts(frame.end, stored, leftOut)
-  return { rows: Object.values(stored).reduce((sum, rows) => sum + rows, 0), end: frame.end }
+  const { end } = frame
+  // The frames end here, or throw.
+  await frames.next()
+  compareCounts(header, end, stored, leftOut)
+  return { rows: Object.values(stored).reduce((sum, rows) => sum + rows, 0), end }
 }
 
-function compareCounts({ rows }: End, stored: Record<string, number>, leftOut: Set<string>) {
-  for (const [name, expected] of Object.entries(rows))
-    if (!leftOut.has(name) && stored[name] !== expected)
+function compareCounts({ tables }: Header, { rows }: End, stored: Record<string, number>, leftOut: Set<string>) {
+  const names = new Set([...tables.map(({ name }) => name), ...Object.keys(rows)])
+  for (const name of names)
+    if (!leftOut.has(name) && (stored[name] === undefined || stored[name] !== rows[name]))
       throw new Error(
-        `The table ${name} got ${stored[name] ?? 0} rows, but the backup counts ${expected}. No row was restored.`,
+        `The table ${name} got ${stored[name] ?? 'no'} rows, but the backup counts ${rows[name] ?? 'none'}. No row was restored.`,
       )
+}
+
+/** Runs work with values of the backup. If PostgreSQL refuses them, the error says which. */
+async function accept(what: string, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const isRefused = error instanceof pg.DatabaseError && /^(2[0-9]|42)/.test(error.code ?? '')
+    if (!isRefused) throw error
+    throw new Error(`The backup is damaged: PostgreSQL refuses ${what} (${error.message}). No row was restored.`)
+  }
 }
