@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { migrate } from '../src/db/migrate.ts'
@@ -157,7 +158,7 @@ describe('a backup file', { timeout: 90_000 }, () => {
   it('does not exist if the disk is full', async () => {
     const file = newFile()
     const limited = ['-c', 'ulimit -f 256 && exec "$0" "$@"', process.execPath]
-    const program = new URL('./main.ts', import.meta.url).pathname
+    const program = fileURLToPath(new URL('./main.ts', import.meta.url))
     const child = spawn('bash', [...limited, program, 'backup', file], {
       cwd: ground.folder,
       env: { DATABASE_URL: url },

@@ -27,6 +27,7 @@ function settingsFor({ databaseUrl, dataDir }: Config): string {
   return path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
 }
 
-function quote(text: string): string {
+/** Quotes a word for a POSIX shell where that is needed. */
+export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

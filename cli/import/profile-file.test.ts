@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { UsageError } from '../command.ts'
 import { parseProfile, readProfile } from './profile-file.ts'
@@ -28,8 +29,8 @@ describe('a profile', () => {
   })
 
   it('is read from a file of one’s own', async () => {
-    const path = new URL('klaviyo.json', folder)
-    const own = await readProfile('./mine.json', () => path.pathname)
+    const path = fileURLToPath(new URL('klaviyo.json', folder))
+    const own = await readProfile('./mine.json', () => path)
     expect(own).toEqual(JSON.parse(readFileSync(path, 'utf8')))
   })
 

@@ -1,9 +1,10 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 /** The files that compare measured times with limits, which assume an otherwise idle machine. They run one at a time. */
 const measuring = ['database', 'disk', 'pool', 'slow', 'webhooks'].map(name => `test/faults/${name}.test.ts`)
 
-const root = new URL('../..', import.meta.url).pathname
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const options = {
   root,
   globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { quote } from '../../src/welcome.ts'
 import { compileCache } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { checkout, endProcesses, firstStepsOf, launch, terminate } from '../support/process.ts'
@@ -24,7 +25,7 @@ const { PATH = '' } = process.env
 
 /** Runs `kith serve` in a pseudo-terminal (util-linux `script`) for one request. Returns the terminal's output. */
 async function serveOnTerminal(environment: Record<string, string>): Promise<string> {
-  const command = `exec ${process.execPath} ${join(checkout, 'cli', 'kith.js')} serve`
+  const command = `exec ${quote(process.execPath)} ${quote(join(checkout, 'cli', 'kith.js'))} serve`
   const settings = { PATH, DATABASE_URL: database.url, PORT: '0', TERM: 'xterm-256color' }
   const env = { ...settings, ...compileCache, ...environment }
   terminal = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], { env })
