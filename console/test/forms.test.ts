@@ -41,3 +41,53 @@ it('Enter and Tab choose the first match of what was typed, and the arrow keys a
     await page.getByRole('button', { name: 'Apply' }).waitFor()
   })
 })
+
+it('a dialog with changed input asks before Escape or a click beside it closes it, and an untouched one closes', async () => {
+  const form = (page: Page) => page.getByRole('dialog')
+  const answers: ('keep' | 'lose')[] = []
+  const leave = {
+    escape: (page: Page) => page.keyboard.press('Escape'),
+    click: (page: Page) => page.mouse.click(5, 5),
+  }
+  await open('/people', async page => {
+    page.on('dialog', question => (answers.shift() === 'keep' ? question.dismiss() : question.accept()))
+    const dialogs = [
+      {
+        path: '/people',
+        button: 'New person',
+        change: () => page.getByRole('textbox', { name: 'First name' }).fill('Ada'),
+      },
+      {
+        path: '/access',
+        button: 'New client',
+        change: () => page.getByRole('checkbox').first().press('Space'),
+      },
+      {
+        path: '/schema',
+        button: 'New stack',
+        change: async () => {
+          await page.getByRole('button', { name: /Kind/ }).click()
+          await page.getByRole('option', { name: /Event/ }).click()
+        },
+      },
+    ]
+    for (const { path, button, change } of dialogs) {
+      await page.goto(`${service.address}/console${path}`)
+      for (const way of ['escape', 'click'] as const) {
+        await page.getByRole('button', { name: button }).click()
+        await form(page).waitFor()
+        await leave[way](page)
+        await form(page).waitFor({ state: 'detached' })
+        await page.getByRole('button', { name: button }).click()
+        await change()
+        answers.push('keep', 'lose')
+        await leave[way](page)
+        await expect.poll(() => answers).toEqual(['lose'])
+        expect(await form(page).count()).toBe(1)
+        await leave[way](page)
+        await form(page).waitFor({ state: 'detached' })
+        expect(answers).toEqual([])
+      }
+    }
+  })
+})

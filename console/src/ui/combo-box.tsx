@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useState } from 'react'
 import { ComboBox as AriaComboBox, Button, Input, ListBox, ListBoxItem, Popover } from 'react-aria-components'
+import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
 
@@ -22,6 +23,7 @@ export function ComboBox({
   value: string
   onChange(name: string): void
 }) {
+  const noteChange = useNoteChange()
   const chosen = choices.find(({ name }) => name === value)
   const text = chosen?.label ?? value
   const [typed, setTyped] = useState<string>()
@@ -33,6 +35,7 @@ export function ComboBox({
   const first = isNarrowed && words !== '' ? shown[0]?.name : undefined
   const choose = (name: string) => {
     setTyped(undefined)
+    noteChange()
     onChange(name)
   }
   const chooseFirst = (event: KeyboardEvent) => {

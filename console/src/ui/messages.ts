@@ -16,6 +16,7 @@ export const messages = defineMessages({
     copy: 'Copy',
     copied: 'Copied',
     cancel: 'Cancel',
+    discard: 'What you entered is not saved. Close the dialog and lose it?',
   },
   de: {
     tryAgain: 'Noch einmal versuchen',
@@ -34,6 +35,7 @@ export const messages = defineMessages({
     copy: 'Kopieren',
     copied: 'Kopiert',
     cancel: 'Abbrechen',
+    discard: 'Ihre Eingaben sind nicht gespeichert. Den Dialog schließen und sie verlieren?',
   },
   it: {
     tryAgain: 'Riprova',
@@ -50,5 +52,6 @@ export const messages = defineMessages({
     copy: 'Copia',
     copied: 'Copiato',
     cancel: 'Annulla',
+    discard: 'I dati inseriti non sono salvati. Chiudere la finestra e perderli?',
   },
 })
