@@ -91,3 +91,77 @@ it('a dialog with changed input asks before Escape or a click beside it closes i
     }
   })
 })
+
+it('creating again after a lost answer, and a double click, create once, and a refused form is sent anew', async () => {
+  const shop = await service.organization()
+  const named = async (first_name: string) =>
+    (await shop.client.people.filter({ first_name }, { fields: ['first_name', 'email'] }).page()).items.length
+  const create = (page: Page) => page.getByRole('button', { name: 'Create', exact: true })
+  const work = async (page: Page) => {
+    const keys: string[] = []
+    // Each request arrives at the service, and its response is lost.
+    const loseResponses = () =>
+      page.route(/\/v1\/people$/, async route => {
+        keys.push(route.request().headers()['idempotency-key'] ?? '')
+        await route.fetch()
+        await route.abort()
+      })
+    await page.getByRole('button', { name: 'New person' }).first().click()
+    await page.getByRole('textbox', { name: 'First name' }).fill('Ada')
+    await loseResponses()
+    await create(page).click()
+    await page.getByText('The service cannot be reached.').waitFor()
+    await page.unroute(/\/v1\/people$/)
+    const sentAgain = page.waitForRequest(/\/v1\/people$/)
+    await create(page).click()
+    await page.getByRole('heading', { level: 1, name: 'Ada' }).waitFor()
+    expect(new Set([...keys, (await sentAgain).headers()['idempotency-key']]).size).toBe(1)
+    expect(await named('Ada')).toBe(1)
+
+    await page.goto(`${service.address}/console/people`)
+    await page.getByRole('button', { name: 'New person' }).first().click()
+    await page.getByRole('textbox', { name: 'First name' }).fill('Grace')
+    await create(page).dblclick()
+    await page.getByRole('heading', { level: 1, name: 'Grace' }).waitFor()
+    expect(await named('Grace')).toBe(1)
+
+    // A refusal is an answer: what stood in its way may be gone, so the same body is a new request.
+    await shop.client.people.create({ external_id: 'taken' })
+    await page.goto(`${service.address}/console/people`)
+    await page.getByRole('button', { name: 'New person' }).first().click()
+    await page.getByRole('textbox', { name: 'First name' }).fill('Mary')
+    await page.getByRole('textbox', { name: 'External id' }).fill('taken')
+    await create(page).click()
+    await page.locator('[aria-invalid=true]').waitFor()
+    await shop.client.people.delete('taken')
+    await create(page).click()
+    await page.getByRole('heading', { level: 1, name: 'Mary' }).waitFor()
+  }
+  await openConsole({ service, browser, organization: shop }, '/people', work, { expectedErrors: /Failed to load/ })
+})
+
+it.each([
+  ['record', '/records/orders', 'New record', 'Identifier', /\/v1\/stacks\/orders$/],
+  ['stack', '/schema', 'New stack', 'Key', /\/v1\/schema\/stacks$/],
+  ['segment', '/people?filter=%7B%22language%22%3A%22en%22%7D', 'Segment', 'Name', /\/v1\/segments$/],
+] as const)('creating a %s again after a lost answer is the same request', async (_, path, button, field, address) => {
+  const shop = await service.organization()
+  await shop.client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  const work = async (page: Page) => {
+    await page.getByRole('button', { name: button, exact: true }).click()
+    if (button === 'Segment') await page.getByRole('menuitem', { name: 'Save the filter as a segment' }).click()
+    const form = page.getByRole('dialog')
+    await form.getByRole('textbox', { name: field, exact: true }).fill('first')
+    await page.route(address, async route => {
+      await route.fetch()
+      await route.abort()
+    })
+    await form.getByRole('button', { name: /^(Create|Save)$/ }).click()
+    await page.getByText('The service cannot be reached.').waitFor()
+    await page.unroute(address)
+    await form.getByRole('button', { name: /^(Create|Save)$/ }).click()
+    // Under another key, the name would be taken.
+    await form.waitFor({ state: 'detached' })
+  }
+  await openConsole({ service, browser, organization: shop }, path, work, { expectedErrors: /Failed to load/ })
+})
