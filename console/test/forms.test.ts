@@ -114,7 +114,7 @@ it('creating again after a lost answer, and a double click, create once, and a r
     await page.unroute(/\/v1\/people$/)
     const sentAgain = page.waitForRequest(/\/v1\/people$/)
     await create(page).click()
-    await page.getByRole('heading', { level: 1, name: 'Ada' }).waitFor()
+    await page.locator('h1:focus', { hasText: 'Ada' }).waitFor()
     expect(new Set([...keys, (await sentAgain).headers()['idempotency-key']]).size).toBe(1)
     expect(await named('Ada')).toBe(1)
 
@@ -124,6 +124,14 @@ it('creating again after a lost answer, and a double click, create once, and a r
     await create(page).dblclick()
     await page.getByRole('heading', { level: 1, name: 'Grace' }).waitFor()
     expect(await named('Grace')).toBe(1)
+
+    await page.goto(`${service.address}/console/access`)
+    await page.getByRole('button', { name: 'New client' }).click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('shop')
+    await page.getByRole('checkbox').first().press('Space')
+    await create(page).last().dblclick()
+    await page.getByRole('alertdialog').waitFor()
+    expect((await shop.client.access.clients.list()).items).toHaveLength(1)
 
     // A refusal is an answer: what stood in its way may be gone, so the same body is a new request.
     await shop.client.people.create({ external_id: 'taken' })

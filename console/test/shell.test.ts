@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createClient } from '../../src/auth/clients.ts'
 import { accessibilityFaults } from '../../test/support/accessibility.ts'
@@ -141,4 +142,68 @@ it('offers to load a page again whose code could not be loaded', async () => {
     },
     options,
   )
+})
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+const headingFocus = (page: Page, name: string) => page.locator('h1:focus').and(heading(page, name))
+
+it('gives the focus to the heading after a navigation, and asks once for a person who does not exist', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  const work = async (page: Page) => {
+    await page.getByRole('link', { name: 'Ada' }).waitFor()
+    // The first page of a document begins at its top.
+    expect(await page.locator('h1:focus').count()).toBe(0)
+    await page.keyboard.press('j')
+    await page.locator('a:focus', { hasText: 'Ada' }).waitFor()
+    await page.keyboard.press('Enter')
+    await headingFocus(page, 'Ada').waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await headingFocus(page, 'Webhooks').waitFor()
+    await page.getByRole('link', { name: 'Schema' }).click()
+    await headingFocus(page, 'Schema').waitFor()
+    const refused: string[] = []
+    page.on('response', response => response.status() === 404 && refused.push(response.url()))
+    await page.goto(`${service.address}/console/people/nobody`)
+    await page.getByText('Nobody has this identifier').waitFor()
+    expect(refused).toHaveLength(1)
+  }
+  await openConsole(place, '/people', work, { expectedErrors: /404/ })
+})
+
+it('an ended session leads to the sign-in and back to the page, and a page without permission asks for no retry', async () => {
+  const place = await consoleOf()
+  const { client_id, client_secret } = await createClient(service.db, {
+    organizationKey: place.organization.key,
+    name: 'the console',
+    scope: 'people:read webhooks:read',
+  })
+  const work = async (page: Page) => {
+    await page.route('**/v1/webhooks*', route =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/json',
+        body: JSON.stringify({
+          status: 'Failed',
+          error: 'unauthorized',
+          message: 'The session has ended.',
+          details: [],
+        }),
+      }),
+    )
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByText('Your session has ended.').waitFor()
+    await page.unroute('**/v1/webhooks*')
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByLabel('Client id').fill(client_id)
+    await page.getByLabel('Client secret').fill(client_secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Webhooks').waitFor()
+    await page.goto(`${service.address}/console/access?tab=sessions`)
+    await page.getByText('You do not have permission for this.').first().waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+  }
+  await openConsole(place, '/people', work, { expectedErrors: /401|403/ })
 })
