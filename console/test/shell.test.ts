@@ -207,3 +207,27 @@ it('an ended session leads to the sign-in and back to the page, and a page witho
   }
   await openConsole(place, '/people', work, { expectedErrors: /401|403/ })
 })
+
+it('a browser with an invalid locale gets English, and a page that fails leaves no code in the address', async () => {
+  const organization = await service.organization()
+  const link = `${service.address}/console/sign-in#code=${await codeFor(service, organization)}`
+  await browser.open(async page => {
+    const errors: string[] = []
+    page.on('pageerror', error => errors.push(String(error)))
+    // As a Chromium under LANG=C.
+    await page.addInitScript(`for (const [name, value] of [['language', 'en-US@posix'], ['languages', ['en-US@posix']]])
+      Object.defineProperty(Navigator.prototype, name, { get: () => value, configurable: true })`)
+    await page.route(/assets\/sign-in-page/, route => route.abort())
+    await page.goto(link)
+    await page.getByText('The page could not be loaded').waitFor()
+    expect(page.url()).not.toContain('code')
+    await page.unroute(/assets\/sign-in-page/)
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.getByRole('link', { name: 'Operations' }).click()
+    // The library of the plots, which is loaded with this page, reads the language too.
+    await heading(page, 'Operations').waitFor()
+    expect(await page.locator('html').getAttribute('lang')).toBe('en')
+    expect(errors).toEqual([])
+  })
+})
