@@ -231,3 +231,46 @@ it('a browser with an invalid locale gets English, and a page that fails leaves 
     expect(errors).toEqual([])
   })
 })
+
+it('shows a long name of the session in one line, and headers that are not cut, in every language', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  const name = 'Customer service (default.Ar7kQ0x9Zb3LmN5p)'
+  for (const locale of ['en-GB', 'de-DE', 'it-IT'])
+    await openConsole(
+      place,
+      `/people?columns=${encodeURIComponent('mobile_prefix,mobile_number,created_at')}`,
+      async page => {
+        await page.getByRole('columnheader').first().waitFor()
+        const cut =
+          '[...document.querySelectorAll("[role=columnheader]")].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length'
+        expect(await page.evaluate(cut)).toBe(0)
+        const shown = page.getByText(name)
+        expect(await shown.getAttribute('title')).toBe(name)
+        // Two lines would have 38 pixels.
+        expect((await shown.boundingBox())!.height).toBeLessThan(30)
+      },
+      { name, context: { locale } },
+    )
+})
+
+it('the announcement of a pending button keeps its text after the button is gone', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await openConsole(place, '/people/ada', async page => {
+    await page.getByRole('button', { name: /^Marketing, Email/ }).click()
+    await page.getByRole('button', { name: 'Record an answer' }).click()
+    await page.getByRole('button', { name: /Answer$/ }).click()
+    await page.getByRole('option').first().click()
+    const announced = page.locator('[data-live-announcer]').getByText('Recording…')
+    await page.route('**/v1/people/internal/*', async route => {
+      await announced.waitFor({ state: 'attached' })
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Record the answer' }).press('Enter')
+    await page.getByRole('button', { name: 'Record an answer' }).waitFor()
+    // The button is gone, and its announcement is still there.
+    expect(await announced.count()).toBe(1)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
