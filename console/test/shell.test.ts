@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createClient } from '../../src/auth/clients.ts'
 import { accessibilityFaults } from '../../test/support/accessibility.ts'
@@ -141,4 +142,135 @@ it('offers to load a page again whose code could not be loaded', async () => {
     },
     options,
   )
+})
+
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+const headingFocus = (page: Page, name: string) => page.locator('h1:focus').and(heading(page, name))
+
+it('gives the focus to the heading after a navigation, and asks once for a person who does not exist', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  const work = async (page: Page) => {
+    await page.getByRole('link', { name: 'Ada' }).waitFor()
+    // The first page of a document begins at its top.
+    expect(await page.locator('h1:focus').count()).toBe(0)
+    await page.keyboard.press('j')
+    await page.locator('a:focus', { hasText: 'Ada' }).waitFor()
+    await page.keyboard.press('Enter')
+    await headingFocus(page, 'Ada').waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await headingFocus(page, 'Webhooks').waitFor()
+    await page.getByRole('link', { name: 'Schema' }).click()
+    await headingFocus(page, 'Schema').waitFor()
+    const refused: string[] = []
+    page.on('response', response => response.status() === 404 && refused.push(response.url()))
+    await page.goto(`${service.address}/console/people/nobody`)
+    await page.getByText('Nobody has this identifier').waitFor()
+    expect(refused).toHaveLength(1)
+  }
+  await openConsole(place, '/people', work, { expectedErrors: /404/ })
+})
+
+it('an ended session leads to the sign-in and back to the page, and a page without permission asks for no retry', async () => {
+  const place = await consoleOf()
+  const { client_id, client_secret } = await createClient(service.db, {
+    organizationKey: place.organization.key,
+    name: 'the console',
+    scope: 'people:read webhooks:read',
+  })
+  const work = async (page: Page) => {
+    await page.route('**/v1/webhooks*', route =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/json',
+        body: JSON.stringify({
+          status: 'Failed',
+          error: 'unauthorized',
+          message: 'The session has ended.',
+          details: [],
+        }),
+      }),
+    )
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByText('Your session has ended.').waitFor()
+    await page.unroute('**/v1/webhooks*')
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByLabel('Client id').fill(client_id)
+    await page.getByLabel('Client secret').fill(client_secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await heading(page, 'Webhooks').waitFor()
+    await page.goto(`${service.address}/console/access?tab=sessions`)
+    await page.getByText('You do not have permission for this.').first().waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+  }
+  await openConsole(place, '/people', work, { expectedErrors: /401|403/ })
+})
+
+it('a browser with an invalid locale gets English, and a page that fails leaves no code in the address', async () => {
+  const organization = await service.organization()
+  const link = `${service.address}/console/sign-in#code=${await codeFor(service, organization)}`
+  await browser.open(async page => {
+    const errors: string[] = []
+    page.on('pageerror', error => errors.push(String(error)))
+    // As a Chromium under LANG=C.
+    await page.addInitScript(`for (const [name, value] of [['language', 'en-US@posix'], ['languages', ['en-US@posix']]])
+      Object.defineProperty(Navigator.prototype, name, { get: () => value, configurable: true })`)
+    await page.route(/assets\/sign-in-page/, route => route.abort())
+    await page.goto(link)
+    await page.getByText('The page could not be loaded').waitFor()
+    expect(page.url()).not.toContain('code')
+    await page.unroute(/assets\/sign-in-page/)
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.getByRole('link', { name: 'Operations' }).click()
+    // The library of the plots, which is loaded with this page, reads the language too.
+    await heading(page, 'Operations').waitFor()
+    expect(await page.locator('html').getAttribute('lang')).toBe('en')
+    expect(errors).toEqual([])
+  })
+})
+
+it('shows a long name of the session in one line, and headers that are not cut, in every language', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  const name = 'Customer service (default.Ar7kQ0x9Zb3LmN5p)'
+  for (const locale of ['en-GB', 'de-DE', 'it-IT'])
+    await openConsole(
+      place,
+      `/people?columns=${encodeURIComponent('mobile_prefix,mobile_number,created_at')}`,
+      async page => {
+        await page.getByRole('columnheader').first().waitFor()
+        const cut =
+          '[...document.querySelectorAll("[role=columnheader]")].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length'
+        expect(await page.evaluate(cut)).toBe(0)
+        const shown = page.getByText(name)
+        expect(await shown.getAttribute('title')).toBe(name)
+        // Two lines would have 38 pixels.
+        expect((await shown.boundingBox())!.height).toBeLessThan(30)
+      },
+      { name, context: { locale } },
+    )
+})
+
+it('the announcement of a pending button keeps its text after the button is gone', async () => {
+  const place = await consoleOf()
+  await place.organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await openConsole(place, '/people/ada', async page => {
+    await page.getByRole('button', { name: /^Marketing, Email/ }).click()
+    await page.getByRole('button', { name: 'Record an answer' }).click()
+    await page.getByRole('button', { name: /Answer$/ }).click()
+    await page.getByRole('option').first().click()
+    const announced = page.locator('[data-live-announcer]').getByText('Recording…')
+    await page.route('**/v1/people/internal/*', async route => {
+      await announced.waitFor({ state: 'attached' })
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Record the answer' }).press('Enter')
+    await page.getByRole('button', { name: 'Record an answer' }).waitFor()
+    // The button is gone, and its announcement is still there.
+    expect(await announced.count()).toBe(1)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
 })

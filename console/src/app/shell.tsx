@@ -131,7 +131,7 @@ function Account({ session }: { session: Session }) {
         onChange={setLanguage}
       />
       <p className={styles.name!}>
-        {texts.signedInAs} <strong>{session.name}</strong>
+        {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>
       <Button onPress={signOut}>{texts.signOut}</Button>
       {error !== undefined && <Problem error={error} />}

@@ -8,6 +8,7 @@ import { Loading } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
+import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
 
 type SignInMethods = { client_credentials: boolean; issuer: { name: string; start_url: string } | null }
@@ -37,7 +38,7 @@ function useSignIn() {
 /** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
 export function SignInPage() {
   const texts = useMessages(messages)
-  const [code] = useState(() => new URLSearchParams(location.hash.slice(1)).get('code'))
+  const [code] = useState(takeSignInCode)
   const { signIn, error, isPending } = useSignIn()
   const hasSentCode = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the code of the link is sent once, when the page opens
@@ -45,8 +46,6 @@ export function SignInPage() {
     document.title = `${texts.signIn} · kith`
     if (code === null || hasSentCode.current) return
     hasSentCode.current = true
-    // The code is taken out of the address, so that it stays in no history.
-    history.replaceState(history.state, '', location.pathname + location.search)
     signIn({ code })
   }, [])
   if (code !== null && error === undefined) return <Loading />

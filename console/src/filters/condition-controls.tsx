@@ -1,7 +1,7 @@
 import { useMessages } from '../app/language.tsx'
+import { ComboBox } from '../ui/combo-box.tsx'
 import { Select } from '../ui/field.tsx'
 import { ConsentFields } from './consent-fields.tsx'
-import { FieldPicker } from './field-picker.tsx'
 import type { Owner } from './field-types.ts'
 import { type FilterField, operatorsOf, quantifiersOfRelation } from './fields.ts'
 import { useFields, useFilterChoices } from './filter-context.ts'
@@ -11,7 +11,6 @@ import {
   type NodeOf,
   newCondition,
   newGroup,
-  newId,
   type Operator,
   type Quantifier,
 } from './filter-tree.ts'
@@ -40,13 +39,20 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
     ...(hasConsents ? [{ name: 'consents', label: texts.consent }] : []),
     ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
   ]
-  const choose = (name: string) => name !== nameOf(node) && onChange(nodeFor(name, fields))
-  return <FieldPicker choices={choices} value={nameOf(node)} onChange={choose} />
+  const choose = (name: string) => name !== nameOf(node) && onChange(nodeFor(node.id, name, fields))
+  return (
+    <ComboBox
+      label={texts.field}
+      placeholder={texts.chooseField}
+      choices={choices}
+      value={nameOf(node)}
+      onChange={choose}
+    />
+  )
 }
 
-/** The empty condition on a field. */
-function nodeFor(name: string, fields: readonly FilterField[]): FilterNode {
-  const id = newId()
+/** The empty condition on a field. It keeps the id of the one before, so the focus stays. */
+function nodeFor(id: number, name: string, fields: readonly FilterField[]): FilterNode {
   if (name === 'consents') return { id, kind: 'consent', consentTypeId: '', channel: '', state: 'true' }
   if (name === '$segment') return { id, kind: 'segment', key: '' }
   const field = fields.find(each => each.name === name)

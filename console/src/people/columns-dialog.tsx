@@ -22,7 +22,7 @@ export default function ColumnsDialog({ names, onChange, onClose }: ColumnsDialo
     onChange(isChosen ? [...names, name] : names.filter(other => other !== name))
   const group = { names, toggle }
   return (
-    <Dialog title={texts.columnsTitle} isOpen onClose={onClose}>
+    <Dialog title={texts.columnsTitle} isOpen onClose={onClose} hasDraft={false}>
       <p className={styles.muted!}>{texts.columnsHelp}</p>
       <ColumnGroup label={texts.profile} fields={profile} {...group} />
       {attributes.length > 0 && <ColumnGroup label={texts.attributes} fields={attributes} {...group} />}

@@ -29,7 +29,7 @@ export default function ExportDialog({ query, columns, onClose }: ExportDialogPr
   const isRunning = state.isPending
   const isStopped = state.error instanceof DOMException && state.error.name === 'AbortError'
   return (
-    <Dialog title={texts.exportTitle} isOpen onClose={() => !isRunning && onClose()}>
+    <Dialog title={texts.exportTitle} isOpen onClose={() => !isRunning && onClose()} hasDraft={false}>
       <p className={styles.muted!}>{texts.exportScope}</p>
       <Select<'shown' | 'all'>
         label={texts.exportColumns}

@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useSendOnce } from '../app/send-once.ts'
 import { personAddress } from '../person/person-address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
@@ -30,8 +31,9 @@ export default function PersonDialog({ onClose }: { onClose(): void }) {
   const navigate = useNavigate()
   const queryClient = useQueryClient()
   const [values, setValues] = useState<Partial<Record<Field, string>>>({})
+  const sendOnce = useSendOnce()
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (body: PersonBody) => client.people.create(body),
+    mutationFn: (body: PersonBody) => sendOnce(body, idempotencyKey => client.people.create(body, { idempotencyKey })),
     onSuccess: async person => {
       queryClient.invalidateQueries({ queryKey: ['people'] })
       await navigate(personAddress(person))

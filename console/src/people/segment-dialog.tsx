@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useSendOnce } from '../app/send-once.ts'
 import type { Filter } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
@@ -41,10 +42,12 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
   const [typedKey, setTypedKey] = useState<string>()
   const [description, setDescription] = useState(isNew ? '' : (segment!.description ?? ''))
   const key = isNew ? (typedKey ?? keyOf(name)) : segment!.key
+  const sendOnce = useSendOnce()
   const { mutate, isPending, error } = useMutation({
     mutationFn: () => {
       const body = { name, description: description === '' ? null : description }
-      if (isNew) return client.segments.create({ ...body, key, filter: filter as ClientFilter })
+      const created = { ...body, key, filter: filter as ClientFilter }
+      if (isNew) return sendOnce(created, idempotencyKey => client.segments.create(created, { idempotencyKey }))
       return client.segments.patch(key, { ...body, ...(kind === 'update' && { filter: filter as ClientFilter }) })
     },
     onSuccess: async saved => {

@@ -42,7 +42,13 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   })
   const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
   return (
-    <Dialog title={texts.title(name, entityTexts.channels[channel])} isOpen onClose={onClose} size="wide">
+    <Dialog
+      title={texts.title(name, entityTexts.channels[channel])}
+      isOpen
+      onClose={onClose}
+      size="wide"
+      hasDraft={isRecording}
+    >
       {!mayRead && <p className={styles.muted!}>{texts.needsScope}</p>}
       {decision.data ? (
         <Decision decision={decision.data} purpose={purpose} />

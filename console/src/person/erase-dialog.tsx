@@ -41,7 +41,14 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
     await queryClient.resetQueries({ queryKey: ['history', 'people', id] })
   }
   return (
-    <Dialog title={texts.eraseTitle(person ? nameOf(person) : id)} isOpen onClose={end} size="wide" isAlert>
+    <Dialog
+      title={texts.eraseTitle(person ? nameOf(person) : id)}
+      isOpen
+      onClose={end}
+      size="wide"
+      isAlert
+      hasDraft={!erase.data}
+    >
       {erase.data ? (
         <Done id={id} result={erase.data} onAgain={() => erase.mutate()} isPending={erase.isPending} onClose={end} />
       ) : preview ? (

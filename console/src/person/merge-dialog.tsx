@@ -29,7 +29,7 @@ export function MergeDialog({ person, onClose, onShow, onNotice }: MergeDialogPr
   const { cancel } = useMessages(messages)
   const [other, setOther] = useState<Person>()
   return (
-    <Dialog title={texts.mergeTitle(nameOf(person))} isOpen onClose={onClose} size="wide">
+    <Dialog title={texts.mergeTitle(nameOf(person))} isOpen onClose={onClose} size="wide" hasDraft={false}>
       {other ? (
         <Comparison
           pair={{ survivor: person, other }}

@@ -15,12 +15,14 @@ export type PersonAddress = { identifier: string; by: PersonSearch['by'] | undef
 const isMissing = (error: unknown) => isKithError(error, 'not_found')
 const isUuid = (text: string) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text)
 
+const isMissingOrForbidden = (error: unknown) => isMissing(error) || isKithError(error, 'forbidden')
+
 /** The result of `read`, or undefined if it is missing or this session may not read it. */
-async function attempt<T>(read: () => Promise<T>): Promise<T | undefined> {
+async function attempt<T>(read: () => Promise<T>, isExpected = isMissingOrForbidden): Promise<T | undefined> {
   try {
     return await read()
   } catch (error) {
-    if (isMissing(error) || isKithError(error, 'forbidden')) return undefined
+    if (isExpected(error)) return undefined
     throw error
   }
 }
@@ -30,17 +32,24 @@ export async function findPerson(
   { identifier, by }: PersonAddress,
   signal: AbortSignal,
 ): Promise<FoundPerson | undefined> {
-  const read = () =>
-    by === 'id' ? client.people.getById(identifier, { signal }) : client.people.get(identifier, { signal })
-  try {
-    return { kind: 'present', person: (await read()) as Person }
-  } catch (error) {
-    if (!isMissing(error)) throw error
+  if (by === 'id') {
+    const person = await attempt(() => client.people.getById(identifier, { signal }), isMissing)
+    return person ? { kind: 'present', person: person as Person } : findAbsent(identifier, signal)
   }
-  if (by === 'id') return findAbsent(identifier, signal)
+  const person = await lookUp(identifier, signal)
+  if (person) return { kind: 'present', person }
   const id = (await idOfDeleted(identifier, signal)) ?? (isUuid(identifier) ? identifier : undefined)
   if (id === undefined) return undefined
   return id === identifier ? findPerson({ identifier, by: 'id' }, signal) : findAbsent(id, signal)
+}
+
+const maxIdentifier = 255
+
+/** The person with an external identifier, or with an alias. A look-up is no refusal if there is nobody, which browsers log. */
+async function lookUp(external_id: string, signal: AbortSignal): Promise<Person | undefined> {
+  if (external_id.length > maxIdentifier) return undefined
+  const { items } = await client.people.lookup({ external_id }, { signal })
+  return items[0] as Person | undefined
 }
 
 /** The last name of a deleted person leads to the first line of the dossier, which has the internal identifier. */

@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useSendOnce } from '../app/send-once.ts'
 import { FieldEditor, PlaceholderCheckbox } from '../entity/field-editor.tsx'
 import { attributeField, bodyOf, type Draft, draftOf, parseDraft, profileField } from '../entity/fields.ts'
 import { useFieldErrors } from '../entity/use-field-errors.ts'
@@ -19,9 +20,13 @@ type NewRecordDialogProps = { stackKey: string; attributes: readonly Attribute[]
 function useCreate(stackKey: string) {
   const navigate = useNavigate()
   const queryClient = useQueryClient()
+  const sendOnce = useSendOnce()
   return useMutation({
-    mutationFn: ({ body, makesTargets }: { body: RecordBody; makesTargets: boolean }) =>
-      client.stack(stackKey).create(body as never, makesTargets ? {} : { references: 'strict' }),
+    mutationFn: (given: { body: RecordBody; makesTargets: boolean }) =>
+      sendOnce(given, idempotencyKey => {
+        const options = { idempotencyKey, ...(!given.makesTargets && { references: 'strict' as const }) }
+        return client.stack(stackKey).create(given.body as never, options)
+      }),
     onSuccess: async ({ record_id }) => {
       await queryClient.invalidateQueries({ queryKey: ['records', stackKey] })
       await navigate({ to: '/records/$stackKey/$recordId', params: { stackKey, recordId: record_id } })

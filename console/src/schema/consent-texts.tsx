@@ -1,4 +1,4 @@
-import type { ConsentText, ConsentType } from '@kith/client'
+import type { ConsentText, ConsentType, NewConsentText } from '@kith/client'
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
@@ -90,16 +90,13 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   const [language, setLanguage] = useState(latest?.language ?? '')
   const [text, setText] = useState('')
   const [url, setUrl] = useState('')
-  const add = useDefinitionWrite(() =>
-    client.schema.consentTypes.addText(type.id, {
-      language: language.trim(),
-      text,
-      ...(url.trim() && { url: url.trim() }),
-    }),
+  const add = useDefinitionWrite((body: NewConsentText, idempotencyKey) =>
+    client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
   )
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    add.mutate(undefined, {
+    const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
+    add.mutate(body, {
       onSuccess: async () => {
         await queryClient.invalidateQueries({ queryKey: textsKey(type.id) })
         onClose()

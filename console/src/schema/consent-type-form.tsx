@@ -37,22 +37,23 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   const [unanswered, setUnanswered] = useState<WithoutAnswer>(
     type?.mandatory ? 'mandatory' : type?.default_state ? 'granted' : 'refused',
   )
-  const save = useDefinitionWrite(() => {
+  const save = useDefinitionWrite(({ key, ...body }: NewConsentType, idempotencyKey) =>
+    type
+      ? client.schema.consentTypes.patch(type.id, body)
+      : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),
+  )
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
     const mandatory = unanswered === 'mandatory'
     const body = {
+      key: key.trim(),
       name: name.trim() || (type?.key ?? key.trim()),
       description: description.trim() || null,
       channels,
       mandatory,
       ...(!mandatory && { default_state: unanswered === 'granted' }),
-    } satisfies Omit<NewConsentType, 'key'>
-    return type
-      ? client.schema.consentTypes.patch(type.id, body)
-      : client.schema.consentTypes.create({ key: key.trim(), ...body })
-  })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate(undefined, { onSuccess: onSaved })
+    }
+    save.mutate(body, { onSuccess: onSaved })
   }
   const errors = fieldErrors(save.error)
   return (

@@ -1,16 +1,18 @@
 import type { Definitions } from '@kith/client'
 import { isKithError } from '@kith/client'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useSendOnce } from '../app/send-once.ts'
 import { schemaQuery } from '../entity/schema.ts'
 
 /** The definitions, with the state of their request. It shares its cache with `useSchema`. */
 export const useDefinitions = () => useQuery({ ...schemaQuery, staleTime: 30_000 })
 
-/** A write of a definition. The definitions are read again after it. */
-export function useDefinitionWrite<Body, Result>(write: (body: Body) => Promise<Result>) {
+/** A write of a definition, with the Idempotency-Key for one that creates. The definitions are read again after it. */
+export function useDefinitionWrite<Body, Result>(write: (body: Body, idempotencyKey: string) => Promise<Result>) {
   const queryClient = useQueryClient()
+  const sendOnce = useSendOnce()
   return useMutation({
-    mutationFn: write,
+    mutationFn: (body: Body) => sendOnce(body, idempotencyKey => write(body, idempotencyKey)),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: schemaQuery.queryKey }),
   })
 }

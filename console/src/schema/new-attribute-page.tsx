@@ -1,4 +1,4 @@
-import type { Declared, Definitions } from '@kith/client'
+import type { NewAttribute as AttributeBody, Declared, Definitions } from '@kith/client'
 import { useMutation } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
@@ -52,7 +52,9 @@ function NewAttribute({ definitions }: { definitions: Definitions }) {
   const [owner, setOwner] = useState(asked)
   const [draft, setDraft] = useState(emptyDraft)
   const preview = useMutation({ mutationFn: () => previewDeclaration(owner, draft) })
-  const create = useDefinitionWrite(() => client.schema.attributes.create(newAttributeOf(owner, draft)))
+  const create = useDefinitionWrite((body: AttributeBody, idempotencyKey) =>
+    client.schema.attributes.create(body, { idempotencyKey }),
+  )
   const error = create.error ?? preview.error
   const reset = () => {
     preview.reset()
@@ -63,7 +65,7 @@ function NewAttribute({ definitions }: { definitions: Definitions }) {
     preview.mutate()
   }
   const save = () =>
-    create.mutate(undefined, {
+    create.mutate(newAttributeOf(owner, draft), {
       onSuccess: () => navigate({ to: '/schema', search: { tab: 'attributes', owner } }),
     })
   return (

@@ -16,11 +16,15 @@ const fields = ['key', 'name', 'kind', 'retention_days']
 
 type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string }
 
-function writeStack(stack: Stack | undefined, { key, name, kind, days }: StackDraft): Promise<Stack> {
+function writeStack(
+  stack: Stack | undefined,
+  { key, name, kind, days }: StackDraft,
+  idempotencyKey: string,
+): Promise<Stack> {
   const retention_days = kind === 'item' || days === '' ? null : Number(days)
   if (stack) return client.schema.stacks.patch(stack.key, { name: name || stack.key, retention_days })
   const optional = { ...(name && { name }), ...(retention_days !== null && { retention_days }) }
-  return client.schema.stacks.create({ key, kind, ...optional })
+  return client.schema.stacks.create({ key, kind, ...optional }, { idempotencyKey })
 }
 
 /** Creates a stack, or changes the name and the retention of one. Key and kind never change, and no stack is deleted. */
@@ -30,12 +34,11 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const [name, setName] = useState(stack?.name ?? '')
   const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
   const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
-  const save = useDefinitionWrite(() =>
-    writeStack(stack, { key: key.trim(), name: name.trim(), kind, days: days.trim() }),
-  )
+  const save = useDefinitionWrite((draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    save.mutate(undefined, { onSuccess: onSaved })
+    const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim() }
+    save.mutate(draft, { onSuccess: onSaved })
   }
   const errors = fieldErrors(save.error)
   return (

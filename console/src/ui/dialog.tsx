@@ -1,6 +1,8 @@
-import type { ReactNode } from 'react'
+import { createContext, type ReactNode, useCallback, useContext, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { useMessages } from '../app/language.tsx'
 import styles from './dialog.module.css'
+import { messages } from './messages.ts'
 
 type DialogProps = {
   title: string
@@ -10,16 +12,32 @@ type DialogProps = {
   size?: 'wide'
   /** A dialog that asks before something is destroyed. */
   isAlert?: boolean
+  /** Whether closing loses what was typed. False where a choice takes effect at once, or is only a search. True by default. */
+  hasDraft?: boolean
   children: ReactNode
 }
 
-/** A modal dialog. Escape and a click beside it close it. */
-export function Dialog({ title, isOpen, onClose, size, isAlert, children }: DialogProps) {
+const NoteChangeContext = createContext<() => void>(() => {})
+
+/** A function that a field calls when its value is changed, so that the dialog around it does not close without a question. */
+export const useNoteChange = () => useContext(NoteChangeContext)
+
+/** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */
+export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
+  const texts = useMessages(messages)
+  const hasChanged = useRef(false)
+  if (!hasDraft || !isOpen) hasChanged.current = false
+  const noteChange = useCallback(() => {
+    hasChanged.current = true
+  }, [])
+  const close = () => {
+    if (!hasChanged.current || window.confirm(texts.discard)) onClose()
+  }
   return (
     <ModalOverlay
       className={styles.overlay!}
       isOpen={isOpen}
-      onOpenChange={open => !open && onClose()}
+      onOpenChange={open => !open && close()}
       isDismissable={!isAlert}
     >
       <Modal className={size === 'wide' ? `${styles.modal} ${styles.wide}` : styles.modal!}>
@@ -27,7 +45,7 @@ export function Dialog({ title, isOpen, onClose, size, isAlert, children }: Dial
           <Heading slot="title" className={styles.title!}>
             {title}
           </Heading>
-          {children}
+          <NoteChangeContext value={noteChange}>{children}</NoteChangeContext>
         </AriaDialog>
       </Modal>
     </ModalOverlay>

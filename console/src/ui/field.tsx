@@ -16,6 +16,7 @@ import {
   Text,
   TextArea,
 } from 'react-aria-components'
+import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
 
@@ -35,10 +36,15 @@ export type TextFieldProps = Omit<AriaTextFieldProps, 'className' | 'style' | 'c
   }
 
 /** A field for text, with its label, help and error. */
-export function TextField({ label, help, error, placeholder, rows, inputRef, ...props }: TextFieldProps) {
+export function TextField({ label, help, error, placeholder, rows, inputRef, onChange, ...props }: TextFieldProps) {
+  const noteChange = useNoteChange()
   return (
     <AriaTextField
       {...props}
+      onChange={text => {
+        noteChange()
+        onChange?.(text)
+      }}
       isInvalid={Boolean(error) || props.isInvalid === true}
       // Otherwise an error of the service would keep the form from being sent again.
       validationBehavior={error ? 'aria' : 'native'}
@@ -82,12 +88,17 @@ export function Select<Value extends string>({
   placeholder,
   ...props
 }: SelectProps<Value>) {
+  const noteChange = useNoteChange()
   return (
     <AriaSelect
       {...props}
       className={styles.field!}
       value={value}
-      onChange={key => key !== null && onChange(key as Value)}
+      onChange={key => {
+        if (key === null) return
+        noteChange()
+        onChange(key as Value)
+      }}
       isInvalid={Boolean(error)}
       placeholder={placeholder ?? '—'}
     >
@@ -130,10 +141,19 @@ export function Select<Value extends string>({
 
 export function Checkbox({
   children,
+  onChange,
   ...props
 }: Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & { children?: ReactNode }) {
+  const noteChange = useNoteChange()
   return (
-    <AriaCheckbox {...props} className={styles.check!}>
+    <AriaCheckbox
+      {...props}
+      onChange={isSelected => {
+        noteChange()
+        onChange?.(isSelected)
+      }}
+      className={styles.check!}
+    >
       {({ isIndeterminate }) => (
         <>
           <span className={styles.box!} aria-hidden="true">

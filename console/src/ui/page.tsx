@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect } from 'react'
+import { useRouterState } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { messages } from './messages.ts'
 import styles from './page.module.css'
@@ -23,7 +24,9 @@ export function Page({ title, subtitle, actions, isFullHeight, children }: PageP
     <div className={isFullHeight ? `${styles.page} ${styles.full}` : styles.page!}>
       <header className={styles.header!}>
         <div className={styles.titles!}>
-          <h1>{title}</h1>
+          <h1 ref={useNavigationFocus()} tabIndex={-1}>
+            {title}
+          </h1>
           {subtitle && <div className={styles.subtitle!}>{subtitle}</div>}
         </div>
         {actions && <div className={styles.actions!}>{actions}</div>}
@@ -31,6 +34,27 @@ export function Page({ title, subtitle, actions, isFullHeight, children }: PageP
       {children}
     </div>
   )
+}
+
+let [reachedPath, hasNavigated] = [location.pathname, false]
+
+/**
+ * Gives the focus to the heading after a navigation, which took it away with the previous page, or began outside the page. The first
+ * page of a document begins at its top, where the link to the content is.
+ */
+function useNavigationFocus() {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const path = useRouterState({ select: state => state.location.pathname })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each path is another page
+  useEffect(() => {
+    const isOther = location.pathname !== reachedPath
+    reachedPath = location.pathname
+    hasNavigated ||= isOther
+    const focused = document.activeElement
+    const isLost = focused === null || focused === document.body
+    if (hasNavigated && (isLost || (isOther && focused.closest('nav')))) heading.current?.focus({ preventScroll: true })
+  }, [path])
+  return heading
 }
 
 /** A part of a page with a heading. */

@@ -37,6 +37,13 @@ type VirtualTableProps<Row> = {
 }
 
 const rowHeight = 40
+/** The width of a character of a header, of its padding with the icon, and the most that a header takes, in pixels. */
+const [characterWidth, headerSpace, maxHeaderWidth] = [7.2, 46, 260]
+
+/** The least width of a column: its header is not cut, in any language, unless it is the long name of an attribute. */
+const minWidthOf = ({ header, minWidth }: { header: string; minWidth: number }): number =>
+  Math.max(minWidth, Math.min(maxHeaderWidth, Math.ceil(header.length * characterWidth + headerSpace)))
+
 /** The next page is loaded when this many rows are left below the last visible one. */
 const rowsAhead = 40
 
@@ -75,8 +82,8 @@ export function VirtualTable<Row>({
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
   }, [activeIndex, virtualizer])
-  const template = columns.map(({ minWidth, grow = 1 }) => `minmax(${minWidth}px, ${grow}fr)`).join(' ')
-  const minWidth = columns.reduce((sum, column) => sum + column.minWidth, 0)
+  const template = columns.map(column => `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`).join(' ')
+  const minWidth = columns.reduce((sum, column) => sum + minWidthOf(column), 0)
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
