@@ -68,6 +68,7 @@ it('a dialog with changed input asks before Escape or a click beside it closes i
         change: async () => {
           await page.getByRole('button', { name: /Kind/ }).click()
           await page.getByRole('option', { name: /Event/ }).click()
+          await page.getByRole('listbox').waitFor({ state: 'detached' })
         },
       },
     ]
