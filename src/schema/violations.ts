@@ -7,6 +7,7 @@ import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
 import { claimOf } from '../entities/write/unique-claims.ts'
 import { findHolders } from '../entities/write/unique-stage.ts'
 import { pointer, refuse } from '../errors.ts'
+import { yieldIfDue } from '../event-loop.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import {
@@ -21,8 +22,9 @@ import { requireScope } from '../scopes.ts'
 import { defaultViolations, type Violation, type ViolationName, type ViolationsQuery } from './violations-schema.ts'
 import { scanValuesSql } from './violations-sql.ts'
 
-/** A page ends with the scan after which it has taken this long. */
+/** A page ends with the row after which it has taken this long, or its patterns have. */
 const pageMs = 1_000
+const maxPatternMs = 250
 /** The first scan reads few rows, because values may have 512 KiB each. A further one reads up to twice as many while they are small. */
 const firstRows = 100
 const maxRows = 2_000
@@ -48,15 +50,21 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
   const items: Violation[] = []
   let after: string | null = startOf(body.after_id, isPeople)
   let limit = firstRows
-  while (after !== null && items.length < size && performance.now() < untilMs) {
+  const time: PatternTime = { spentMs: 0 }
+  const isFull = () => items.length >= size || time.spentMs >= maxPatternMs || performance.now() >= untilMs
+  while (after !== null && !isFull()) {
     const rows: Row[] = await scan(reader, definitions, attribute, after, limit)
-    for (const { row, violated } of await findViolations(reader, definitions, attribute, rules, rows)) {
-      items.push({ ...identifierOf(row.id, isPeople), external_id: row.external_id, rules: violated })
-      if (items.length < size) continue
-      after = row.id
+    const holders = await readHolders(reader, definitions, attribute, rules, rows)
+    after = rows.length < limit ? null : rows.at(-1)!.id
+    for (const row of rows) {
+      await yieldIfDue()
+      const violated = findViolated(attribute, rules, row, holders, time)
+      if (violated.length > 0)
+        items.push({ ...identifierOf(row.id, isPeople), external_id: row.external_id, rules: violated })
+      if (!isFull()) continue
+      if (row !== rows.at(-1)) after = row.id
       break
     }
-    if (items.length < size) after = rows.length < limit ? null : rows.at(-1)!.id
     limit = isSmall(rows) ? Math.min(2 * limit, maxRows) : firstRows
   }
   const next_after_id = after === null ? null : shownId(after, isPeople)
@@ -121,25 +129,34 @@ function scan(
 const isSmall = (rows: readonly Row[]) =>
   rows.reduce((bytes, { value }) => bytes + (JSON.stringify(value)?.length ?? 0), 0) < maxScanBytes
 
-async function findViolations(
+type Holders = Awaited<ReturnType<typeof findHolders>>
+
+/** Who holds the values of rows, if the values have to be unique. */
+async function readHolders(
   db: Pick<Database, 'query'>,
   { organization_id }: Definitions,
   attribute: Attribute,
   rules: readonly ViolationName[],
   rows: readonly Row[],
-): Promise<{ row: Row; violated: ViolationName[] }[]> {
+): Promise<Holders | undefined> {
   const claims = rules.includes('unique')
     ? rows.flatMap(row => claimOf(attribute as IndexedAttribute, row.value) ?? [])
     : []
-  const holders = claims.length === 0 ? undefined : await findHolders(db, organization_id, claims)
-  const time: PatternTime = { spentMs: 0 }
-  return rows.flatMap(row => {
-    const violated = new Set<ViolationName>(violatedAlone(attribute, row, () => time))
-    const claim = holders && claimOf(attribute as IndexedAttribute, row.value)
-    if (claim && holders.get(claim.key)?.some(({ id }) => id !== row.id)) violated.add('unique')
-    const shown = rules.filter(rule => violated.has(rule))
-    return shown.length > 0 ? [{ row, violated: shown }] : []
-  })
+  return claims.length === 0 ? undefined : findHolders(db, organization_id, claims)
+}
+
+/** The rules of `rules` that a row violates. */
+function findViolated(
+  attribute: Attribute,
+  rules: readonly ViolationName[],
+  row: Row,
+  holders: Holders | undefined,
+  time: PatternTime,
+): ViolationName[] {
+  const violated = new Set<ViolationName>(violatedAlone(attribute, row, () => time))
+  const claim = holders && claimOf(attribute as IndexedAttribute, row.value)
+  if (claim && holders.get(claim.key)?.some(({ id }) => id !== row.id)) violated.add('unique')
+  return rules.filter(rule => violated.has(rule))
 }
 
 /** The rules that the value of a row violates by itself. Links come before a plain value under the same key. */

@@ -223,8 +223,8 @@ async function writeWithin(
   const controller = new AbortController()
   const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   let timer: NodeJS.Timeout | undefined
-  const acquireTurn: WriteOptions['acquireTurn'] = async (items, read) => {
-    const release = await writeOrder.acquire(items, read)
+  const acquireTurn: WriteOptions['acquireTurn'] = async read => {
+    const release = await writeOrder.acquire(read)
     const late = new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))
     timer = setTimeout(() => controller.abort(late), limits.requestMs)
     return release

@@ -1,4 +1,5 @@
 import { refuse } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
 import { idsOfPage, printPage, printPart } from './entity-json.ts'
 import { type RowsOfPage, readPortion } from './entity-reader.ts'
@@ -47,6 +48,7 @@ export async function answerPage(call: Call<unknown>, page: PageRequest, readRow
   const first = await readFirst(page, readRows)
   const release = takeIncluded(call, first.included)
   try {
+    await yieldIfDue()
     const whole = buildWhole(call, page, first, release)
     if (whole) return whole
     const held = release ?? (await call.memory.wait(reservedBytes))
@@ -156,6 +158,7 @@ async function* pageParts(
         for (let next = 0; next < rows.length; ) {
           const continues = remaining < position.size || next > 0
           const { definitions } = portion
+          await yieldIfDue()
           const settings = { definitions, stack_id, projection, added: included, maxBytes: partBytes, continues }
           const part = printPart(rows, next, settings)
           next = part.next

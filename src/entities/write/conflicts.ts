@@ -198,10 +198,10 @@ export class WriteOrder {
 
   /**
    * Waits until the items may be written. Returns a function to call when the writes end, even after an error. The arrays take their
-   * places in the order of the calls. `read` adds the names that the items have in common, and returns the ids of the people
-   * whom they recognize. It runs after the earlier arrays have taken their places.
+   * places in the order of the calls. `read` plans the items, adds the names that they have in common, and returns them with the ids of
+   * the people whom they recognize. It runs after the earlier arrays have taken their places.
    */
-  async acquire(items: Item[], read: () => Promise<readonly string[]>): Promise<() => void> {
+  async acquire(read: () => Promise<{ items: Item[]; recognized: readonly string[] }>): Promise<() => void> {
     const earlier = this.#registered
     const { promise: registered, resolve: onRegistered } = Promise.withResolvers<void>()
     this.#registered = registered
@@ -212,7 +212,7 @@ export class WriteOrder {
       await earlier
       // One that ends during the read counts: the read may not have seen its writes.
       const concurrent = [...this.#pending]
-      const recognized = await read()
+      const { items, recognized } = await read()
       const names = namesOf(items, recognized)
       before = concurrent.filter(other => mustFollow(names, other))
       own = { ...names, ended, isUncertain: before.length > 0 && items.some(({ match }) => match) }

@@ -2,6 +2,7 @@ import type { PatternTime } from '../../attributes/pattern.ts'
 import { isPresent, ruleFault } from '../../attributes/rules.ts'
 import { coerceValue, valueFault } from '../../attributes/values.ts'
 import { type Detail, pointer } from '../../errors.ts'
+import { yieldIfDue } from '../../event-loop.ts'
 import {
   type Attribute,
   type Definitions,
@@ -76,20 +77,23 @@ export type Item = {
   match?: MatchPlan | undefined
 }
 
-/** Plans the writes of an array. */
-export function planItems(
+/** Plans the writes of an array. A long array is planned over several turns of the event loop. */
+export async function planItems(
   writes: readonly Pick<Item, 'index' | 'write' | 'sameAs'>[],
   definitions: Definitions,
   linksLimit: number,
-): Item[] {
+): Promise<Item[]> {
   const times = new Map<string, PatternTime>()
-  return writes.map(({ write, index, sameAs }) => {
+  const items: Item[] = []
+  for (const { write, index, sameAs } of writes) {
+    if (items.length > 0) await yieldIfDue()
     const name = addressedName(write)
     const plan = planWrite(write, definitions, linksLimit, times)
     const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
     if (write.match) item.match = planMatch(write.match, write.body)
-    return item
-  })
+    items.push(item)
+  }
+  return items
 }
 
 /**

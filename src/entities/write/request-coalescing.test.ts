@@ -22,7 +22,8 @@ type Observed = { status: number; person?: Person }
 const keys = ['a', 'b', 'c']
 
 const untouched: People = Object.fromEntries(keys.map(key => [key, { releasedAt: 0 }]))
-const release = ({ releasedAt }: Name, { version }: Person): Name => ({ releasedAt: Math.max(releasedAt, version + 1) })
+/** Releases a name by a change with this version. */
+const release = ({ releasedAt }: Name, version: number): Name => ({ releasedAt: Math.max(releasedAt, version) })
 
 /** A model of the rules without SQL: returns the response to an operation that runs alone, and the state after it. */
 function step(people: People, { op, key, value, if_match }: Op): [Observed, People] {
@@ -34,15 +35,19 @@ function step(people: People, { op, key, value, if_match }: Op): [Observed, Peop
   if (if_match !== undefined && person?.version !== if_match && op !== 'create' && op !== 'upsert')
     return [{ status: 412 }, people]
   if (op === 'create' && person) return [{ status: 409 }, people]
-  if (op === 'delete') return [{ status: 200 }, { ...people, [key]: release({ releasedAt }, person!) }]
+  if (op === 'delete') return [{ status: 200 }, { ...people, [key]: release({ releasedAt }, person!.version + 1) }]
   if (op === 'rename') {
     const name = nextKey(key)
     const { person: holder, releasedAt: targetReleasedAt } = people[name]!
     if (holder) return [{ status: 409 }, people]
-    const renamed = { ...person!, version: person!.version + 1 }
+    const renamed = { ...person!, version: Math.max(person!.version, targetReleasedAt) + 1 }
     return [
       { status: 200, person: renamed },
-      { ...people, [key]: release({ releasedAt }, person!), [name]: { person: renamed, releasedAt: targetReleasedAt } },
+      {
+        ...people,
+        [key]: release({ releasedAt }, renamed.version),
+        [name]: { person: renamed, releasedAt: targetReleasedAt },
+      },
     ]
   }
   const first_name = value % 2 === 0 ? `n${value}` : op === 'put' ? null : (person?.first_name ?? null)

@@ -69,10 +69,10 @@ export async function writeEntities(
       readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
       prepare:
         options.acquireTurn &&
-        (async (items, read) => {
-          release = await options.acquireTurn!(items, async () => {
-            await read()
-            return readRecognized(db, organization_id, items)
+        (async plan => {
+          release = await options.acquireTurn!(async () => {
+            const items = await plan()
+            return { items, recognized: await readRecognized(db, organization_id, items) }
           })
         }),
       begin: async (items, isSplit, current) => {
@@ -104,8 +104,8 @@ type SetRunner = {
   nextDefinitions(): Definitions | Promise<Definitions>
   /** Returns the `sameAs` of the items ({@link Item}). Without it, writes of one person by several names may change places. */
   readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
-  /** Called with all items before they are split. `read` adds their `sameAs`. By default, it only calls `read`. */
-  prepare?: ((items: Item[], read: () => Promise<void>) => Promise<void>) | undefined
+  /** Called before the items are split. `plan` plans them and adds their `sameAs`. By default, it only calls `plan`. */
+  prepare?: ((plan: () => Promise<Item[]>) => Promise<unknown>) | undefined
   /** Called before the first set, with all items and whether they may need several sets. */
   begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   /** `isLast` says that no other set follows, unless items of this one are deferred. */
@@ -116,20 +116,18 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, readSameAs, prepare = (_, read) => read(), begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, prepare = plan => plan(), begin, run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
-  let items = planItems(
-    writes.map((write, index) => ({ write, index })),
-    definitions,
-    limits.links,
-  )
-  const addSameAs = async () => {
+  let items: Item[] = []
+  const plan = async (unplanned: Parameters<typeof planItems>[0]) => {
+    items = await planItems(unplanned, definitions, limits.links)
     const sameAs = items.length > 1 ? await readSameAs?.(items, definitions) : undefined
     if (sameAs) for (const item of items) item.sameAs = sameAs
+    return items
   }
-  await prepare(items, addSameAs)
+  await prepare(() => plan(writes.map((write, index) => ({ write, index }))))
   for (;;) {
     const { set, later } = takeSet(items, { size })
     if (items.length === writes.length)
@@ -142,8 +140,7 @@ export async function runInSets(
     const isSame = current === definitions
     definitions = current
     if (isSame) continue
-    items = planItems(items, definitions, limits.links)
-    await addSameAs()
+    await plan(items)
   }
 }
 
@@ -174,8 +171,8 @@ async function runSet(
   const { limits, signal, halves = true, previews } = options
   const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
   try {
-    const outcomes = await decideAgain(db, definitions, signal, current => {
-      const items = current === definitions ? set : planItems(set, current, limits.links)
+    const outcomes = await decideAgain(db, definitions, signal, async current => {
+      const items = current === definitions ? set : await planItems(set, current, limits.links)
       const work = (tx: Transaction) =>
         runStages(tx, current, items, limits, previews ? { previews, isLast } : 'commit')
       // Writes without an address are inserted without a read.
