@@ -96,6 +96,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     expect(mode & 0o777).toBe(0o600)
     const contents = await contentsOf(url)
     const rows = Object.values(contents).flat().length
+    expect(await query(url, 'select at from backups')).toEqual([{ at: new Date(JSON.parse(backup.stdout).at) }])
     expect(JSON.parse(backup.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
 
     const target = await emptyDatabase()
@@ -163,6 +164,19 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const organization = await (await serveOn(target)).organization('acme')
     expect(organization.id).toBe(2)
     expect((await organization.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  })
+
+  it('is written also if the database refuses to store when it was made, and says so', async () => {
+    const url = await newDatabase()
+    await serveOn(url)
+    await query(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`)
+    const file = newFile()
+    const { code, stderr } = await kith(['backup', file], url)
+    expect(code).toBe(0)
+    expect(stderr).toContain(
+      'The database does not store the time of this backup (cannot execute INSERT in a read-only',
+    )
+    expect((await kith(['restore', file], await emptyDatabase())).code).toBe(0)
   })
 
   it('contains tables that kith does not have, and the restore reports that it skips them', async () => {

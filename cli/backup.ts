@@ -2,7 +2,9 @@ import { constants, createWriteStream } from 'node:fs'
 import { access, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
+import type pg from 'pg'
 import { type Config, loadConfig } from '../src/config.ts'
+import { recordBackupSql } from '../src/operations/sql.ts'
 import { version } from '../src/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
@@ -33,13 +35,17 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
   if (config.databaseUrl === undefined && !(await hasData(config)))
     throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. Set KITH_DATA_DIR or DATABASE_URL.`)
   const startedMs = performance.now()
-  const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
+  const { header, rows, tables, bytes, unrecorded } = await writeFile(
+    config,
+    { file, path: pathOf(environment, file) },
+    options,
+  )
   const seconds = (performance.now() - startedMs) / 1_000
   const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file}`
   const { at, kith, migrations } = header
   printResult(options, {
     value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) },
-    messages: [summary],
+    messages: [summary, ...(unrecorded === undefined ? [] : [unrecorded])],
   })
 }
 
@@ -55,19 +61,29 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
     if (await exists(partial))
       throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
-  try {
-    const taken = await takeSnapshot(config, partial, options)
+  const publish = async () => {
     const { size } = await stat(partial)
     await rename(partial, path)
     await syncFolder(dirname(path))
-    return { ...taken, bytes: size }
+    return size
+  }
+  try {
+    return await takeSnapshot(config, partial, publish, options)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(partial, { force: true })
     throw describeWriteError(error as NodeJS.ErrnoException, file)
   }
 }
 
-async function takeSnapshot(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
+/** A backup that is in its place. `unrecorded` says why the database does not know of it. */
+type Published = Taken & { bytes: number; unrecorded: string | undefined }
+
+async function takeSnapshot(
+  config: Config,
+  partial: string,
+  publish: () => Promise<number>,
+  options: BackupOptions,
+): Promise<Published> {
   const progress: Progress = { rows: 0, fraction: 0 }
   // Mode 600, because the file holds personal data and the private keys.
   const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
@@ -78,17 +94,27 @@ async function takeSnapshot(config: Config, partial: string, options: BackupOpti
   })
   try {
     return await withServer(config, url =>
-      withConnection(url, 'kith backup', client =>
-        untilAborted(client, abortController.signal, () =>
+      withConnection(url, 'kith backup', async client => {
+        const taken = await untilAborted(client, abortController.signal, () =>
           takeBackup(client, { version, openTarget, signal: abortController.signal }, progress),
-        ),
-      ),
+        )
+        const bytes = await publish()
+        return { ...taken, bytes, unrecorded: await record(client, taken.header.at) }
+      }),
     )
   } finally {
     progressLine.end()
     interrupt.end()
   }
 }
+
+/** Stores when the backup was made. A standby, a role that may only read, and tables of an earlier version refuse it. */
+const record = (client: pg.Client, at: string): Promise<string | undefined> =>
+  client.query(recordBackupSql.text, [at]).then(
+    () => undefined,
+    (error: Error) =>
+      `The database does not store the time of this backup (${error.message}), so /metrics and kith doctor do not know of it.`,
+  )
 
 const exists = (path: string) =>
   access(path, constants.F_OK).then(

@@ -201,6 +201,8 @@ const globalStatements = [
   'insert_signing_key',
   'insert_tombstone_key',
   'estimate_changes',
+  'read_last_backup',
+  'record_backup',
   'delete_dead_keys',
   'delete_expired_codes',
   'delete_expired_sessions',
@@ -232,6 +234,7 @@ const globalStatements = [
   'find_table',
   'read_archiver',
   'read_clock',
+  'read_oldest_transaction',
   'read_migrations',
   'read_server',
   // Cells: src/cells/cells.test.ts and src/cells/move/move.test.ts.
