@@ -256,7 +256,6 @@ const globalStatements = [
   'list_residents',
   'lock_directory_row',
   'read_cell_name',
-  'read_cell_state',
   'read_frozen',
   'read_migration_names',
   'read_move',
