@@ -78,7 +78,9 @@ it('kith backup - says that its reader has ended, and exits with 1', { timeout: 
   expect(await query(url, 'select from backups')).toEqual([])
 })
 
-it('kith restore - stores nothing of a backup that was cut off, of anything else and of nothing', async () => {
+it('kith restore - stores nothing of a backup that was cut off, of anything else and of nothing', {
+  timeout: 60_000,
+}, async () => {
   const [url, target, file] = [await largeDatabase(), await emptyDatabase(), newFile()]
   expect((await kith(['backup', file], url)).code).toBe(0)
   const refusals: [string, RegExp][] = [
@@ -94,7 +96,7 @@ it('kith restore - stores nothing of a backup that was cut off, of anything else
   expect(await contentsOf(target)).toEqual({})
 })
 
-it('kith backup - and kith restore - refuse a terminal, and backup - refuses --json', async () => {
+it('kith backup - and kith restore - refuse a terminal, and backup - refuses --json', { timeout: 60_000 }, async () => {
   const url = await newDatabase()
   const onTerminal = (words: string) =>
     bash(`script --quiet --return --command "$kith ${words}" /dev/null`, { DATABASE_URL: url })

@@ -46,14 +46,14 @@ async function write(send: Send, external_id: string, turn: number) {
   expect(status).toBe(turn === 0 ? 201 : 200)
 }
 
-/** Writes with four concurrent writers while `work` runs. It starts after the first writes. */
+/** Writes with four concurrent writers while `work` runs. It starts after the first writes of each. */
 async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
-  let writing = true
+  let [writing, waiting] = [true, 4]
   const started = Promise.withResolvers<void>()
   const writers = ['a', 'b', 'c', 'd'].map(async name => {
     for (let turn = 0; writing; turn++) {
       await write(send, `writer_${name}`, turn)
-      if (turn === 5) started.resolve()
+      if (turn === 5 && --waiting === 0) started.resolve()
     }
   })
   await Promise.race([started.promise, ...writers])
@@ -129,7 +129,9 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const file = newFile()
     const backup = await underWriters(organization.send, () => kith(['backup', file], url))
     expect(backup).toMatchObject({ code: 0, stdout: '' })
-    expect(backup.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
+    expect(backup.stderr).toMatch(
+      /^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\nSigned by kith\+\S+\n$/,
+    )
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)

@@ -47,10 +47,12 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
       : await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000
   const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file === '-' ? 'standard output' : file}`
-  const { at, kith, migrations } = header
+  const { at, kith, migrations, signed_by = null } = header
+  const signature =
+    signed_by === null ? 'The backup is not signed: the database has no key of the ledgers.' : `Signed by ${signed_by}`
   printResult(options, {
-    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) },
-    messages: [summary, ...(unrecorded === undefined ? [] : [unrecorded])],
+    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1), signed_by },
+    messages: [summary, signature, ...(unrecorded === undefined ? [] : [unrecorded])],
   })
 }
 
@@ -130,7 +132,11 @@ async function takeSnapshot(
     return await withServer(config, url =>
       withConnection(url, 'kith backup', async client => {
         const taken = await untilAborted(client, abortController.signal, () =>
-          takeBackup(client, { version, openTarget, signal: abortController.signal }, progress),
+          takeBackup(
+            client,
+            { version, keyName: config.ledgerOrigin, openTarget, signal: abortController.signal },
+            progress,
+          ),
         )
         const bytes = await publish()
         return { ...taken, bytes, unrecorded: await record(client, taken.header.at) }

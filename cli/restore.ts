@@ -7,13 +7,14 @@ import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
 import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
+import { describeSignature, requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type RestoreOptions = { quiet?: true; json?: true }
+type RestoreOptions = { key?: string; quiet?: true; json?: true }
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
@@ -23,6 +24,10 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
     'DATABASE_URL=postgresql://… restore - < kith.backup',
   ])
     .argument('<file>', 'A file written by kith backup; - reads standard input.')
+    .option(
+      '--key <key>',
+      'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
+    )
     .option('--quiet', 'Show no progress.')
     .action((file: string, options: RestoreOptions) => run(environment, file, options))
 }
@@ -37,6 +42,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
     const { signal } = abortController
     await withFile(environment, { file, silent, signal }, async found => {
       const backup = await check(found, silent, signal)
+      if (options.key !== undefined) requireKey(backup.header.signed_by, options.key)
       await refuseNewer(backup.header)
       const loaded = await withServer(config, url => load(url, backup, silent, signal))
       report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
@@ -124,12 +130,13 @@ type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number 
 
 function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded
-  const { at, kith } = header
+  const { at, kith, signed_by } = header
   const messages = [
     `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
+    describeSignature(signed_by, options.key !== undefined),
     ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
     ...migrations.map(name => `Ran migration ${name}.`),
   ]
-  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations }
+  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }
   printResult(options, { value, messages })
 }
