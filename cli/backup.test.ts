@@ -46,14 +46,14 @@ async function write(send: Send, external_id: string, turn: number) {
   expect(status).toBe(turn === 0 ? 201 : 200)
 }
 
-/** Writes with four concurrent writers while `work` runs. It starts after the first writes. */
+/** Writes with four concurrent writers while `work` runs. It starts after the first writes of each. */
 async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
-  let writing = true
+  let [writing, waiting] = [true, 4]
   const started = Promise.withResolvers<void>()
   const writers = ['a', 'b', 'c', 'd'].map(async name => {
     for (let turn = 0; writing; turn++) {
       await write(send, `writer_${name}`, turn)
-      if (turn === 5) started.resolve()
+      if (turn === 5 && --waiting === 0) started.resolve()
     }
   })
   await Promise.race([started.promise, ...writers])
@@ -96,6 +96,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     expect(mode & 0o777).toBe(0o600)
     const contents = await contentsOf(url)
     const rows = Object.values(contents).flat().length
+    expect(await query(url, 'select at from backups')).toEqual([{ at: new Date(JSON.parse(backup.stdout).at) }])
     expect(JSON.parse(backup.stdout)).toMatchObject({ file, rows, bytes: size, tables: Object.keys(contents).length })
 
     const target = await emptyDatabase()
@@ -128,7 +129,9 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const file = newFile()
     const backup = await underWriters(organization.send, () => kith(['backup', file], url))
     expect(backup).toMatchObject({ code: 0, stdout: '' })
-    expect(backup.stderr).toMatch(/^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\n$/)
+    expect(backup.stderr).toMatch(
+      /^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\nSigned by kith\+\S+\n$/,
+    )
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)
@@ -163,6 +166,19 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const organization = await (await serveOn(target)).organization('acme')
     expect(organization.id).toBe(2)
     expect((await organization.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  })
+
+  it('is written also if the database refuses to store when it was made, and says so', async () => {
+    const url = await newDatabase()
+    await serveOn(url)
+    await query(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_read_only = on`)
+    const file = newFile()
+    const { code, stderr } = await kith(['backup', file], url)
+    expect(code).toBe(0)
+    expect(stderr).toContain(
+      'The database does not store the time of this backup (cannot execute INSERT in a read-only',
+    )
+    expect((await kith(['restore', file], await emptyDatabase())).code).toBe(0)
   })
 
   it('contains tables that kith does not have, and the restore reports that it skips them', async () => {

@@ -1,14 +1,17 @@
 import { constants, createWriteStream } from 'node:fs'
-import { access, open, rename, rm, stat } from 'node:fs/promises'
+import { access, open as openFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { Writable } from 'node:stream'
 import type { Command } from 'commander'
+import type pg from 'pg'
 import { type Config, loadConfig } from '../src/config.ts'
+import { recordBackupSql } from '../src/operations/sql.ts'
 import { version } from '../src/version.ts'
 import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
-import { newCommand, printResult } from './command.ts'
+import { newCommand, printResult, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
-import { pathOf } from './files.ts'
+import { isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, formatMegabytes, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
@@ -21,26 +24,63 @@ export function backupCommand(environment: NodeJS.ProcessEnv): Command {
   return newCommand('backup', description, [
     'backup kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… backup kith.backup',
+    'backup - | ssh backups "cat > kith.backup"',
   ])
-    .argument('<file>', 'The file to write. It holds personal data and the keys that sign tokens.')
+    .argument(
+      '<file>',
+      'The file to write; - writes to standard output. It holds personal data and the keys that sign tokens.',
+    )
     .option('--force', 'Replace an existing file.')
     .option('--quiet', 'Show no progress.')
     .action((file: string, options: BackupOptions) => run(environment, file, options))
 }
 
 async function run(environment: NodeJS.ProcessEnv, file: string, options: BackupOptions) {
+  if (file === '-') refuseOutput(options)
   const config = loadConfig(environment)
   if (config.databaseUrl === undefined && !(await hasData(config)))
     throw new Error(`There is nothing to back up: ${config.dataDir} holds no data. Set KITH_DATA_DIR or DATABASE_URL.`)
   const startedMs = performance.now()
-  const { header, rows, tables, bytes } = await writeFile(config, { file, path: pathOf(environment, file) }, options)
+  const { header, rows, tables, bytes, unrecorded } =
+    file === '-'
+      ? await writeOutput(config, options)
+      : await writeFile(config, { file, path: pathOf(environment, file) }, options)
   const seconds = (performance.now() - startedMs) / 1_000
-  const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file}`
-  const { at, kith, migrations } = header
+  const summary = `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}, ${formatMegabytes(bytes)}: ${file === '-' ? 'standard output' : file}`
+  const { at, kith, migrations, signed_by = null } = header
+  const signature =
+    signed_by === null ? 'The backup is not signed: the database has no key of the ledgers.' : `Signed by ${signed_by}`
   printResult(options, {
-    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1) },
-    messages: [summary],
+    value: { file, bytes, rows, tables, at, kith, migration: migrations.at(-1), signed_by },
+    messages: [summary, signature, ...(unrecorded === undefined ? [] : [unrecorded])],
   })
+}
+
+function refuseOutput({ json }: BackupOptions) {
+  if (process.stdout.isTTY)
+    throw new UsageError('Standard output is a terminal, and a backup is not text. Redirect it to a file or a pipe.')
+  if (json) throw new UsageError('With -, standard output has the backup. Leave out --json.')
+}
+
+/** Writes the backup to standard output, which stays open. */
+async function writeOutput(config: Config, options: BackupOptions): Promise<Published> {
+  let bytes = 0
+  // The command would end without a message at an error. The stream below reports it.
+  process.stdout.removeAllListeners('error').on('error', () => {})
+  const open = () =>
+    new Writable({
+      write(piece: Buffer, _, done) {
+        bytes += piece.length
+        process.stdout.write(piece, done)
+      },
+    })
+  try {
+    return await takeSnapshot(config, { open, publish: async () => bytes }, options)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE')
+      throw new Error('The program that reads the backup has ended (EPIPE). The backup that it received is incomplete.')
+    throw describeWriteError(error as NodeJS.ErrnoException, 'Standard output')
+  }
 }
 
 /** `file` is the name as it was typed, for messages; `path` is where the file is. */
@@ -55,22 +95,34 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
     if (await exists(partial))
       throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
-  try {
-    const taken = await takeSnapshot(config, partial, options)
+  // Mode 600, because the file holds personal data and the private keys.
+  const open = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
+  const publish = async () => {
     const { size } = await stat(partial)
     await rename(partial, path)
     await syncFolder(dirname(path))
-    return { ...taken, bytes: size }
+    return size
+  }
+  try {
+    return await takeSnapshot(config, { open, publish }, options)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(partial, { force: true })
     throw describeWriteError(error as NodeJS.ErrnoException, file)
   }
 }
 
-async function takeSnapshot(config: Config, partial: string, options: BackupOptions): Promise<Taken> {
+/** Where a backup is written. `publish` puts the complete backup in its place, and returns its size in bytes. */
+type Target = { open(): Writable; publish(): Promise<number> }
+
+/** A backup that is in its place. `unrecorded` says why the database does not know of it. */
+type Published = Taken & { bytes: number; unrecorded: string | undefined }
+
+async function takeSnapshot(
+  config: Config,
+  { open: openTarget, publish }: Target,
+  options: BackupOptions,
+): Promise<Published> {
   const progress: Progress = { rows: 0, fraction: 0 }
-  // Mode 600, because the file holds personal data and the private keys.
-  const openTarget = () => createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true })
   const abortController = new AbortController()
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. No backup was written.')))
   const progressLine = startProgress('rows', () => ({ count: progress.rows, fraction: progress.fraction }), {
@@ -78,17 +130,31 @@ async function takeSnapshot(config: Config, partial: string, options: BackupOpti
   })
   try {
     return await withServer(config, url =>
-      withConnection(url, 'kith backup', client =>
-        untilAborted(client, abortController.signal, () =>
-          takeBackup(client, { version, openTarget, signal: abortController.signal }, progress),
-        ),
-      ),
+      withConnection(url, 'kith backup', async client => {
+        const taken = await untilAborted(client, abortController.signal, () =>
+          takeBackup(
+            client,
+            { version, keyName: config.ledgerOrigin, openTarget, signal: abortController.signal },
+            progress,
+          ),
+        )
+        const bytes = await publish()
+        return { ...taken, bytes, unrecorded: await record(client, taken.header.at) }
+      }),
     )
   } finally {
     progressLine.end()
     interrupt.end()
   }
 }
+
+/** Stores when the backup was made. A standby, a role that may only read, and tables of an earlier version refuse it. */
+const record = (client: pg.Client, at: string): Promise<string | undefined> =>
+  client.query(recordBackupSql.text, [at]).then(
+    () => undefined,
+    (error: Error) =>
+      `The database does not store the time of this backup (${error.message}), so /metrics and kith doctor do not know of it.`,
+  )
 
 const exists = (path: string) =>
   access(path, constants.F_OK).then(
@@ -97,13 +163,12 @@ const exists = (path: string) =>
   )
 
 async function syncFolder(path: string) {
-  const folder = await open(path)
+  const folder = await openFile(path)
   await folder.sync().finally(() => folder.close())
 }
 
 function describeWriteError(error: NodeJS.ErrnoException, file: string): Error {
-  const isDiskFull = error.code === 'ENOSPC' || error.code === 'EFBIG' || error.code === 'EDQUOT'
-  if (isDiskFull)
+  if (isDiskFull(error))
     return new Error(`${file} cannot be written: the disk has no room (${error.code}). No backup was written.`)
   if (error.syscall === 'open') return new Error(`${file} cannot be written: ${error.message}`)
   return error

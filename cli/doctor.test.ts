@@ -4,6 +4,7 @@ import { appendFile, chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Finding } from '../src/operations/doctor/finding.ts'
 import { selfSigned } from '../test/support/certificate.ts'
@@ -94,6 +95,34 @@ describe('kith doctor, on a server of its own', () => {
     await launch(environment, ['migrate']).ended
     await query(database.url, `update signing_keys set created_at = created_at - interval '400 days'`)
     await expectWarning('keys', /400 days old/)
+  })
+
+  it('warns of a last backup that is older than two days', async () => {
+    expect(findingsOf(await doctor(environment), 'backup')).toMatchObject([{ verdict: 'ok' }])
+    await query(database.url, `insert into backups (at) values ('2026-01-15T08:00:00Z')`)
+    await expectWarning('backup', /the last kith backup is of 2026-01-15T08:00:00\.000Z, more than 2 days ago/)
+    await query(database.url, `insert into backups (at) values (now())`)
+    expect(findingsOf(await doctor(environment), 'backup')).toMatchObject([{ verdict: 'ok' }])
+  })
+
+  it('names the transaction that has been open for longer than ten minutes', async () => {
+    expect(findingsOf(await doctor(environment), 'transactions')).toMatchObject([{ verdict: 'ok' }])
+    // The view makes every transaction eleven minutes older.
+    const name = new URL(database.url).pathname.slice(1)
+    await query(database.url, `alter database ${name} set search_path = public, pg_catalog`)
+    await query(
+      database.url,
+      `create view public.pg_stat_activity as select datname, backend_type, pid, application_name,
+         xact_start - interval '11 minutes' as xact_start from pg_catalog.pg_stat_activity`,
+    )
+    const holder = new pg.Client({ connectionString: database.url, application_name: 'forgotten' })
+    await holder.connect()
+    try {
+      await holder.query('begin')
+      await expectWarning('transactions', /the process \d+ \(forgotten\) has had a transaction open for 11 minutes/)
+    } finally {
+      await holder.end()
+    }
   })
 
   it('names followers of the change log whose work fails', async () => {
@@ -234,6 +263,8 @@ describe('kith doctor, on the embedded server', () => {
       'migrations',
       'clock',
       'keys',
+      'backup',
+      'transactions',
       'followers',
       'webhooks',
     ])

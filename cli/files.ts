@@ -35,3 +35,7 @@ async function readOrNull(file: string): Promise<Buffer | null> {
     throw error
   }
 }
+
+/** Whether a write failed because the disk, a quota or a limit of the file's size has no room. */
+export const isDiskFull = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === 'ENOSPC' || code === 'EFBIG' || code === 'EDQUOT'

@@ -1,22 +1,33 @@
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
 import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
-import { newCommand, printResult } from './command.ts'
-import { pathOf } from './files.ts'
+import { describeSignature, requireKey } from './backup/signature.ts'
+import { newCommand, printResult, UsageError } from './command.ts'
+import { isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
-type RestoreOptions = { quiet?: true; json?: true }
+type RestoreOptions = { key?: string; quiet?: true; json?: true }
 
 export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Loads a backup into an empty database or data folder, completely or not at all.'
   return newCommand('restore', description, [
     'KITH_DATA_DIR=/var/lib/kith-restored restore kith-2027-01-15.backup',
     'DATABASE_URL=postgresql://… restore kith.backup',
+    'DATABASE_URL=postgresql://… restore - < kith.backup',
   ])
-    .argument('<file>', 'A file written by kith backup.')
+    .argument('<file>', 'A file written by kith backup; - reads standard input.')
+    .option(
+      '--key <key>',
+      'The key of the ledger that must have signed the backup, name+hash+base64, from a source that you trust.',
+    )
     .option('--quiet', 'Show no progress.')
     .action((file: string, options: RestoreOptions) => run(environment, file, options))
 }
@@ -29,10 +40,13 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. Nothing was restored.')))
   try {
     const { signal } = abortController
-    const backup = await check({ file, path: pathOf(environment, file) }, silent, signal)
-    await refuseNewer(backup.header)
-    const loaded = await withServer(config, url => load(url, backup, silent, signal))
-    report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
+    await withFile(environment, { file, silent, signal }, async found => {
+      const backup = await check(found, silent, signal)
+      if (options.key !== undefined) requireKey(backup.header.signed_by, options.key)
+      await refuseNewer(backup.header)
+      const loaded = await withServer(config, url => load(url, backup, silent, signal))
+      report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
+    })
   } catch (error) {
     // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
     throw (error as Error).name === 'AbortError' ? abortController.signal.reason : error
@@ -41,8 +55,50 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   }
 }
 
+/** `file` is the name for messages, `path` the file that is read. */
+type BackupFile = { file: string; path: string }
+
+/**
+ * Runs `work` with the file of a backup. The file is read twice, first to verify it, so standard input is stored in a temporary
+ * file, which only this user may read and which is deleted afterwards.
+ */
+async function withFile(
+  environment: NodeJS.ProcessEnv,
+  { file, silent, signal }: { file: string; silent: boolean; signal: AbortSignal },
+  work: (file: BackupFile) => Promise<void>,
+): Promise<void> {
+  if (file !== '-') return work({ file, path: pathOf(environment, file) })
+  if (process.stdin.isTTY)
+    throw new UsageError('Standard input is a terminal. Give a file, or the output of kith backup -.')
+  const folder = await mkdtemp(join(tmpdir(), 'kith-restore-'))
+  try {
+    const path = join(folder, 'backup')
+    await storeInput(path, silent, signal)
+    await work({ file: 'Standard input', path })
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+async function storeInput(path: string, silent: boolean, signal: AbortSignal): Promise<void> {
+  const target = createWriteStream(path, { flags: 'wx', mode: 0o600 })
+  const progressLine = startProgress(
+    'MB received',
+    () => ({ count: Math.round(target.bytesWritten / 1e6), fraction: null }),
+    { silent },
+  )
+  try {
+    await pipeline(process.stdin, target, { signal })
+  } catch (error) {
+    if (!isDiskFull(error as NodeJS.ErrnoException)) throw error
+    throw new Error(`${tmpdir()} has no room for the backup. Set TMPDIR to a folder that has. Nothing was restored.`)
+  } finally {
+    progressLine.end()
+  }
+}
+
 /** Verifies the whole file before anything is stored. */
-async function check({ file, path }: { file: string; path: string }, silent: boolean, signal: AbortSignal) {
+async function check({ file, path }: BackupFile, silent: boolean, signal: AbortSignal) {
   let [read, totalBytes] = [0, 1]
   const progressLine = startProgress(
     'MB checked',
@@ -74,12 +130,13 @@ type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number 
 
 function report({ file, backup: { header }, loaded, seconds }: Restored, options: RestoreOptions) {
   const { rows, tables, leftOut, migrations } = loaded
-  const { at, kith } = header
+  const { at, kith, signed_by } = header
   const messages = [
     `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
+    describeSignature(signed_by, options.key !== undefined),
     ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
     ...migrations.map(name => `Ran migration ${name}.`),
   ]
-  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations }
+  const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }
   printResult(options, { value, messages })
 }

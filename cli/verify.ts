@@ -6,28 +6,36 @@ import {
   findCertificate,
   verifyCertificate,
 } from '../src/ledger/certificate.ts'
+import { type Header, isBackup, verifyBackup } from './backup/container.ts'
+import { requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
-import { readInput } from './files.ts'
+import { pathOf, readInput } from './files.ts'
 import { visible } from './visible.ts'
 
 type Options = { key?: string; text?: string; json?: boolean }
 
 export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Verifies a consent receipt or the certificate of an erasure, without a server, a database or a network, and says what it proves ' +
-    'and what it does not. Exits with 1 if it proves nothing.'
+    'Verifies a consent receipt, the certificate of an erasure or a backup, without a server, a database or a network, and says what it ' +
+    'proves and what it does not. Exits with 1 if it proves nothing.'
   return newCommand('verify', description, [
     'verify receipt.json',
     'verify receipt.json --text newsletter.txt --json',
     'verify ada.certificate',
+    'verify kith.backup --key kith.example.org+0a1b2c3d+AUr…',
   ])
-    .argument('<receipt>', 'The file of the receipt or certificate; - reads standard input.')
+    .argument(
+      '<receipt>',
+      'The file of the receipt, certificate or backup; - reads a receipt or certificate from standard input.',
+    )
     .option(
       '--key <key>',
       'The key of the ledger that must have signed, name+hash+base64, from a source that you trust.',
     )
     .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
     .action(async (file: string, options: Options) => {
+      if (file !== '-' && (await isBackup(pathOf(environment, file))))
+        return verifySignedBackup(options, { file, path: pathOf(environment, file) })
       const input = await readInput(environment, file)
       try {
         const certificate = findCertificate(input.toString())
@@ -43,6 +51,48 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
         process.exitCode = 1
       }
     })
+}
+
+/** The file may be larger than the memory, so it is read in pieces. */
+async function verifySignedBackup(options: Options, { file, path }: { file: string; path: string }) {
+  if (options.text !== undefined) throw new UsageError('A backup has no text. Give --text with a receipt.')
+  try {
+    const { header } = await verifyBackup(file, path, () => {}, new AbortController().signal)
+    if (options.key !== undefined) requireKey(header.signed_by, options.key)
+    printBackup(options, header)
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    const { message } = error as Error
+    const lines = ['The backup is not valid.', message]
+    printResult(options, { value: { valid: false, part: 'backup', message }, lines: lines.map(visible) })
+    process.exitCode = 1
+  }
+}
+
+function printBackup(options: Options, { at, kith, signed_by }: Header) {
+  const proved = [
+    'The file is complete and has no damage: its SHA-256 is the one at its end.',
+    ...(signed_by === undefined
+      ? []
+      : [`The key ${signed_by} signed the backup, and nothing of it was changed since.`]),
+  ]
+  const not_proved = [
+    ...(signed_by === undefined ? ['The backup is not signed: whoever changed it could write its SHA-256 anew.'] : []),
+    ...(signed_by !== undefined && options.key === undefined
+      ? [`The key ${signed_by} is that of your service. Compare it with the key that you keep, or give --key.`]
+      : []),
+    'A backup holds the key that signs. Whoever could read the database or an unencrypted backup can sign another one.',
+    `The content is what the database had at ${at}: the service states it.`,
+  ]
+  const lines = [
+    `The backup of ${at}, made by kith ${kith}, is valid.`,
+    ...section('Proved', proved),
+    ...section('Not proved', not_proved),
+  ]
+  printResult(options, {
+    value: { valid: true, at, kith, signed_by: signed_by ?? null, proved, not_proved },
+    lines: lines.map(visible),
+  })
 }
 
 async function verifyErasure(options: Options, certificate: string) {

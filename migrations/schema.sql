@@ -39,6 +39,11 @@ create table attributes (
 );
 CREATE UNIQUE INDEX attributes_active_key ON public.attributes USING btree (organization_id, owner_stack_id, key) WHERE (state = 'active'::text);
 
+create table backups (
+  at timestamp with time zone not null,
+  constraint backups_pkey PRIMARY KEY (at)
+);
+
 create table change_heads (
   organization_id integer not null,
   sequence bigint default 0 not null,

@@ -14,7 +14,7 @@ import { checkFirstCell } from './cells/prepare.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { findPending } from './db/distribution.ts'
-import { startEmbedded } from './db/embedded.ts'
+import { type EmbeddedDatabase, startEmbedded } from './db/embedded.ts'
 import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
 import { waitForServer } from './db/probe.ts'
@@ -39,6 +39,7 @@ import { countEntries } from './ledger/ledger.ts'
 import { ledgerFollower } from './ledger/seal.ts'
 import { createLogger, warnOfCondition } from './logger.ts'
 import { observedFollower } from './observed/follow.ts'
+import { readLastBackup } from './operations/backups.ts'
 import { ensureDefaultOrganization } from './organizations/organizations.ts'
 import { startReads } from './readers/start-reads.ts'
 import { completeErasures } from './rights/erasure.ts'
@@ -158,7 +159,7 @@ async function startWithWorkers(
   const migrating = await migrateCells(config.cells, reportCell(logger))
   // An attempt to reach a cell that does not answer is not awaited.
   closing.push(async () => void migrating.stop())
-  instrumentStarter({ embeddedUp: storage.up })
+  instrumentStarter(storage)
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
   closing.push(hurried => workers!.stop(hurried))
   if (config.rates.store === 'memory' && (config.rates.read || config.rates.write))
@@ -176,7 +177,12 @@ async function start(starting: StartContext): Promise<Started> {
   const storage = await openStorage(starting)
   closing.push(async () => tlsReload?.stop())
   const drain = createDrain()
-  const instruments = await startInstruments(config, storage, logger, closing)
+  const instruments = await startInstruments(
+    config,
+    { ...storage, certificateEndsAt: tlsReload?.endsAt },
+    logger,
+    closing,
+  )
   const isReader = config.role === 'reader'
   const statementTimeoutMs = config.limits.requestMs + statementGraceMs
   const { observer, readerObserver } = instruments
@@ -209,6 +215,7 @@ async function start(starting: StartContext): Promise<Started> {
     followers: cell => readFollowerLag(cell, followers),
     webhooks: readWebhookStates,
     ledgerEntries: countEntries,
+    lastBackup: readLastBackup,
   })
   instruments.watch({ ...sources, pools: { ...sources.pools, ...readers }, standbys })
   if (!isReader) {
@@ -260,7 +267,10 @@ async function makeSignInLink(db: Database, address: string, { config, logger }:
 
 async function startInstruments(
   { traces }: Config,
-  { up }: Storage,
+  {
+    embedded,
+    certificateEndsAt,
+  }: Pick<Storage, 'embedded'> & { certificateEndsAt: (() => Date | undefined) | undefined },
   logger: Logger,
   closing: StopFunctions,
 ): Promise<RunningInstruments> {
@@ -268,7 +278,7 @@ async function startInstruments(
   const report = (problem: string) => logger.warn(problem)
   const tracing = traces && (await import('./instruments/tracing.ts')).startTracing(traces, report)
   closing.push(async () => tracing?.stop())
-  const instruments = createInstruments({ embeddedUp: up, tracer: tracing?.tracer })
+  const instruments = createInstruments({ embedded, certificateEndsAt, tracer: tracing?.tracer })
   closing.push(async () => instruments.stop())
   return instruments
 }
@@ -280,7 +290,7 @@ async function startRateLimiter({ rates }: Config, db: Database, logger: Logger)
   return createRateLimiter({ rates, db, report: message => logger.warn(message) })
 }
 
-type Storage = { url: string; up?: () => boolean }
+type Storage = { url: string; embedded?: EmbeddedDatabase }
 
 async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {
   if (config.databaseUrl) await waitForDatabase(config.databaseUrl, config, logger, stopping)
@@ -288,7 +298,7 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
     const log = (line: string) => logger.info({ component: 'postgresql' }, line)
     const embedded = await startEmbedded({ dataDir: config.dataDir, purpose: 'serve', log, signal: stopping })
     closing.push(() => embedded.stop())
-    return embedded
+    return { url: embedded.url, embedded }
   }
   const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
   // The starting process has migrated. A worker that is replaced during a rolling upgrade runs on the newer tables.

@@ -6,10 +6,12 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type } from '../../src/json-schema.ts'
+import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
 
 /**
  * The header of a backup file. The file is this header as one line of JSON, one zstd stream of frames, and the SHA-256 of
- * all bytes before it as 64 hexadecimal digits and a line feed. docs/operations.md describes it.
+ * all bytes before it as 64 hexadecimal digits and a line feed. In format 2, the signature of the SHA-256 follows as 128 hexadecimal digits
+ * and a line feed. docs/operations.md describes it.
  */
 export type Header = {
   format: 'kith-backup'
@@ -20,6 +22,8 @@ export type Header = {
   at: string
   postgresql: string
   compression: 'zstd'
+  /** The verifier key of the signature. Absent in format 1, which is not signed. */
+  signed_by?: string
   /** The migrations that had run. */
   migrations: string[]
   tables: { name: string; columns: string[] }[]
@@ -35,10 +39,11 @@ export type Sequence = { name: string; last_value: string; is_called: boolean }
  */
 export type Frame = { type: 'table'; name: string } | { type: 'rows'; bytes: Buffer } | { type: 'end'; end: End }
 
-export const formatVersion = 1
+const formats = { unsigned: 1, signed: 2 } as const
 const letters = { table: 'T', rows: 'R', end: 'E' } as const
 const frameHeadBytes = 5
-const trailerBytes = 65
+const digestLineBytes = 65
+const signatureLineBytes = 2 * signatureBytes + 1
 const maxHeaderBytes = 16_777_216
 /** The name of a table and the last frame are shorter. Rows are not kept. */
 const maxKeptBytes = 16_777_216
@@ -52,13 +57,20 @@ function encode(frame: Frame): Buffer[] {
   return [head, payload]
 }
 
-/** Writes a backup to the stream and waits until the stream has ended. */
+/** Writes a backup to the stream and waits until the stream has ended. Returns its header. Without a signer it is not signed. */
 export async function writeContainer(
   target: NodeJS.WritableStream,
-  header: Header,
+  content: Omit<Header, 'format' | 'version' | 'signed_by'>,
   frames: AsyncIterable<Frame>,
-  signal: AbortSignal,
-): Promise<void> {
+  { signer, signal }: { signer: Signer | undefined; signal: AbortSignal },
+): Promise<Header> {
+  const version = signer ? formats.signed : formats.unsigned
+  const header: Header = {
+    format: 'kith-backup',
+    version,
+    ...(signer && { signed_by: signer.verifierKey }),
+    ...content,
+  }
   async function* encoded() {
     for await (const frame of frames) yield* encode(frame)
   }
@@ -70,13 +82,15 @@ export async function writeContainer(
     }
     yield hashed(Buffer.from(`${JSON.stringify(header)}\n`))
     for await (const piece of body) yield hashed(piece)
-    yield Buffer.from(`${hash.digest('hex')}\n`)
+    const sha256 = hash.digest('hex')
+    yield Buffer.from(`${sha256}\n${signer ? `${signDigest(signer, sha256)}\n` : ''}`)
   }
   const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
   await pipeline(encoded, compress, sealed, target, { signal })
+  return header
 }
 
-/** A backup file whose SHA-256 has been verified. */
+/** A backup file whose SHA-256 has been verified, and its signature with the key that its header names. */
 export type Backup = {
   header: Header
   bytes: number
@@ -84,7 +98,7 @@ export type Backup = {
 }
 
 /**
- * Reads the whole file and compares its SHA-256. Throws an Error if it is not a backup, is damaged or incomplete, or has
+ * Reads the whole file, compares its SHA-256 and verifies its signature. Throws an Error if it is not a backup, is damaged or incomplete, or has
  * another format version. `file` is the name in messages, `path` the file that is read.
  */
 export async function verifyBackup(
@@ -99,6 +113,7 @@ export async function verifyBackup(
   try {
     const { size } = await handle.stat()
     const { header, bytes: headerBytes } = await readHeader(handle, file)
+    const trailerBytes = digestLineBytes + (header.signed_by === undefined ? 0 : signatureLineBytes)
     const body = { start: headerBytes, end: size - trailerBytes - 1 }
     const hash = createHash('sha256')
     if (body.end > body.start)
@@ -107,18 +122,32 @@ export async function verifyBackup(
         onBytes(piece.length, size)
       }
     const trailer = await read(handle, Math.max(0, size - trailerBytes), trailerBytes)
-    if (trailer.toString('latin1') !== `${hash.digest('hex')}\n`)
-      throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one in its last line.`)
+    const sha256 = hash.digest('hex')
+    const [, digest, signature] = /^([0-9a-f]{64})\n(?:([0-9a-f]{128})\n)?$/.exec(trailer.toString('latin1')) ?? []
+    if (digest !== sha256)
+      throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one at its end.`)
+    if (header.signed_by !== undefined && !isSignedBy(header.signed_by, sha256, signature ?? ''))
+      throw new Error(`${file} is damaged or was changed: the key that its header names did not sign it.`)
     return { header, bytes: size, frames: (onBytes, signal) => framesOf(createReadStream(path, body), onBytes, signal) }
   } finally {
     await handle.close()
   }
 }
 
+const firstBytes = `{"format":"kith-backup",`
+
+/** Whether the file begins as a backup does. */
+export async function isBackup(path: string): Promise<boolean> {
+  const handle = await open(path, 'r').catch(() => undefined)
+  if (!handle) return false
+  const found = await read(handle, 0, firstBytes.length).catch(() => undefined)
+  await handle.close()
+  return found?.toString('latin1') === firstBytes
+}
+
 async function readHeader(handle: FileHandle, file: string): Promise<{ header: Header; bytes: number }> {
   const noBackup = new Error(`${file} is not a backup of kith. Give a file written by kith backup.`)
-  const begin = `{"format":"kith-backup",`
-  if ((await read(handle, 0, begin.length)).toString('latin1') !== begin) throw noBackup
+  if ((await read(handle, 0, firstBytes.length)).toString('latin1') !== firstBytes) throw noBackup
   let start = Buffer.alloc(0)
   while (!start.includes(10)) {
     const more = await read(handle, start.length, 65_536)
@@ -128,16 +157,18 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
   const line = start.subarray(0, start.indexOf(10))
   const header = parse(line.toString()) as Header | undefined
   if (typeof header?.version !== 'number') throw new Error(`${file} is damaged: its header cannot be read.`)
-  if (header.version !== formatVersion && typeof header.kith === 'string')
+  if (header.version !== formats.unsigned && header.version !== formats.signed)
     throw new Error(
-      `${file} has format ${header.version}, and this version of kith reads format ${formatVersion}. Restore it with ` +
-        `kith ${header.kith} or newer.`,
+      `${file} has format ${header.version}, and this version of kith reads format ${formats.signed}. Restore it with ` +
+        `${typeof header.kith === 'string' ? `kith ${header.kith} or newer` : 'a newer kith'}.`,
     )
   const fault = findFault('header', header)
   if (fault) throw new Error(`${file} is damaged: in its header, ${fault}.`)
   const names = header.tables.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new Error(`${file} is damaged: its header names the table ${twice} twice.`)
+  if ((header.version === formats.signed) !== (typeof header.signed_by === 'string'))
+    throw new Error(`${file} is damaged: its header does not name the key that signed it.`)
   return { header, bytes: line.length + 1 }
 }
 

@@ -1,12 +1,16 @@
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { quoted, readMigrations, readSequences, readTables, type Table } from './catalog.ts'
-import { type Frame, formatVersion, type Header, writeContainer } from './container.ts'
+import { type Frame, type Header, writeContainer } from './container.ts'
+import { readSigner } from './signature.ts'
 
 /** The progress of a backup: the rows written, and the fraction that is done, 0 to 1. */
 export type Progress = { rows: number; fraction: number }
 
 export type Taken = { header: Header; rows: number; tables: number }
+
+/** `version` is that of kith, `keyName` the name of the key that signs. */
+type Taking = { version: string; keyName: string; openTarget: () => NodeJS.WritableStream; signal: AbortSignal }
 
 /**
  * Writes a consistent snapshot of the whole database to a stream. It reads in one transaction of isolation level repeatable
@@ -14,14 +18,15 @@ export type Taken = { header: Header; rows: number; tables: number }
  */
 export async function takeBackup(
   client: pg.Client,
-  { version, openTarget, signal }: { version: string; openTarget: () => NodeJS.WritableStream; signal: AbortSignal },
+  { version, keyName, openTarget, signal }: Taking,
   progress: Progress,
 ): Promise<Taken> {
   const tables = await beginSnapshot(client)
-  const header = await describe(client, version, tables)
+  const content = await describe(client, version, tables)
+  const signer = await readSigner(client, keyName)
   const rows: Record<string, number> = {}
   const frames = readFrames(client, tables, rows, progress)
-  await writeContainer(openTarget(), header, frames, signal)
+  const header = await writeContainer(openTarget(), content, frames, { signer, signal })
   await client.query('commit')
   return { header, rows: progress.rows, tables: tables.length }
 }
@@ -39,7 +44,7 @@ async function beginSnapshot(client: pg.Client): Promise<Table[]> {
   return tables
 }
 
-async function describe(client: pg.Client, version: string, tables: Table[]): Promise<Header> {
+async function describe(client: pg.Client, version: string, tables: Table[]) {
   const migrations = await readMigrations(client)
   if (migrations.length === 0)
     throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
@@ -47,11 +52,9 @@ async function describe(client: pg.Client, version: string, tables: Table[]): Pr
     `select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, current_setting('server_version') as postgresql`,
   )
   return {
-    format: 'kith-backup',
-    version: formatVersion,
     kith: version,
     ...(rows[0] as { at: string; postgresql: string }),
-    compression: 'zstd',
+    compression: 'zstd' as const,
     migrations,
     tables: tables.map(({ name, columns }) => ({ name, columns })),
   }

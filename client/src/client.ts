@@ -29,7 +29,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 export type Readiness = {
   ready: true
   reader?: 'ready' | 'away' | 'behind' | 'tables'
-  cells?: Record<string, 'ready' | 'read_only' | 'away'>
+  cells?: Record<string, 'ready' | 'read_only' | 'disk_full' | 'away'>
 }
 
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */

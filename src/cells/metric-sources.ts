@@ -12,12 +12,14 @@ type CellSources<Queue extends string, WebhookState extends string> = {
   /** Counts, and the age of the oldest delivery that waits. */
   webhooks(db: Database): Promise<Counts<WebhookState> & { seconds: number }>
   ledgerEntries(db: Database): Promise<number>
+  /** When the last backup was made, Unix time in seconds, or null. */
+  lastBackup(db: Database): Promise<number | null>
 }
 
 /** The sources of the metrics over all cells: sums, and of the lag in seconds the longest. A cell that is away counts as nothing. */
 export function metricSourcesOf<Queue extends string, WebhookState extends string>(
   cells: readonly Cell[],
-  { queues, followers, webhooks, ledgerEntries }: CellSources<Queue, WebhookState>,
+  { queues, followers, webhooks, ledgerEntries, lastBackup }: CellSources<Queue, WebhookState>,
 ) {
   const readAll = async <T>(read: (db: Database) => Promise<T>): Promise<T[]> => {
     const results = await Promise.allSettled(cells.filter(({ isOpen }) => isOpen).map(({ db }) => read(db)))
@@ -34,6 +36,13 @@ export function metricSourcesOf<Queue extends string, WebhookState extends strin
       return { ...addCounts<WebhookState>(all), seconds: Math.max(...all.map(({ seconds }) => seconds)) }
     },
     ledgerEntries: async () => (await readAll(ledgerEntries)).reduce((sum, count) => sum + count, 0),
+    lastBackups: async () => {
+      const open = cells.filter(({ isOpen }) => isOpen)
+      const all = await Promise.all(
+        open.map(async ({ name, db }) => [name, await lastBackup(db).catch(() => null)] as const),
+      )
+      return Object.fromEntries(all.filter((entry): entry is [string, number] => entry[1] !== null))
+    },
     ...(cells.length > 1 && { cells: () => readCellStates(cells) }),
   }
 }

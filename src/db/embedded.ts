@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { openCluster } from './embedded/cluster.ts'
 import { EmbeddedError } from './embedded/error.ts'
@@ -36,6 +37,12 @@ export async function startEmbedded(options: {
         : `The data folder ${dataDir} cannot be used: ${message}. Set KITH_DATA_DIR to a folder that kith can write to.`
     throw new EmbeddedError(explainFullDisk(problem, dataDir), { cause })
   }
+}
+
+/** The bytes that an unprivileged process may still write to the disk of a folder. */
+export async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
 }
 
 /** The URL of another database on the same server. */

@@ -17,6 +17,9 @@ export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03'
 /** A write on a standby, or in a session that may only read. */
 export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 
+/** A write for which the disk of the database has no room. */
+export const isDiskFull = (error: unknown): boolean => hasCode(error, '53100')
+
 /** A statement ran longer than statement_timeout, or was cancelled. */
 export const isStatementTimeout = (error: unknown): boolean => hasCode(error, '57014')
 
@@ -60,6 +63,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 export const readOnlyMessage = 'The database is read-only (a standby). It accepts no writes.'
+export const diskFullMessage = 'The database has no disk space left.'
 
 /**
  * The message for a condition that lasts until an operator or a promotion ends it. Every write fails with it, so the log does not
@@ -71,7 +75,7 @@ export function persistentErrorMessage(error: unknown): string | undefined {
 
 function refusedWriteMessage(error: unknown): string | undefined {
   if (isReadOnly(error)) return readOnlyMessage
-  return hasCode(error, '53100') ? 'The database has no disk space left.' : undefined
+  return isDiskFull(error) ? diskFullMessage : undefined
 }
 
 /** The refusal for an error that passes: the database is unreachable, or refuses the work for now. Undefined for any other error. */

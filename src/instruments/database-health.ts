@@ -1,8 +1,17 @@
 import type { Database } from '../db/db.ts'
 import { estimateChangesSql } from './sql.ts'
 
-/** The result of one health check. `changeLogRows` is an estimate, undefined until the first answer. */
-export type DatabaseHealth = { up: boolean; changeLogRows: number | undefined }
+/**
+ * The result of one health check. `changeLogRows` is an estimate, undefined until the first answer. `oldestTransactionSeconds` is
+ * undefined without an answer.
+ */
+export type DatabaseHealth = {
+  up: boolean
+  changeLogRows: number | undefined
+  oldestTransactionSeconds: number | undefined
+}
+
+type Estimate = { rows: number; transaction_seconds: number }
 
 const timeoutMs = 1_000
 /** The metrics need no token. Caching the result limits the queries that they cause to one per second. */
@@ -17,10 +26,10 @@ export function createDatabaseHealth(db: Database, answeredAt: () => number): ()
   let last: { checkedAtMs: number; health: Promise<DatabaseHealth> } | undefined
   let lastRows: number | undefined
   const check = async (): Promise<DatabaseHealth> => {
-    const rows = await estimateInTime(db)
-    lastRows = rows ?? lastRows
-    const up = rows !== undefined || performance.now() - answeredAt() < timeoutMs
-    return { up, changeLogRows: lastRows }
+    const estimate = await estimateInTime(db)
+    lastRows = estimate?.rows ?? lastRows
+    const up = estimate !== undefined || performance.now() - answeredAt() < timeoutMs
+    return { up, changeLogRows: lastRows, oldestTransactionSeconds: estimate?.transaction_seconds }
   }
   return () => {
     const nowMs = performance.now()
@@ -29,10 +38,10 @@ export function createDatabaseHealth(db: Database, answeredAt: () => number): ()
   }
 }
 
-/** The estimated number of rows, or undefined if the database does not answer in time. */
-async function estimateInTime(db: Database): Promise<number | undefined> {
-  const answering = db.query<{ rows: number }>(estimateChangesSql, [], AbortSignal.timeout(timeoutMs)).then(
-    ([row]) => row?.rows,
+/** The estimate, or undefined if the database does not answer in time. */
+async function estimateInTime(db: Database): Promise<Estimate | undefined> {
+  const answering = db.query<Estimate>(estimateChangesSql, [], AbortSignal.timeout(timeoutMs)).then(
+    ([row]) => row,
     () => undefined,
   )
   const waiting = Promise.withResolvers<undefined>()

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Registry } from '@prometheus-io/client'
 import type { Database } from '../db/db.ts'
+import { freeBytes } from '../db/embedded.ts'
 import { version } from '../version.ts'
 import { createDatabaseHealth } from './database-health.ts'
 import { gauge } from './families.ts'
@@ -18,6 +19,8 @@ export type Sources = {
   webhooks(): Promise<WebhookStates>
   /** The entries of the ledgers of all organizations. */
   ledgerEntries(): Promise<number>
+  /** When the last backup of each cell was made, Unix time in seconds. A cell without one is absent. */
+  lastBackups(): Promise<Record<string, number>>
   /** The state of each cell. Absent if there is one. */
   cells?: () => Promise<Record<string, string>>
 }
@@ -45,6 +48,7 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   registerStandbyGauges(registry, sources)
   registerWebhookGauges(registry, sources)
   registerLedgerGauge(registry, sources)
+  registerBackupGauge(registry, sources)
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
@@ -95,6 +99,15 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
     async () => {
       const { changeLogRows } = await checkHealth()
       return changeLogRows === undefined ? [] : [{ value: changeLogRows }]
+    },
+  )
+  gauge(
+    registry,
+    { name: 'kith_db_oldest_transaction_seconds', help: 'Age of the oldest transaction of the database.' },
+    'max',
+    async () => {
+      const { oldestTransactionSeconds } = await checkHealth()
+      return oldestTransactionSeconds === undefined ? [] : [{ value: oldestTransactionSeconds }]
     },
   )
 }
@@ -182,6 +195,17 @@ function registerLedgerGauge(registry: Registry, { ledgerEntries }: Sources) {
   })
 }
 
+function registerBackupGauge(registry: Registry, { lastBackups }: Sources) {
+  const read = cached<Record<string, number>>(lastBackups, {})
+  const last = {
+    name: 'kith_last_backup_timestamp_seconds',
+    help: 'Moment of the last backup of kith backup, Unix time, by cell; no sample without one.',
+  }
+  gauge(registry, last, 'max', async () =>
+    Object.entries(await read()).map(([cell, value]) => ({ labels: { cell }, value })),
+  )
+}
+
 function registerFollowerGauges(registry: Registry, { followers }: Sources) {
   const read = cached<FollowerLag[]>(followers, [])
   const changes = {
@@ -213,13 +237,36 @@ export function registerVersionGauge(registry: Registry): void {
   gauge(registry, info, 'max', () => [{ labels: { version }, value: 1 }])
 }
 
-/** Registers whether the embedded server runs. `up` is undefined if this process does not manage one. */
-export function registerEmbeddedGauge(registry: Registry, up: (() => boolean) | undefined): void {
+/** The embedded server: whether it runs, and the folder of its data. */
+export type EmbeddedSource = { up(): boolean; dataDir: string }
+
+/** Registers whether the embedded server runs, and the free space of its disk. `embedded` is undefined if this process does not manage one. */
+export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSource | undefined): void {
   const info = {
     name: 'kith_embedded_database_up',
     help: '1 while the embedded PostgreSQL runs, 0 while it is down; no sample with DATABASE_URL.',
   }
-  gauge(registry, info, 'max', () => (up ? [{ value: up() ? 1 : 0 }] : []))
+  gauge(registry, info, 'max', () => (embedded ? [{ value: embedded.up() ? 1 : 0 }] : []))
+  const disk = {
+    name: 'kith_disk_free_bytes',
+    help: 'Free bytes on the disk of the embedded PostgreSQL; no sample with DATABASE_URL.',
+  }
+  gauge(registry, disk, 'min', async () => {
+    const bytes = embedded && (await freeBytes(embedded.dataDir).catch(() => undefined))
+    return bytes === undefined ? [] : [{ value: bytes }]
+  })
+}
+
+/** Registers the end of the certificate that new connections get. It is undefined before kith listens, and without TLS. */
+export function registerCertificateGauge(registry: Registry, endsAt: (() => Date | undefined) | undefined): void {
+  const info = {
+    name: 'kith_tls_certificate_expiry_timestamp_seconds',
+    help: 'End of the TLS certificate that kith serves, Unix time; no sample if kith does not serve TLS.',
+  }
+  gauge(registry, info, 'min', () => {
+    const end = endsAt?.()
+    return end ? [{ value: end.getTime() / 1_000 }] : []
+  })
 }
 
 const resolutionMs = 10

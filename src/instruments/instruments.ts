@@ -3,7 +3,9 @@ import { collectDefaultMetrics, Registry } from '@prometheus-io/client'
 import type { Instruments, Observer, Tracer } from '../observer.ts'
 import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
-  registerEmbeddedGauge,
+  type EmbeddedSource,
+  registerCertificateGauge,
+  registerEmbeddedGauges,
   registerEventLoopGauge,
   registerSourceGauges,
   registerVersionGauge,
@@ -20,13 +22,15 @@ export type RunningInstruments = Instruments & {
 }
 
 type Options = {
-  /** Whether the embedded server runs. Absent if this process does not manage one. */
-  embeddedUp?: (() => boolean) | undefined
+  /** The embedded server. Absent if this process does not manage one. */
+  embedded?: EmbeddedSource | undefined
+  /** The end of the certificate that new connections get. Absent without TLS. */
+  certificateEndsAt?: (() => Date | undefined) | undefined
   tracer?: Tracer | undefined
 }
 
 /** Creates the instruments of a process that serves requests. */
-export function createInstruments({ embeddedUp, tracer }: Options = {}): RunningInstruments {
+export function createInstruments({ embedded, certificateEndsAt, tracer }: Options = {}): RunningInstruments {
   const registry = new Registry()
   const metrics = createMetrics(registry)
   const observer: Observer = {
@@ -50,7 +54,8 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
     },
   }
   registerVersionGauge(registry)
-  registerEmbeddedGauge(registry, embeddedUp)
+  registerEmbeddedGauges(registry, embedded)
+  registerCertificateGauge(registry, certificateEndsAt)
   const stopEventLoopGauge = registerEventLoopGauge(registry)
   collectDefaultMetrics({ register: registry })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
@@ -64,9 +69,9 @@ export function createInstruments({ embeddedUp, tracer }: Options = {}): Running
 }
 
 /** Creates the instruments of the process that starts workers and serves no requests itself. */
-export function instrumentStarter({ embeddedUp }: Pick<Options, 'embeddedUp'>): void {
+export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void {
   const registry = new Registry()
-  registerEmbeddedGauge(registry, embeddedUp)
+  registerEmbeddedGauges(registry, embedded)
   collectDefaultMetrics({ register: registry })
   aggregateForWorkers(registry)
 }

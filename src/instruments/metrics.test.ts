@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { query } from '../../test/support/embedded-service.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
@@ -194,6 +195,26 @@ describe('/metrics', () => {
     expect(value('process_resident_memory_bytes')).toBeGreaterThan(10_000_000)
   })
 
+  it('reports the age of the oldest transaction, and of none 0', async () => {
+    const age = async () => (await metrics()).value('kith_db_oldest_transaction_seconds')
+    const holder = new pg.Client({ connectionString: service.databaseUrl })
+    await holder.connect()
+    try {
+      await holder.query('begin')
+      await expect.poll(age, { timeout: 10_000 }).toBeGreaterThan(1)
+    } finally {
+      await holder.end()
+    }
+    await expect.poll(age, { timeout: 10_000 }).toBeLessThan(1)
+  })
+
+  it('reports when the last backup of the database was made, and nothing before the first', async () => {
+    expect((await metrics()).text).not.toMatch(/^kith_last_backup_timestamp_seconds/m)
+    await service.sql(`insert into backups (at) values ('2027-01-15T08:00:00Z'), ('2027-01-14T08:00:00Z')`)
+    const last = async () => (await metrics()).value('kith_last_backup_timestamp_seconds{cell="main"}')
+    await expect.poll(last, { timeout: 15_000 }).toBe(Date.UTC(2027, 0, 15, 8) / 1_000)
+  })
+
   it('reports the database as down, and as up again', async () => {
     const admin = urlOfDatabase(service.databaseUrl, 'postgres')
     const name = new URL(service.databaseUrl).pathname.slice(1)
@@ -208,6 +229,6 @@ describe('/metrics', () => {
   it('has no sample of the embedded server if there is none', async () => {
     const { text, types } = await metrics()
     expect(types.kith_embedded_database_up).toBe('gauge')
-    expect(text).not.toMatch(/^kith_embedded_database_up /m)
+    expect(text).not.toMatch(/^kith_(embedded_database_up|disk_free_bytes) /m)
   })
 })

@@ -165,7 +165,7 @@ async function statements(): Promise<Statement[]> {
 }
 
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
-const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'this_cell']
+const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'this_cell', 'backups']
 
 /**
  * The statements that read several organizations. Background tasks and metrics use them, and they return only ids, versions and

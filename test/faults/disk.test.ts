@@ -67,22 +67,30 @@ describe('a database on a full disk', () => {
       })
       await load.waitForAcknowledged(50)
       await fillDisk(disk)
+      const readiness = async () => {
+        const response = await fetch(`${address}/readyz`)
+        return [response.status, ((await response.json()) as { message?: string }).message]
+      }
       const reads: number[] = []
+      const notReady: unknown[] = []
       while (refused.length < minRefused) {
         reads.push((await send('GET', '/v1/people/reader')).status)
         reads.push((await send('POST', '/v1/people/list', {})).status)
         // Deletions and autovacuum free space, so the disk is filled again.
         await fillDisk(disk)
+        notReady.push(await readiness())
         await setTimeout(20)
       }
       await rm(fillerOf(disk))
       const spaceFreedAt = performance.now()
+      expect(await readiness()).toEqual([200, undefined])
       await load.waitForAcknowledged(30)
       const recoveryMs = performance.now() - spaceFreedAt
       await load.stop()
       await resolveUnknownOutcomes({ journal: load.journal, world, address })
       printRound('disk full', round, { refused: refused.length, reads: reads.length, recoveryMs }, load.journal)
       expect(formatFindings(await check(world, load.journal, address)), lastErrors(kith)).toEqual([])
+      expect(notReady).toContainEqual([503, 'The database has no disk space left.'])
       expect(new Set(reads)).toEqual(new Set([200]))
       expect(new Set(refused)).toEqual(new Set(['1']))
       expect(otherStatuses).toEqual([])

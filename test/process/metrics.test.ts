@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises'
 import { afterEach, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
 import { version } from '../../src/version.ts'
@@ -16,6 +17,9 @@ it.each([
   const url = await kith.ready
   const { value } = await readMetrics(url)
   expect([value('kith_embedded_database_up'), value('kith_db_up')]).toEqual([1, 1])
+  const { blocks, bsize } = await statfs(environment.KITH_DATA_DIR)
+  expect(value('kith_disk_free_bytes')).toBeGreaterThan(0)
+  expect(value('kith_disk_free_bytes')).toBeLessThan(blocks * bsize)
   const scope = 'operations:read people:read'
   const { stdout: token } = await runInProcess(['token', '--org', 'default', '--scope', scope], environment)
   const client = createClient({ url, token: token.trim() })

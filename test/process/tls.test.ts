@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
@@ -23,10 +23,10 @@ afterEach(async () => {
 
 type Pair = { certificate: string; key: string }
 
-function makePair(): Pair {
+function makePair(hours?: number): Pair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {
-    certificate: selfSigned(publicKey, privateKey),
+    certificate: selfSigned(publicKey, privateKey, hours),
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
 }
@@ -40,12 +40,19 @@ async function writePair({ certificate, key }: Pair) {
   return { TLS_CERT_FILE, TLS_KEY_FILE }
 }
 
-/** Sends a GET on a new connection, or on an agent's. The connection fails with any other certificate than `ca`. */
-async function sendGet(address: string, path: string, ca: string, options: RequestOptions = {}) {
+async function receive(address: string, path: string, ca: string, options: RequestOptions = {}) {
   const request = get({ host: '127.0.0.1', port: new URL(address).port, path, ca, agent: false, ...options })
   const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  return answer
+}
+
+/** Sends a GET on a new connection, or on an agent's. The connection fails with any other certificate than `ca`. */
+async function sendGet(address: string, path: string, ca: string, options: RequestOptions = {}) {
+  const answer = await receive(address, path, ca, options)
   return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
 }
+
+const fetchText = async (address: string, path: string, ca: string) => text(await receive(address, path, ca))
 
 it.each(['127.0.0.1', '0.0.0.0'])('serves HTTPS only, on HOST %s, when the TLS files are set', async host => {
   const pair = makePair()
@@ -113,16 +120,23 @@ describe('SIGHUP', () => {
   })
 })
 
-it('reloads the certificate in every worker at SIGHUP', async () => {
-  const [first, second] = [makePair(), makePair()]
+it('reloads the certificate in every worker at SIGHUP, and reports when the current one ends', async () => {
+  const [first, second] = [makePair(2), makePair(200)]
+  const endOf = ({ certificate }: Pair) => new X509Certificate(certificate).validToDate.getTime() / 1_000
   const files = await writePair(first)
   const kith = launch({ DATABASE_URL: database.url, ...files }, ['serve', '--workers', '2'])
   const address = await kith.ready
+  const reported = async ({ certificate }: Pair) => {
+    const response = await fetchText(address, '/metrics', certificate)
+    return Number(/^kith_tls_certificate_expiry_timestamp_seconds (.+)$/m.exec(response)?.[1])
+  }
+  expect(await reported(first)).toBe(endOf(first))
   await writeFile(files.TLS_CERT_FILE, second.certificate)
   await writeFile(files.TLS_KEY_FILE, second.key)
   kith.child.kill('SIGHUP')
   await expect.poll(() => kith.output.stdout.match(/reloaded the TLS certificate/g)?.length).toBe(2)
   for (let turn = 0; turn < 4; turn++) expect((await sendGet(address, '/healthz', second.certificate)).status).toBe(200)
+  await expect.poll(() => reported(second)).toBe(endOf(second))
   expect(await terminate(kith)).toBe(0)
 })
 

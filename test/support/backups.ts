@@ -1,8 +1,10 @@
+import { createHash, sign } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import type { Signer } from '../../cli/backup/signature.ts'
 import { type CommandResult, runInProcess, startCommand } from './command.ts'
 import { createTestDatabase } from './database.ts'
 import { query } from './embedded-service.ts'
@@ -60,9 +62,31 @@ export function useBackupFixture(): BackupFixture {
   return fixture
 }
 
+/** The parts of a backup file. */
+type Parts = { header: Record<string, unknown>; body: Buffer }
+
+/**
+ * Changes the parts of a backup file and computes its SHA-256 anew, as an attacker may. With a key, the result is signed by it, and
+ * without one it has the format that is not signed.
+ */
+export function forgeBackup(file: Buffer, change: (parts: Parts) => Partial<Parts>, signer?: Signer): Buffer {
+  const start = file.indexOf(10) + 1
+  const header = JSON.parse(file.toString('utf8', 0, start))
+  const parts = { header, body: file.subarray(start, file.length - (header.version === 2 ? 65 + 129 : 65)) }
+  const { header: changed, body } = { ...parts, ...change(parts) }
+  const { format, version: _, signed_by: __, ...rest } = changed
+  const version = signer ? { version: 2, signed_by: signer.verifierKey } : { version: 1 }
+  const signed = Buffer.concat([Buffer.from(`${JSON.stringify({ format, ...version, ...rest })}\n`), body])
+  const sha256 = createHash('sha256').update(signed).digest('hex')
+  const signature = signer
+    ? `${sign(null, Buffer.from(`kith backup\n${sha256}\n`), signer.privateKey).toString('hex')}\n`
+    : ''
+  return Buffer.concat([signed, Buffer.from(`${sha256}\n${signature}`)])
+}
+
 /**
  * Reads every row of every persistent table but `migrations`, by table. It finds the tables in the catalog,
- * independently of kith.
+ * independently of kith. The table `backups` is shown empty: no backup has the row that says that it was made.
  */
 export async function contentsOf(url: string): Promise<Record<string, unknown[]>> {
   const tables = await query(
@@ -73,7 +97,7 @@ export async function contentsOf(url: string): Promise<Record<string, unknown[]>
   const contents: Record<string, unknown[]> = {}
   for (const { name } of tables) {
     const text = `select to_jsonb(t) as row from ${pg.escapeIdentifier(name as string)} t order by to_jsonb(t)::text collate "C"`
-    contents[name as string] = (await query(url, text)).map(({ row }) => row)
+    contents[name as string] = name === 'backups' ? [] : (await query(url, text)).map(({ row }) => row)
   }
   return contents
 }

@@ -13,6 +13,7 @@ export type TableDecision = { holds: boolean; why: string }
 export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   aliases: { holds: true, why: 'the further external identifiers of the person' },
   attributes: { holds: false, why: 'definitions' },
+  backups: { holds: false, why: 'the moments of backups' },
   change_heads: { holds: false, why: 'counters of an organization' },
   changes: {
     holds: true,

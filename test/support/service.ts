@@ -20,6 +20,7 @@ import { ensureLedgerKey } from '../../src/ledger/keys.ts'
 import { countEntries } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { observedFollower } from '../../src/observed/follow.ts'
+import { readLastBackup } from '../../src/operations/backups.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { createSender } from '../../src/webhooks/send.ts'
@@ -121,6 +122,7 @@ export async function startService(
     followers: cell => readFollowerLag(cell, followers),
     webhooks: readWebhookStates,
     ledgerEntries: countEntries,
+    lastBackup: readLastBackup,
   })
   instruments.watch({ ...sources, standbys: [] })
   await checkFirstCell(first, config.cells.length > 0)

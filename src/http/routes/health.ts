@@ -1,6 +1,6 @@
 import { readCellStates } from '../../cells/cell-states.ts'
-import { statement } from '../../db/db.ts'
-import { readOnlyMessage } from '../../db/pg-errors.ts'
+import { diskFullMessage, readOnlyMessage } from '../../db/pg-errors.ts'
+import { readReadiness } from '../../db/readiness.ts'
 import { refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import { version } from '../../version.ts'
@@ -17,11 +17,6 @@ const standbyMessages = {
   tables: 'The standby does not have the tables of this version of kith yet. Migrate the primary.',
   cell: 'The standby is one of another cell.',
 }
-
-const readReadinessSql = statement(
-  'read_readiness',
-  `select current_setting('transaction_read_only')::boolean as read_only`,
-)
 
 /** The descriptions of the paths of {@link registerHealthRoutes} for the OpenAPI document. */
 export const healthRows: OpenRoute[] = [
@@ -42,7 +37,7 @@ export const healthRows: OpenRoute[] = [
     operationId: 'getReadiness',
     summary: 'Check whether the service accepts requests',
     description:
-      'Returns 503 while the database is unreachable or read-only, as a standby is, or the service is shutting down. A reader ' +
+      'Returns 503 while the database is unreachable, read-only, as a standby is, or out of disk space, or the service is shutting down. A reader ' +
       '(KITH_ROLE=reader) is ready on a standby that answers and is not too far behind. With several databases (`KITH_CELLS`), ' +
       'the first one decides, and `cells` has the state of each.',
     tag: 'System',
@@ -55,7 +50,7 @@ export const healthRows: OpenRoute[] = [
               'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby answers reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then answers them. Of several standbys, the state of one that does not.',
           }),
         ),
-        cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'away']))),
+        cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'disk_full', 'away']))),
       },
       { examples: [{ ready: true }] },
     ),
@@ -79,9 +74,7 @@ export const healthRows: OpenRoute[] = [
 export function registerHealthRoutes(router: Router, services: Services): void {
   const { db, reads, authenticator, drain, config } = services
   // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
-  const readReadiness = singleFlight(() =>
-    db.query<{ read_only: boolean }>(readReadinessSql, [], AbortSignal.timeout(config.limits.requestMs)),
-  )
+  const readDatabase = singleFlight(() => readReadiness(db, AbortSignal.timeout(config.limits.requestMs)))
   const { directory } = db
   const readCells = directory && singleFlight(() => readCellStates(directory.cells))
   const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
@@ -101,8 +94,9 @@ export function registerHealthRoutes(router: Router, services: Services): void {
         if (condition !== 'ready') throwNotReady(standbyMessages[condition])
         return exchange.send(200, success({ data: { ready: true } }))
       }
-      const [database] = await readReadiness().catch(() => throwNotReady('The database cannot be reached.'))
-      if (database?.read_only) throwNotReady(readOnlyMessage)
+      const database = await readDatabase().catch(() => throwNotReady('The database cannot be reached.'))
+      if (database === 'read_only') throwNotReady(readOnlyMessage)
+      if (database === 'disk_full') throwNotReady(diskFullMessage)
       const cells = await readCells?.()
       const data = { ready: true, ...(standby && { reader: standby.condition }), ...(cells && { cells }) }
       exchange.send(200, success({ data }))

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
@@ -29,7 +30,12 @@ function read(setting: string, path: string): Buffer {
   }
 }
 
-export type TlsReload = { apply(server: Server): void; stop(): void }
+export type TlsReload = {
+  apply(server: Server): void
+  /** When the certificate ends that new connections get. Undefined before `apply`. */
+  endsAt(): Date | undefined
+  stop(): void
+}
 
 /**
  * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used
@@ -37,10 +43,16 @@ export type TlsReload = { apply(server: Server): void; stop(): void }
  */
 export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
   let server: Server | undefined
+  let endsAt: Date | undefined
+  const remember = ({ cert }: { cert: Buffer }) => {
+    endsAt = new X509Certificate(cert).validToDate
+  }
   const reload = () => {
     if (!server) return
     try {
-      server.setSecureContext(readTls(files))
+      const pair = readTls(files)
+      server.setSecureContext(pair)
+      remember(pair)
       logger.info('reloaded the TLS certificate')
     } catch (error) {
       logger.error(
@@ -53,7 +65,9 @@ export function reloadTlsOnHangup(files: TlsFiles, logger: Logger): TlsReload {
   return {
     apply: started => {
       server = started
+      remember(readTls(files))
     },
+    endsAt: () => endsAt,
     stop: () => process.off('SIGHUP', reload),
   }
 }

@@ -9,7 +9,7 @@ import {
   listResidents,
   type Organization,
 } from '../../organizations/organizations.ts'
-import { checkFollowers, checkWebhooks, hasTable } from './database.ts'
+import { checkBackup, checkFollowers, checkTransactions, checkWebhooks, hasTable } from './database.ts'
 import { type OrganizationFinding, ok, runCheck, warning, wrong } from './finding.ts'
 
 const statementTimeoutMs = 10_000
@@ -42,7 +42,12 @@ async function examineCell({ name, url }: CellAddress, organizations: Organizati
   try {
     await checkCell(name, db)
     const residents = organizations.filter(({ cell }) => cell === name).length
-    const found = [...(await checkFollowers(db)), ...(await checkWebhooks(db))]
+    const found = [
+      ...(await checkBackup(db, { databaseUrl: url })),
+      ...(await checkTransactions(db)),
+      ...(await checkFollowers(db)),
+      ...(await checkWebhooks(db)),
+    ]
     return [
       ok(
         'cells',

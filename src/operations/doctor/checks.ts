@@ -2,12 +2,14 @@ import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import { checkCells } from './cells.ts'
 import {
+  checkBackup,
   checkClock,
   checkDistribution,
   checkFollowers,
   checkKeys,
   checkMigrations,
   checkServer,
+  checkTransactions,
   checkWebhooks,
 } from './database.ts'
 import { type Finding, type OrganizationFinding, runCheck } from './finding.ts'
@@ -27,6 +29,8 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('cluster', advice, () => checkDistribution(db))),
     ...(await runCheck('clock', advice, () => checkClock(db))),
     ...(await runCheck('keys', advice, () => checkKeys(db))),
+    ...(await runCheck('backup', advice, () => checkBackup(db, config))),
+    ...(await runCheck('transactions', advice, () => checkTransactions(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
     ...(await runCheck('cells', advice, () => checkCells(db, config))),

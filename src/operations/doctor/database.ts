@@ -5,6 +5,7 @@ import { describePending, readDistribution } from '../../db/distribution.ts'
 import { listMigrations, unknownMigrations } from '../../db/migrate.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
+import { readLastBackup } from '../backups.ts'
 import { type Finding, type OrganizationFinding, ok, warning, wrong } from './finding.ts'
 import {
   countForeignConnectionsSql,
@@ -12,6 +13,7 @@ import {
   readArchiverSql,
   readClockSql,
   readMigrationsSql,
+  readOldestTransactionSql,
   readServerSql,
 } from './sql.ts'
 
@@ -193,6 +195,39 @@ export async function checkKeys(db: Database): Promise<Finding[]> {
   const message = `the signing key is ${ageDays} days old, and ${keys.length - 1} older keys verify tokens`
   if (ageDays > rotateDays) return [warning('keys', message, 'Run kith keys rotate. Tokens in use stay valid.')]
   return [ok('keys', message)]
+}
+
+const backupWarningDays = 2
+
+/** Checks the age of the last `kith backup`. A server of one's own may be backed up in other ways, which kith does not know. */
+export async function checkBackup(db: Database, { databaseUrl }: Pick<Config, 'databaseUrl'>): Promise<Finding[]> {
+  const last = (await hasTable(db, 'backups')) ? await readLastBackup(db) : null
+  const advice = 'Run kith backup every day, and keep the file on another machine.'
+  if (last === null) {
+    const message = 'kith backup has written no backup of this database'
+    return [databaseUrl === undefined ? warning('backup', message, advice) : ok('backup', message)]
+  }
+  const message = `the last kith backup is of ${new Date(last * 1_000).toISOString()}`
+  const isOld = Date.now() - last * 1_000 > backupWarningDays * dayMs
+  return [
+    isOld ? warning('backup', `${message}, more than ${backupWarningDays} days ago`, advice) : ok('backup', message),
+  ]
+}
+
+const oldTransactionSeconds = 600
+
+/** Names the oldest transaction. An old one keeps vacuum from removing dead rows. */
+export async function checkTransactions(db: Database): Promise<Finding[]> {
+  const [oldest] = await db.query<{ holder: string; seconds: number }>(readOldestTransactionSql, [])
+  if (!oldest || oldest.seconds < oldTransactionSeconds)
+    return [ok('transactions', 'no transaction is older than 10 minutes')]
+  return [
+    warning(
+      'transactions',
+      `${oldest.holder} has had a transaction open for ${Math.floor(oldest.seconds / 60)} minutes: vacuum removes no dead row that it may see`,
+      'Wait if it is a backup or an export. Else end it with pg_terminate_backend, or rollback prepared.',
+    ),
+  ]
 }
 
 /** Names the followers of the change log whose work fails. */

@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto'
-import { lstat, stat, statfs } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { fetchOutsideKeys } from '../../auth/outside-keys.ts'
 import type { Config } from '../../config.ts'
+import { freeBytes } from '../../db/embedded.ts'
 import { readTls } from '../../http/server/tls.ts'
 import { type Finding, ok, runCheck, warning, wrong } from './finding.ts'
 
@@ -48,8 +49,7 @@ const gigabytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`
 
 async function checkFreeSpace(folder: string): Promise<Finding[]> {
   return runCheck('disk', 'See KITH_DATA_DIR.', async () => {
-    const { bavail, bsize } = await statfs(folder)
-    const free = bavail * bsize
+    const free = await freeBytes(folder)
     const message = `${gigabytes(free)} are free on the disk of ${folder}`
     const advice = 'Free disk space. PostgreSQL stops writing when the disk is full.'
     if (free < minFreeBytes) return [wrong('disk', message, advice)]

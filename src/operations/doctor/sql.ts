@@ -28,6 +28,17 @@ export const readClockSql = statement(
   `select extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`,
 )
 
+/** The oldest transaction of the database that the role may see, or no row. */
+export const readOldestTransactionSql = statement(
+  'read_oldest_transaction',
+  `select t.holder, extract(epoch from now() - t.began)::float8 as seconds from (
+     select format('the process %s (%s)', pid, application_name) as holder, xact_start as began from pg_stat_activity
+      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+     union all
+     select format('the prepared transaction %s', gid), prepared from pg_prepared_xacts where database = current_database()) t
+    where t.began is not null order by t.began limit 1`,
+)
+
 export const readArchiverSql = statement(
   'read_archiver',
   `select archived_count::integer as archived, coalesce(last_failed_time > last_archived_time, last_failed_time is not null)

@@ -1,0 +1,68 @@
+import { createPrivateKey, type KeyObject, sign, verify } from 'node:crypto'
+import type pg from 'pg'
+import { formatVerifierKey, parseVerifierKey, rawPublicKey } from '../../src/ledger/note.ts'
+import { readLedgerSignerSql } from '../../src/ledger/sql.ts'
+import { UsageError } from '../command.ts'
+
+/** The key that signs a backup: that of the ledgers. `verifierKey` has the form name+hash+base64. */
+export type Signer = { verifierKey: string; privateKey: KeyObject }
+
+export const signatureBytes = 64
+
+/**
+ * Reads the key of the ledgers. A database of a version without ledgers has none. `name` is the first part of the origin of the ledgers.
+ */
+export async function readSigner(client: pg.Client, name: string): Promise<Signer | undefined> {
+  const { rows } = await client.query(`select to_regclass('public.ledger_keys') is not null as present`)
+  if (!rows[0].present) return undefined
+  const [key] = (await client.query<{ private_jwk: object }>(readLedgerSignerSql.text)).rows
+  if (!key) return undefined
+  const privateKey = createPrivateKey({ format: 'jwk', key: key.private_jwk as never })
+  return { verifierKey: formatVerifierKey(name, privateKey), privateKey }
+}
+
+// The key also signs checkpoints, which begin with the origin of a ledger. No origin has a space, so no checkpoint begins like this text.
+const signedText = (sha256: string) => Buffer.from(`kith backup\n${sha256}\n`)
+
+/** Signs the SHA-256 of a backup, in hexadecimal. Returns the signature in hexadecimal. */
+export const signDigest = ({ privateKey }: Signer, sha256: string): string =>
+  sign(null, signedText(sha256), privateKey).toString('hex')
+
+/** Whether the key signed this SHA-256. A text that is no verifier key signed nothing. */
+export function isSignedBy(verifierKey: string, sha256: string, signature: string): boolean {
+  try {
+    return verify(null, signedText(sha256), parseVerifierKey(verifierKey).publicKey, Buffer.from(signature, 'hex'))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Compares the key that signed a backup with the key that must have signed it. The names of the keys may differ: each organization has a
+ * name of its own for the key. Throws an Error if the keys differ or the backup is not signed, and a UsageError for a malformed key.
+ */
+export function requireKey(signedBy: string | undefined, key: string): void {
+  const expected = parseKey(key)
+  if (signedBy === undefined)
+    throw new Error('The backup is not signed, so the key that you gave did not sign it. Leave out --key to accept it.')
+  if (!rawPublicKey(parseVerifierKey(signedBy).publicKey).equals(rawPublicKey(expected)))
+    throw new Error(`The backup is signed by the key ${signedBy}, not by the key that you gave.`)
+}
+
+function parseKey(key: string): KeyObject {
+  try {
+    return parseVerifierKey(key).publicKey
+  } catch (error) {
+    throw new UsageError(`--key: ${(error as Error).message}`)
+  }
+}
+
+/** Says what the signature of a backup shows. The key of `requireKey` is known to have signed it. */
+export function describeSignature(signedBy: string | undefined, isKeyGiven: boolean): string {
+  if (signedBy === undefined) return 'The backup is not signed. Its SHA-256 shows damage, but no change on purpose.'
+  if (isKeyGiven) return `The key that you gave signed the backup, and nothing of it was changed since.`
+  return (
+    `The key ${signedBy} signed the backup. Compare it with the key that you keep, or give --key: a backup that was changed ` +
+    'on purpose can be signed by another key.'
+  )
+}
