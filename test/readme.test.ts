@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readQuickStarts, runExample } from '../client/test/examples.ts'
 import { compileCache } from './support/command.ts'
-import { checkout } from './support/process.ts'
+import { createTestDatabase } from './support/database.ts'
+import { checkout, endProcesses, launch } from './support/process.ts'
 import { useService } from './support/service.ts'
 
 type Step = { commands: string[]; answer: string[] }
@@ -28,21 +29,30 @@ function readSteps(document: string, titles: string[]): Step[] {
 }
 
 describe.each([
-  { document: 'README.md', titles: ['One PATCH', 'A tour'] },
+  { document: 'README.md', titles: ['One PATCH', 'The proof of a consent', 'A tour'] },
   { document: 'docs/quick-starts.md', titles: ['curl'] },
 ])('$document', ({ document, titles }) => {
   const steps = readSteps(document, titles)
-  const service = useService()
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(async () => {
+    await endProcesses()
+    await database.drop()
+  })
 
+  // A process of its own also seals the answers.
   it('shows the real output of its shell lines', async () => {
+    const address = await launch({ DATABASE_URL: database.url }).ready
     const mark = '=== answered ==='
     const script = steps.map(({ commands }) => [...commands, `echo; echo '${mark}'`].join('\n')).join('\n')
     // The commands find the database and the port of the service in the environment.
     const { PATH, HOME } = process.env
-    const env = { PATH, HOME, DATABASE_URL: service.databaseUrl, PORT: new URL(service.address).port, ...compileCache }
+    const env = { PATH, HOME, DATABASE_URL: database.url, PORT: new URL(address).port, ...compileCache }
     const { stdout, stderr } = await promisify(execFile)(
       'bash',
-      ['-euo', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:8080', service.address)],
+      ['-euo', 'pipefail', '-c', script.replaceAll('http://127.0.0.1:8080', address)],
       { cwd: checkout, env },
     )
     const answers = stdout.split(`${mark}\n`)
