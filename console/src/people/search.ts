@@ -20,8 +20,7 @@ export function validatePeopleSearch(search: Record<string, unknown>): PeopleSea
   const { text, filter, segment, sort, columns } = search
   const isFilter = typeof filter === 'object' && filter !== null && !Array.isArray(filter)
   return {
-    // The router reads a text such as 42 in an address as a number.
-    ...((typeof text === 'string' || typeof text === 'number') && text !== '' && { text: String(text) }),
+    ...(typeof text === 'string' && text !== '' && { text }),
     ...(isFilter && { filter: filter as Filter }),
     ...(typeof segment === 'string' && segment !== '' && { segment }),
     ...(typeof sort === 'string' && /^-?[a-z]/.test(sort) && { sort }),

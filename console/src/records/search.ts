@@ -21,6 +21,6 @@ export type RecordSearch = { by?: 'external_id'; version?: number }
 export function validateRecordSearch({ by, version }: Record<string, unknown>): RecordSearch {
   return {
     ...(by === 'external_id' && { by }),
-    ...(typeof version === 'number' && Number.isInteger(version) && version > 0 && { version }),
+    ...(Number.isInteger(Number(version)) && Number(version) > 0 && { version: Number(version) }),
   }
 }
