@@ -14,7 +14,8 @@ export type PeopleQuery = {
   text: string
   filter: Filter | undefined
   sort: Sort | undefined
-  fields: readonly string[]
+  /** Undefined means whole people. */
+  fields: readonly string[] | undefined
 }
 
 export type PeoplePage = { items: PersonRow[]; next: string | null }
@@ -36,7 +37,7 @@ const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
 
-type ReadOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal }
+type ReadOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal | undefined }
 
 /** Reads a page of the people of a list. */
 export async function readPeople(query: PeopleQuery, options: ReadOptions): Promise<PeoplePage> {
@@ -53,7 +54,7 @@ async function readFiltered(
 ): Promise<PeoplePage> {
   const options = {
     size,
-    fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[],
+    ...(fields && { fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[] }),
     ...(sort && { sort: sort as { field: 'last_name'; direction: 'asc' } }),
     ...(cursor !== undefined && { cursor }),
     ...(signal && { signal }),
