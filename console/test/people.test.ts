@@ -244,6 +244,36 @@ describe('the list of people', () => {
 })
 
 describe('a list of people that fails', () => {
+  it('says that the filter of an address cannot be read or is wrong, and goes on without it', async () => {
+    await open(
+      shop,
+      '/people?filter=%7Bbad&sort=last_name',
+      async page => {
+        for (const filter of ['[1]', '%7Bbad']) {
+          await page.goto(`${service.address}/console/people?filter=${filter}&sort=last_name`)
+          await page.getByRole('heading', { name: 'The filter of this address cannot be read' }).waitFor()
+        }
+        expect(await accessibilityFaults(page)).toEqual([])
+        await page.getByRole('link', { name: 'Show the list without the filter' }).click()
+        await page.waitForURL('**/people?sort=last_name')
+        await expect.poll(() => namesOn(page)).toHaveLength(4)
+        // No letter and no digit finds nobody.
+        for (const text of ['+', '"', '%']) {
+          await searchField(page).fill(text)
+          await page.getByText(`Nobody is found for “${text}”`).waitFor()
+          expect(await page.getByRole('alert').count()).toBe(0)
+        }
+        await page.goto(`${service.address}/console/people?filter=%7B%22bad%22:1%7D`)
+        await page.getByRole('alert').getByText('/filter/bad').waitFor()
+        expect(await page.getByRole('status').filter({ hasText: 'counting' }).count()).toBe(0)
+        await page.goto(`${service.address}/console/records/orders?filter=%7Bbad`)
+        await page.getByRole('heading', { name: 'The filter of this address cannot be read' }).waitFor()
+      },
+      // React reports what a page in place of another one shows.
+      { expectedErrors: /Failed to load resource|The filter of the address cannot be read/ },
+    )
+  })
+
   it('keeps what was typed while the service is away, and goes on when it is back', async () => {
     await open(
       shop,
@@ -311,8 +341,8 @@ describe('hostile values', () => {
       expect(await overflow()).toBeLessThanOrEqual(0)
       await page.setViewportSize({ width: 360, height: 740 })
       expect(await overflow()).toBeLessThanOrEqual(0)
-      // A hostile address is no filter and no column.
-      await page.goto(`${service.address}/console/people?filter=[1]&sort=%3Cscript%3E&columns=%3Cimg%3E&text=7`)
+      // A hostile address is no order and no column.
+      await page.goto(`${service.address}/console/people?sort=%3Cscript%3E&columns=%3Cimg%3E&text=7`)
       await page.getByText('Nobody is found for').waitFor()
     })
   })

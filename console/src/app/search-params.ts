@@ -1,3 +1,4 @@
+import type { Filter } from '@kith/client'
 import { parseSearchWith, stringifySearchWith } from '@tanstack/react-router'
 
 /** Reads an object or a list. Everything else of an address is text: 42, 1e5 and null are what was searched for. */
@@ -26,3 +27,15 @@ export const onlyValid =
       ...Object.fromEntries(Object.keys(search).map(key => [key, undefined])),
       ...validate(search),
     }) as ReturnType<Validate>
+
+/** An address has a filter that is cut or misspelt. */
+export class UnreadableFilterError extends Error {
+  override message = 'The filter of the address cannot be read.'
+}
+
+/** The filter of an address. Throws an UnreadableFilterError if it is no object: a list without the filter would show others. */
+export function filterOfAddress(filter: unknown): Filter | undefined {
+  if (filter === undefined || filter === '') return undefined
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new UnreadableFilterError()
+  return filter as Filter
+}
