@@ -262,3 +262,14 @@ describe('a CSV file of kith export', () => {
     expect(after.map(bare)).toEqual(before.map(bare))
   })
 })
+
+it('kith export says in its help that CSV escapes no formula, and escapes none', async () => {
+  await client.people.create({ external_id: 'eve', first_name: '=1+1' })
+  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+  const { stdout } = await runInProcess(['export', 'people', '--format', 'csv'], environment, directory)
+  expect(stdout.split('\n')[1]).toMatch(/^eve,=1\+1,/)
+  const help = await runInProcess(['export', '--help'], environment, directory)
+  expect(help.stdout.replace(/\s+/g, ' ')).toContain(
+    'escapes nothing else: a text that begins with =, +, - or @ is a formula',
+  )
+})

@@ -40,10 +40,11 @@ export function exportCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--output <file>', 'The file to write. Default: standard output.')
   return addConnectionOptions(command)
     .addOption(
-      new Option('--format <format>', 'The format. Default: as the file name says, else ndjson.').choices([
-        'ndjson',
-        'csv',
-      ]),
+      new Option(
+        '--format <format>',
+        'The format. Default: as the file name says, else ndjson. csv quotes cells by RFC 4180, and escapes nothing else: a text that begins with =, +, - or @ ' +
+          'is a formula for a spreadsheet. The export of the console can escape it.',
+      ).choices(['ndjson', 'csv']),
     )
     .option('--gzip', 'Compress the output. Default for a file name that ends in .gz.')
     .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')

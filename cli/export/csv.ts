@@ -19,21 +19,23 @@ export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string 
  * method and the text of the answer follow it. The column `attribute_values` holds, as JSON, the values that a cell cannot
  * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
  * With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe, which an import keeps.
+ * With `names`, only the columns with these names are there, in this order.
  */
 export function csvShape(
   owner: string,
   definitions: Definitions,
   listSeparator: string,
-  { escapesFormulas = false }: { escapesFormulas?: boolean } = {},
+  { escapesFormulas = false, names }: { escapesFormulas?: boolean; names?: readonly string[] | undefined } = {},
 ): CsvShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
-  const columns = [
+  const all = [
     field('external_id'),
     ...(owner === 'people' ? [...plainColumns.map(field), ...consentColumns(definitions)] : []),
     ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
     remainderColumn(declared, listSeparator),
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),
   ]
+  const columns = names === undefined ? all : names.flatMap(name => all.filter(column => column.name === name))
   const options = { cast: { boolean: String }, escape_formulas: escapesFormulas }
   return {
     header: stringify([columns.map(({ name }) => name)]),

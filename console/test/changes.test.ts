@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { subjects } from '../../src/changes/schema.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { retryWaitsMs } from '../../src/webhooks/schedule.ts'
 import type { Sender } from '../../src/webhooks/send.ts'
@@ -71,6 +72,10 @@ it('an operator makes a webhook, whose secret is shown once, sees what waits and
     '/webhooks',
     async page => {
       await page.getByRole('button', { name: 'New webhook' }).click()
+      const boxes = page.getByRole('group', { name: 'Events' }).getByRole('checkbox')
+      const events = await boxes.evaluateAll(each => each.map(box => box.closest('label')?.textContent))
+      expect(events.toSorted()).toEqual([...subjects, 'consent'].map(subject => `${subject}.*`).toSorted())
+      await page.getByRole('checkbox', { name: 'segment.*' }).press('Space')
       await page.getByLabel('URL').fill('https://192.168.0.1/hook')
       await page.getByRole('button', { name: 'Create' }).click()
       await page.getByRole('alert').waitFor()
@@ -80,6 +85,7 @@ it('an operator makes a webhook, whose secret is shown once, sees what waits and
       await page.getByText(/^whsec_/).waitFor()
       await page.getByRole('button', { name: 'Close' }).click()
       expect(await page.getByText(/whsec_/).count()).toBe(0)
+      expect((await client.webhooks.list())[0]!.events).toEqual(['person.*', 'segment.*'])
 
       const { external_id } = await client.people.create({ external_id: 'ada' })
       await deliver()

@@ -91,6 +91,33 @@ it('an engineer imports a file with refused lines, mends them in the page, and a
   ])
 })
 
+it('shows the field of each column that it maps by itself, and counts the lines that overwrite an earlier one', async () => {
+  await organization.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text' })
+  const file = 'external_id,city,attribute_values.shoe,attribute_values.city\na,Rome,41,\nb,Paris,,\na,Oslo,42,\n'
+  await openConsole(place, '/import', async page => {
+    await chooseFile(page, 'people.csv', file)
+    const becomes = page.getByRole('button', { name: /Becomes/ })
+    await expect
+      .poll(() => becomes.allTextContents())
+      .toEqual([
+        expect.stringContaining('external_id'),
+        expect.stringContaining('attribute_values.city'),
+        expect.stringContaining('shoe'),
+        // Two columns cannot become one field.
+        expect.stringContaining('Choose a field'),
+      ])
+    await page.getByRole('button', { name: 'Leave out the rest' }).click()
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    await page.getByText('Imported: people.csv').waitFor()
+    expect(await count(page, 'Overwrite an earlier line').textContent()).toBe('1')
+    expect(await count(page, 'Created').textContent()).toBe('2')
+  })
+  expect(await people()).toMatchObject([
+    { external_id: 'a', attribute_values: { city: 'Oslo', shoe: '42' } },
+    { external_id: 'b', attribute_values: { city: 'Paris' } },
+  ])
+})
+
 it('a lost connection pauses an import and nothing is lost or doubled', async () => {
   const lines = Array.from({ length: 5_000 }, (_, index) => JSON.stringify({ external_id: `p-${index}` }))
   await openConsole(

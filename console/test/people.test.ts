@@ -244,6 +244,36 @@ describe('the list of people', () => {
 })
 
 describe('a list of people that fails', () => {
+  it('says that the filter of an address cannot be read or is wrong, and goes on without it', async () => {
+    await open(
+      shop,
+      '/people?filter=%7Bbad&sort=last_name',
+      async page => {
+        for (const filter of ['[1]', '%7Bbad']) {
+          await page.goto(`${service.address}/console/people?filter=${filter}&sort=last_name`)
+          await page.getByRole('heading', { name: 'The filter of this address cannot be read' }).waitFor()
+        }
+        expect(await accessibilityFaults(page)).toEqual([])
+        await page.getByRole('link', { name: 'Show the list without the filter' }).click()
+        await page.waitForURL('**/people?sort=last_name')
+        await expect.poll(() => namesOn(page)).toHaveLength(4)
+        // No letter and no digit finds nobody.
+        for (const text of ['+', '"', '%']) {
+          await searchField(page).fill(text)
+          await page.getByText(`Nobody is found for “${text}”`).waitFor()
+          expect(await page.getByRole('alert').count()).toBe(0)
+        }
+        await page.goto(`${service.address}/console/people?filter=%7B%22bad%22:1%7D`)
+        await page.getByRole('alert').getByText('/filter/bad').waitFor()
+        expect(await page.getByRole('status').filter({ hasText: 'counting' }).count()).toBe(0)
+        await page.goto(`${service.address}/console/records/orders?filter=%7Bbad`)
+        await page.getByRole('heading', { name: 'The filter of this address cannot be read' }).waitFor()
+      },
+      // React reports what a page in place of another one shows.
+      { expectedErrors: /Failed to load resource|The filter of the address cannot be read/ },
+    )
+  })
+
   it('keeps what was typed while the service is away, and goes on when it is back', async () => {
     await open(
       shop,
@@ -311,8 +341,8 @@ describe('hostile values', () => {
       expect(await overflow()).toBeLessThanOrEqual(0)
       await page.setViewportSize({ width: 360, height: 740 })
       expect(await overflow()).toBeLessThanOrEqual(0)
-      // A hostile address is no filter and no column.
-      await page.goto(`${service.address}/console/people?filter=[1]&sort=%3Cscript%3E&columns=%3Cimg%3E&text=7`)
+      // A hostile address is no order and no column.
+      await page.goto(`${service.address}/console/people?sort=%3Cscript%3E&columns=%3Cimg%3E&text=7`)
       await page.getByText('Nobody is found for').waitFor()
     })
   })
@@ -331,37 +361,83 @@ beforeAll(async () => {
 })
 
 describe('the CSV file', () => {
-  it('has everybody of the filter, with the columns of the table', async () => {
+  it('has everybody of the filter in the order of the list, and goes on after a lost connection', async () => {
     const filter = encodeURIComponent(JSON.stringify({ language: 'en' }))
-    await open(stock, `/people?filter=${filter}&columns=language`, async page => {
-      await countIs(page, '617 people')
-      await page.getByRole('button', { name: 'Export as CSV' }).click()
+    await open(
+      stock,
+      `/people?filter=${filter}&columns=language&sort=external_id`,
+      async page => {
+        await countIs(page, '617 people')
+        await page.getByRole('button', { name: 'Export as CSV' }).click()
+        let requests = 0
+        let isBroken = true
+        await page.route('**/v1/people/filter', route =>
+          ++requests > 1 && isBroken ? route.abort() : route.continue(),
+        )
+        const started = page.waitForEvent('download')
+        await page.getByRole('button', { name: 'Export', exact: true }).click()
+        await page.getByText('The export waits.').waitFor()
+        isBroken = false
+        await page.getByRole('button', { name: 'Go on now' }).click()
+        const text = await readFile(await (await started).path(), 'utf8')
+        await page.getByText('617 exported.').waitFor()
+        expect(text.startsWith('\ufeffexternal_id,first_name,last_name,language\n')).toBe(true)
+        const lines = text.trimEnd().split('\n')
+        expect(lines.slice(1)).toEqual(
+          bodies
+            .filter(({ language }) => language === 'en')
+            .map(({ external_id, first_name }) => `${external_id},"${first_name.replaceAll('"', '""')}",,en`)
+            .sort(),
+        )
+      },
+      refusals,
+    )
+  })
+
+  it('runs no value as a formula, has the prefix of a number, and on request the answers', async () => {
+    const club = await service.organization()
+    const mobile = { mobile_prefix: '+39', mobile_number: '3331234567' }
+    await club.client.people.create({ external_id: 'eve', first_name: '=1+1', ...mobile, email_consent: true })
+    const download = async (page: Page) => {
       const started = page.waitForEvent('download')
       await page.getByRole('button', { name: 'Export', exact: true }).click()
-      const download = await started
-      await page.getByText('617 people are in the file.').waitFor()
-      const text = await readFile(await download.path(), 'utf8')
-      const lines = text.trimEnd().split('\r\n')
-      expect(lines[0]).toBe('external_id,first_name,last_name,language')
-      expect(lines.slice(1).sort()).toEqual(
-        bodies
-          .filter(({ language }) => language === 'en')
-          .map(({ external_id, first_name }) => `${external_id},"${first_name.replaceAll('"', '""')}",,en`)
-          .sort(),
-      )
+      const text = await readFile(await (await started).path(), 'utf8')
+      const [names, cells] = text.trimEnd().split('\n')
+      return names!.split(',').map((name, index) => [name, cells!.split(',')[index]])
+    }
+    await open(club, '/people?columns=mobile_number', async page => {
+      await countIs(page, '1 person')
+      await page.getByRole('button', { name: 'Export as CSV' }).click()
+      expect(await download(page)).toEqual([
+        ['\ufeffexternal_id', 'eve'],
+        ['first_name', "'=1+1"],
+        ['last_name', ''],
+        ['mobile_prefix', "'+39"],
+        ['mobile_number', '3331234567'],
+      ])
+      await page
+        .getByRole('dialog')
+        .getByRole('button', { name: /Columns/ })
+        .press('Enter')
+      await page.getByRole('option', { name: /consent answers/ }).press('Enter')
+      await page.getByRole('checkbox', { name: 'Safe for spreadsheets' }).press('Space')
+      const all = new Map((await download(page)) as [string, string][])
+      expect(all.get('external_id')).toBe('eve')
+      expect(all.get('first_name')).toBe('=1+1')
+      expect(all.get('consents.1.email')).toBe('true')
     })
   })
 
-  it('is not made if the export is stopped', async () => {
+  it('is not made if the export is cancelled', async () => {
     await open(stock, '/people', async page => {
       await countIs(page, '1,234 people')
       await page.getByRole('button', { name: 'Export as CSV' }).click()
       // The page of the export never comes.
-      const asked = new Promise<void>(resolve => page.route('**/v1/people/list', () => resolve()))
+      const asked = new Promise<void>(resolve => page.route(/v1\/people(\?|\/list)/, () => resolve()))
       await page.getByRole('button', { name: 'Export', exact: true }).click()
       await asked
-      await page.getByRole('button', { name: 'Stop' }).click()
-      await page.getByText('The export was stopped.').waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByText('Cancelled. No file was saved.').waitFor()
     })
   })
 })

@@ -1,8 +1,10 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
+import { follow } from '../../test/support/followers.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 
 const service = useService()
@@ -148,6 +150,40 @@ it('a list is sorted and filtered, and its address leads back to it', async () =
     await expect.poll(() => firstCells(page)).toEqual(['o-3', 'o-1'])
     await button(page, 'Remove the filter').click()
     await page.getByText('3 records').waitFor()
+  })
+})
+
+it('a search keeps the filter, and the filter keeps the search; numeric text in the address is searched for', async () => {
+  const organization = await shop()
+  const attribute = { owner: 'orders', key: 'note', type: 'text', searchable: true } as const
+  await organization.client.schema.attributes.create(attribute)
+  await organization.client.stack('orders').batch(
+    ['paid', 'open', 'open'].map((state, index) => ({
+      op: 'create' as const,
+      body: { external_id: `n-${index}`, attribute_values: { state, note: `ring 7${'0'.repeat(20 * index)} times` } },
+    })),
+  )
+  await follow(service.db, [searchFollower()])
+  const filter = encodeURIComponent('{"attribute_values.state":"open"}')
+  await openConsole(consoleOf(organization), `/records/orders?text=ring&filter=${filter}`, async page => {
+    await expect.poll(() => firstCells(page)).toEqual(['n-1', 'n-2'])
+    // The router would read these as numbers, of which the second prints otherwise than it is written.
+    for (const [text, found] of [
+      ['7', ['n-0', 'n-1', 'n-2']],
+      [`7${'0'.repeat(40)}`, ['n-2']],
+    ] as const) {
+      await page.goto(`${service.address}/console/records/orders?text=${text}`)
+      await expect.poll(() => firstCells(page)).toEqual(found)
+      expect(await page.getByRole('searchbox').inputValue()).toBe(text)
+    }
+    await page.goto(`${service.address}/console/records/orders?filter=${filter}&sort=attribute_values.total`)
+    await page.getByText('4 records').waitFor()
+    await page.getByRole('searchbox').fill('ring')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => firstCells(page)).toEqual(['n-1', 'n-2'])
+    await button(page, 'Remove the filter').click()
+    await expect.poll(() => firstCells(page)).toEqual(['o-2', 'n-0', 'n-1', 'n-2'])
+    expect(await page.getByRole('searchbox').inputValue()).toBe('ring')
   })
 })
 

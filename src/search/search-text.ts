@@ -28,20 +28,22 @@ export type SearchText = {
   mobile_key: string | null
 }
 
-/** Parses the text of a search in a stack. Throws a Fault of 400 if there is nothing to look up, or too much. */
+/** Parses the text of a search in a stack. Throws a Fault of 400 if there is too much to look up. */
 export function parseSearchText(text: string, stack_id: number): SearchText {
   const folded = foldText(text)
   if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
   // Only people have phones.
   const joined = stack_id === peopleStackId ? folded.replace(phoneWords, joinPhone) : folded
   const [written, withPhones] = [distinctWords(folded), distinctWords(joined)]
-  if (written.length === 0) throwInvalidText('must have a letter or a digit')
   if (joined.trim().split(/\s+/).length > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
   if (withPhones.length > maxParts)
     throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
   const isSame = withPhones.join(' ') === written.join(' ')
   return {
-    readings: [...(written.length <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])],
+    // A text without a letter or a digit has no reading. It finds who has it as identifier, and nobody else.
+    readings: [...(written.length <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])].filter(
+      ({ length }) => length > 0,
+    ),
     external_id: text,
     email_key: text.includes('@') ? emailKey(text) : null,
     mobile_key: phone.test(folded) ? mobileKey(null, text) : null,

@@ -5,6 +5,7 @@ import { Notice, Problem } from '../ui/notice.tsx'
 import { EmptyState, Page } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
+import { UnreadableFilterError } from './search-params.ts'
 
 /** The page for an address that the console does not have. */
 export function NotFoundPage() {
@@ -25,6 +26,18 @@ const missingCode = /imported module|importing a module|preload/i
 export function PageFault({ error }: ErrorComponentProps) {
   const texts = useMessages(messages)
   const reload = () => location.reload()
+  if (error instanceof Error && error.cause instanceof UnreadableFilterError)
+    return (
+      <Page title={texts.unreadableFilter}>
+        <Notice kind="error" title={texts.unreadableFilterAdvice}>
+          <div>
+            <LinkButton to="." search={before => ({ ...before, filter: undefined }) as never}>
+              {texts.withoutFilter}
+            </LinkButton>
+          </div>
+        </Notice>
+      </Page>
+    )
   return (
     <Page title={texts.fault}>
       {error instanceof Error && missingCode.test(error.message) ? (

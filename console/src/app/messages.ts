@@ -27,6 +27,9 @@ export const messages = defineMessages({
     notFoundAdvice: 'The console has no page at this address.',
     fault: 'This page failed',
     missingCode: 'The page could not be loaded: the connection broke, or kith was updated meanwhile.',
+    unreadableFilter: 'The filter of this address cannot be read',
+    unreadableFilterAdvice: 'The address is probably cut or misspelt. Without its filter, the list shows everything.',
+    withoutFilter: 'Show the list without the filter',
     reload: 'Reload',
     signIn: 'Sign in',
     signInWith: (issuer: string) => `Sign in with ${issuer}`,
@@ -75,6 +78,10 @@ export const messages = defineMessages({
     fault: 'Diese Seite ist fehlgeschlagen',
     missingCode:
       'Die Seite konnte nicht geladen werden: Die Verbindung ist abgebrochen, oder kith wurde inzwischen aktualisiert.',
+    unreadableFilter: 'Der Filter dieser Adresse ist nicht lesbar',
+    unreadableFilterAdvice:
+      'Die Adresse ist vermutlich abgeschnitten oder falsch geschrieben. Ohne ihren Filter zeigt die Liste alles.',
+    withoutFilter: 'Die Liste ohne den Filter zeigen',
     reload: 'Neu laden',
     signIn: 'Anmelden',
     signInWith: (issuer: string) => `Mit ${issuer} anmelden`,
@@ -126,6 +133,10 @@ export const messages = defineMessages({
     fault: 'Questa pagina non è riuscita',
     missingCode:
       'La pagina non è stata caricata: la connessione si è interrotta oppure kith è stato aggiornato nel frattempo.',
+    unreadableFilter: 'Il filtro di questo indirizzo non è leggibile',
+    unreadableFilterAdvice:
+      'L’indirizzo è probabilmente troncato o scritto male. Senza il suo filtro, l’elenco mostra tutto.',
+    withoutFilter: 'Mostra l’elenco senza il filtro',
     reload: 'Ricarica',
     signIn: 'Accedi',
     signInWith: (issuer: string) => `Accedi con ${issuer}`,

@@ -11,6 +11,7 @@ import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/sear
 import { Loading } from '../ui/page.tsx'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
+import { onlyValid, parseSearch, stringifySearch } from './search-params.ts'
 import { sessionQuery } from './session.tsx'
 import { Shell } from './shell.tsx'
 import { validateSignInSearch } from './sign-in-search.ts'
@@ -20,7 +21,7 @@ const root = createRootRoute({ notFoundComponent: NotFoundPage })
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: validateSignInSearch,
+  validateSearch: onlyValid(validateSignInSearch),
   component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
 })
 
@@ -45,12 +46,15 @@ const home = createRoute({
   },
 })
 
+/** Apart from the route, whose loader depends on its type. */
+const validatePeople = onlyValid(validatePeopleSearch)
+
 const loadPeoplePage = () => import('../people/people-page.tsx')
 
 const people = createRoute({
   getParentRoute: () => shell,
   path: '/people',
-  validateSearch: validatePeopleSearch,
+  validateSearch: validatePeople,
   loaderDeps: ({ search }) => search,
   // The rows are requested while the code of the page comes. The page shows an error of this request.
   loader: ({ deps }) => {
@@ -64,7 +68,7 @@ if (location.pathname === '/console/people') loadPeoplePage().catch(() => {})
 const person = createRoute({
   getParentRoute: () => shell,
   path: '/people/$externalId',
-  validateSearch: validatePersonSearch,
+  validateSearch: onlyValid(validatePersonSearch),
   component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
 })
 
@@ -77,28 +81,28 @@ const stacks = createRoute({
 const records = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey',
-  validateSearch: validateRecordsSearch,
+  validateSearch: onlyValid(validateRecordsSearch),
   component: lazyRouteComponent(() => import('../records/records-page.tsx'), 'RecordsPage'),
 })
 
 const record = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey/$recordId',
-  validateSearch: validateRecordSearch,
+  validateSearch: onlyValid(validateRecordSearch),
   component: lazyRouteComponent(() => import('../records/record-page.tsx'), 'RecordPage'),
 })
 
 const schema = createRoute({
   getParentRoute: () => shell,
   path: '/schema',
-  validateSearch: validateSchemaSearch,
+  validateSearch: onlyValid(validateSchemaSearch),
   component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
 })
 
 const newAttribute = createRoute({
   getParentRoute: () => shell,
   path: '/schema/new-attribute',
-  validateSearch: validateNewAttributeSearch,
+  validateSearch: onlyValid(validateNewAttributeSearch),
   component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
 })
 
@@ -129,7 +133,7 @@ const exporting = createRoute({
 const consents = createRoute({
   getParentRoute: () => shell,
   path: '/consents',
-  validateSearch: validateConsentsSearch,
+  validateSearch: onlyValid(validateConsentsSearch),
   component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
 })
 
@@ -142,7 +146,7 @@ const ledger = createRoute({
 const changes = createRoute({
   getParentRoute: () => shell,
   path: '/changes',
-  validateSearch: validateChangesSearch,
+  validateSearch: onlyValid(validateChangesSearch),
   component: lazyRouteComponent(() => import('../changes/changes-page.tsx'), 'ChangesPage'),
 })
 
@@ -167,7 +171,7 @@ const operations = createRoute({
 const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
-  validateSearch: validateAccessSearch,
+  validateSearch: onlyValid(validateAccessSearch),
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
@@ -196,6 +200,8 @@ const pages = [
 export const router = createRouter({
   routeTree: root.addChildren([signIn, shell.addChildren(pages)]),
   basepath: '/console',
+  parseSearch,
+  stringifySearch,
   defaultPreload: 'intent',
   defaultErrorComponent: PageFault,
   scrollRestoration: true,

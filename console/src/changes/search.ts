@@ -1,25 +1,27 @@
 import type { Change } from '@kith/client'
 
-export const subjects = [
-  'person',
-  'record',
-  'stack',
-  'attribute',
-  'consent_type',
-  'webhook',
-  'settings',
-  'segment',
-] as const satisfies Change['subject'][]
-
-export const operations = [
-  'create',
-  'update',
-  'delete',
-  'restore',
-  'merge',
-  'unmerge',
-  'erase',
-] as const satisfies Change['operation'][]
+// The types of the client demand each member, so a subject or an operation that is new there cannot be missing here.
+const subjectSet: Record<Change['subject'], true> = {
+  person: true,
+  record: true,
+  stack: true,
+  attribute: true,
+  consent_type: true,
+  webhook: true,
+  settings: true,
+  segment: true,
+}
+const operationSet: Record<Change['operation'], true> = {
+  create: true,
+  update: true,
+  delete: true,
+  restore: true,
+  merge: true,
+  unmerge: true,
+  erase: true,
+}
+export const subjects = Object.keys(subjectSet) as Change['subject'][]
+export const operations = Object.keys(operationSet) as Change['operation'][]
 
 /** What the address of the page says: which changes are shown. */
 export type ChangesSearch = {

@@ -1,35 +1,56 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
-import { useFormats, useMessages } from '../app/language.tsx'
-import { attributePrefix, fixedFieldsOf } from '../filters/field-types.ts'
+import type { Definitions } from '@kith/client'
+import { useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
+import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
+import { createExport } from '../transfer/export-setup.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
-import { saveBlob } from '../ui/save-blob.ts'
-import { blobTarget, exportPeople, fileTarget } from './export-csv.ts'
+import { Loading } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
-import { countQuery, type PeopleQuery } from './people-query.ts'
+import { countQuery, type PeopleQuery, readPeople } from './people-query.ts'
 import { useDefinitions } from './use-definitions.ts'
-
-/** More people than this are written to a file on the disk while they come, where the browser can. */
-const maxInMemory = 100_000
 
 type ExportDialogProps = { query: PeopleQuery; columns: readonly string[]; onClose(): void }
 
+const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }
+
 /** Exports the people of the list as a CSV file. */
-export default function ExportDialog({ query, columns, onClose }: ExportDialogProps) {
+export default function ExportDialog(props: ExportDialogProps) {
   const texts = useMessages(messages)
-  const { number } = useFormats()
-  const [choice, setChoice] = useState<'shown' | 'all'>('shown')
-  const fields = useExportFields(columns)[choice]
-  const { data: total } = useQuery({ ...countQuery(query.filter), enabled: query.text === '' })
-  const { start, stop, exported, state } = useExport(query, fields, total)
-  const isRunning = state.isPending
-  const isStopped = state.error instanceof DOMException && state.error.name === 'AbortError'
+  const { data = noDefinitions, isLoading } = useDefinitions()
+  if (!isLoading) return <ExportForm {...props} definitions={data} />
   return (
-    <Dialog title={texts.exportTitle} isOpen onClose={() => !isRunning && onClose()} hasDraft={false}>
+    <Dialog title={texts.exportTitle} isOpen onClose={props.onClose}>
+      <Loading />
+    </Dialog>
+  )
+}
+
+function ExportForm({ query, columns, definitions, onClose }: ExportDialogProps & { definitions: Definitions }) {
+  const texts = useMessages(messages)
+  const [choice, setChoice] = useState<'shown' | 'all'>('shown')
+  const [isSafeForSpreadsheets, setSafe] = useState(true)
+  const exporting = useExport(() =>
+    createExport(
+      {
+        owner: 'people',
+        format: 'csv',
+        segment: null,
+        isSafeForSpreadsheets,
+        ...(choice === 'shown' && { columns: exportedColumns(columns) }),
+        list: {
+          count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.filter)) : null),
+          readPage: options => readPeople({ ...query, fields: undefined }, options),
+        },
+      },
+      definitions,
+    ),
+  )
+  return (
+    <Dialog title={texts.exportTitle} isOpen onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
       <p className={styles.muted!}>{texts.exportScope}</p>
       <Select<'shown' | 'all'>
         label={texts.exportColumns}
@@ -39,61 +60,18 @@ export default function ExportDialog({ query, columns, onClose }: ExportDialogPr
         ]}
         value={choice}
         onChange={setChoice}
-        isDisabled={isRunning}
+        isDisabled={exporting.isActive}
       />
-      {isRunning && (
-        <label className={styles.progress!}>
-          {texts.exportProgress}: {number(exported)}
-          {total !== undefined && ` / ${number(total)}`}
-          <progress {...(total !== undefined && { value: exported, max: Math.max(total, 1) })} />
-        </label>
-      )}
-      {state.isSuccess && <Notice kind="success" title={texts.exportDone(number(exported))} />}
-      {isStopped && <Notice title={texts.exportStopped} />}
-      {state.error && !isStopped && <Problem error={state.error} />}
-      <Actions>
-        {isRunning ? (
-          <Button look="danger" onPress={stop}>
-            {texts.exportStop}
-          </Button>
-        ) : (
-          <Button onPress={onClose}>{texts.close}</Button>
-        )}
-        <Button look="primary" isPending={isRunning} onPress={start}>
-          {texts.exportStart}
-        </Button>
-      </Actions>
+      <SpreadsheetChoice isSafe={isSafeForSpreadsheets} onChange={setSafe} />
+      <ExportPanel {...exporting}>
+        <Button onPress={onClose}>{texts.close}</Button>
+      </ExportPanel>
     </Dialog>
   )
 }
 
-/** The columns of the file, by choice. The identifier and the name are always there. */
-function useExportFields(columns: readonly string[]): Record<'shown' | 'all', string[]> {
-  const { data: definitions } = useDefinitions()
-  const attributes = (definitions?.attributes ?? []).filter(each => each.owner === 'people' && each.state === 'active')
-  const fixed = Object.keys(fixedFieldsOf('people'))
-  return {
-    shown: [...new Set(['external_id', 'first_name', 'last_name', ...columns])],
-    all: [...new Set(['external_id', ...fixed, ...attributes.map(({ key }) => attributePrefix + key)])],
-  }
-}
-
-function useExport(query: PeopleQuery, fields: readonly string[], total: number | undefined) {
-  const [exported, setExported] = useState(0)
-  const controller = useRef<AbortController>(undefined)
-  const state = useMutation({
-    mutationFn: async () => {
-      setExported(0)
-      controller.current = new AbortController()
-      const { signal } = controller.current
-      const name = `people-${new Date().toISOString().slice(0, 10)}.csv`
-      const isLarge = total !== undefined && total > maxInMemory
-      const target = (isLarge ? await fileTarget(name) : undefined) ?? blobTarget()
-      await exportPeople(query, fields, target, { signal, onProgress: setExported })
-      const file = await target.close()
-      if (file) saveBlob(file, name)
-    },
-  })
-  useEffect(() => () => controller.current?.abort(), [])
-  return { start: () => state.mutate(), stop: () => controller.current?.abort(), exported, state }
+/** The columns of the table, after the identifier and the name. A number has its prefix before it. */
+function exportedColumns(shown: readonly string[]): string[] {
+  const withPrefixes = shown.flatMap(name => (name === 'mobile_number' ? ['mobile_prefix', name] : [name]))
+  return [...new Set(['external_id', 'first_name', 'last_name', ...withPrefixes])]
 }

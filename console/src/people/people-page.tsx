@@ -94,7 +94,7 @@ function Count({
   list,
 }: {
   query: PeopleQuery
-  list: Pick<List, 'isSuccess' | 'isPlaceholderData' | 'hasNextPage'> & { data?: unknown }
+  list: Pick<List, 'isSuccess' | 'isError' | 'isPlaceholderData' | 'hasNextPage'> & { data?: unknown }
 }) {
   const texts = useMessages(messages)
   const { number } = useFormats()
@@ -104,7 +104,11 @@ function Count({
   const shown = pages.reduce((sum, { items }) => sum + items.length, 0)
   const text = () => {
     if (!isSearch)
-      return counted === undefined ? (isError ? '' : `${texts.counting}…`) : texts.count(counted, number(counted))
+      return counted === undefined
+        ? isError || list.isError
+          ? ''
+          : `${texts.counting}…`
+        : texts.count(counted, number(counted))
     if (!list.isSuccess || list.isPlaceholderData) return ''
     return list.hasNextPage ? texts.atLeast(number(shown)) : texts.count(shown, number(shown))
   }

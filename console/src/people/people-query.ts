@@ -2,6 +2,7 @@ import type { Filter as ClientFilter, Person } from '@kith/client'
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
+import { searchWithin } from '../filters/search-within.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
 import { effectiveFilter, type PeopleSearch, sortOf } from './search.ts'
 
@@ -13,7 +14,8 @@ export type PeopleQuery = {
   text: string
   filter: Filter | undefined
   sort: Sort | undefined
-  fields: readonly string[]
+  /** Undefined means whole people. */
+  fields: readonly string[] | undefined
 }
 
 export type PeoplePage = { items: PersonRow[]; next: string | null }
@@ -34,14 +36,16 @@ const rowFields = ['id', 'external_id', 'first_name', 'last_name', 'email', 'sta
 const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
-/** A search within a filter reads so many pages of results before it returns one without a match. */
-const maxPagesSearched = 5
 
-type ReadOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal }
+type ReadOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal | undefined }
 
 /** Reads a page of the people of a list. */
-export function readPeople(query: PeopleQuery, options: ReadOptions): Promise<PeoplePage> {
-  return query.text === '' ? readFiltered(query, options) : readFound(query, options)
+export async function readPeople(query: PeopleQuery, options: ReadOptions): Promise<PeoplePage> {
+  const { text, filter } = query
+  if (text === '') return readFiltered(query, options)
+  const within = { text, filter: filter as ClientFilter | undefined, idField: 'id' } as const
+  const { items, next_cursor = null } = await searchWithin(client.people, within, options)
+  return { items, next: next_cursor }
 }
 
 async function readFiltered(
@@ -50,7 +54,7 @@ async function readFiltered(
 ): Promise<PeoplePage> {
   const options = {
     size,
-    fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[],
+    ...(fields && { fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[] }),
     ...(sort && { sort: sort as { field: 'last_name'; direction: 'asc' } }),
     ...(cursor !== undefined && { cursor }),
     ...(signal && { signal }),
@@ -58,27 +62,6 @@ async function readFiltered(
   const listing = filter ? client.people.filter(filter as ClientFilter, options) : client.people.list(options)
   const { items, next_cursor = null } = await listing.page()
   return { items: items as PersonRow[], next: next_cursor }
-}
-
-/** Reads search results. A filter is applied to each page of them, which keeps their order. */
-async function readFound({ text, filter }: PeopleQuery, { cursor, size, signal }: ReadOptions): Promise<PeoplePage> {
-  let next: string | null = cursor ?? null
-  for (let pages = 1; ; pages++) {
-    const options = { size: Math.min(size, 100), ...(next !== null && { cursor: next }), ...(signal && { signal }) }
-    const page = await client.people.search(text, options).page()
-    next = page.next_cursor ?? null
-    const items = filter ? await keepMatching(page.items, filter, signal) : page.items
-    if (items.length > 0 || next === null || pages === maxPagesSearched) return { items, next }
-  }
-}
-
-async function keepMatching(found: Person[], filter: Filter, signal: AbortSignal | undefined): Promise<Person[]> {
-  if (found.length === 0) return []
-  const among = { $and: [{ id: { $in: found.map(({ id }) => id) } }, filter] } as ClientFilter
-  const options = { fields: ['id'] as 'id'[], size: found.length, ...(signal && { signal }) }
-  const { items } = await client.people.filter(among, options).page()
-  const ids = new Set(items.map(({ id }) => id))
-  return found.filter(({ id }) => ids.has(id))
 }
 
 /** The pages of a list, kept while the person looks at somebody, so that the list is there when they come back. */

@@ -1,3 +1,4 @@
+import { filterOfAddress } from '../app/search-params.ts'
 import type { Filter } from '../filters/filter-tree.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
 
@@ -17,12 +18,11 @@ export type PeopleSearch = {
 
 /** Reads the address. What it does not understand is left out. */
 export function validatePeopleSearch(search: Record<string, unknown>): PeopleSearch {
-  const { text, filter, segment, sort, columns } = search
-  const isFilter = typeof filter === 'object' && filter !== null && !Array.isArray(filter)
+  const { text, segment, sort, columns } = search
+  const filter = filterOfAddress(search.filter)
   return {
-    // The router reads a text such as 42 in an address as a number.
-    ...((typeof text === 'string' || typeof text === 'number') && text !== '' && { text: String(text) }),
-    ...(isFilter && { filter: filter as Filter }),
+    ...(typeof text === 'string' && text !== '' && { text }),
+    ...(filter && { filter: filter as Filter }),
     ...(typeof segment === 'string' && segment !== '' && { segment }),
     ...(typeof sort === 'string' && /^-?[a-z]/.test(sort) && { sort }),
     ...(typeof columns === 'string' && { columns }),

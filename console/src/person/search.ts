@@ -14,8 +14,8 @@ export function validatePersonSearch({ by, at, version, alias }: Record<string, 
   return {
     ...(by === 'id' && { by }),
     ...(typeof at === 'string' && !Number.isNaN(Date.parse(at)) && { at }),
-    ...(typeof version === 'number' && version >= 1 && at === undefined && { version: Math.floor(version) }),
-    ...((typeof alias === 'string' || typeof alias === 'number') && { alias: String(alias) }),
+    ...(Number(version) >= 1 && at === undefined && { version: Math.floor(Number(version)) }),
+    ...(typeof alias === 'string' && { alias }),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Filter, Page, StackRecord } from '@kith/client'
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { searchWithin } from '../filters/search-within.ts'
 import type { RecordsSearch } from './search.ts'
 
 /** A record in a list: the members that its columns need. */
@@ -36,7 +37,7 @@ export const listQuery = (
     queryFn: async ({ pageParam, signal }): Promise<Page<ListedRecord>> => {
       const stack = client.stack(stackKey)
       const page = { size: pageSize, signal, ...(pageParam !== null && { cursor: pageParam }) }
-      if (text) return stack.search(text, page).page()
+      if (text) return searchWithin(stack, { text, filter, idField: 'record_id' }, page)
       const options = {
         ...page,
         fields: [...fields, ...valueFields(keys)],

@@ -57,7 +57,7 @@ function Records({ stackKey, definitions }: { stackKey: string; definitions: Def
   const stack = definitions.stacks.find(({ key }) => key === stackKey)
   const setFilter = (filter: Filter | undefined) => {
     setDialog(undefined)
-    navigate({ search: ({ text, filter: _, ...before }) => (filter ? { ...before, filter } : before) })
+    navigate({ search: ({ filter: _, ...before }) => (filter ? { ...before, filter } : before) })
   }
   const isSearchable = attributes.some(({ searchable }) => searchable)
   return (

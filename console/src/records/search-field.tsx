@@ -16,7 +16,11 @@ export function SearchField({ text }: { text: string }) {
   const input = useRef<HTMLInputElement>(null)
   const [typed, setTyped] = useState(text)
   useShortcut('/', texts.search, () => input.current?.focus())
-  const search = (words: string) => navigate({ search: words.trim() === '' ? {} : { text: words.trim() } })
+  const search = (words: string) =>
+    // A search has an order of its own.
+    navigate({
+      search: ({ filter }) => ({ ...(filter && { filter }), ...(words.trim() !== '' && { text: words.trim() }) }),
+    })
   return (
     <form
       className={styles.search!}
@@ -34,7 +38,7 @@ export function SearchField({ text }: { text: string }) {
         inputRef={input}
       />
       <Button type="submit">{texts.find}</Button>
-      {text !== '' && <Button onPress={() => search('')}>{texts.showAllRecords}</Button>}
+      {text !== '' && <Button onPress={() => search('')}>{texts.clearSearch}</Button>}
     </form>
   )
 }

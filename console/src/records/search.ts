@@ -1,12 +1,15 @@
 import type { Filter } from '@kith/client'
+import { filterOfAddress } from '../app/search-params.ts'
 
 /** The address of a list holds the text that was searched for, the filter, and the sort. */
 export type RecordsSearch = { text?: string; filter?: Filter; sort?: string; direction?: 'asc' | 'desc' }
 
-export function validateRecordsSearch({ text, filter, sort, direction }: Record<string, unknown>): RecordsSearch {
+export function validateRecordsSearch(search: Record<string, unknown>): RecordsSearch {
+  const { text, sort, direction } = search
+  const filter = filterOfAddress(search.filter)
   return {
     ...(typeof text === 'string' && text !== '' && { text }),
-    ...(typeof filter === 'object' && filter !== null && { filter: filter as Filter }),
+    ...(filter && { filter }),
     ...(typeof sort === 'string' && { sort }),
     ...(direction === 'desc' && { direction }),
   }
@@ -21,6 +24,6 @@ export type RecordSearch = { by?: 'external_id'; version?: number }
 export function validateRecordSearch({ by, version }: Record<string, unknown>): RecordSearch {
   return {
     ...(by === 'external_id' && { by }),
-    ...(typeof version === 'number' && Number.isInteger(version) && version > 0 && { version }),
+    ...(Number.isInteger(Number(version)) && Number(version) > 0 && { version: Number(version) }),
   }
 }

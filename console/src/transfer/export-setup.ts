@@ -12,26 +12,43 @@ export type ExportSetup = {
   /** Only the people of this segment. */
   segment: string | null
   isSafeForSpreadsheets: boolean
+  /** Only these columns of CSV, in this order. */
+  columns?: readonly string[]
+  /** The entities of a list, in its order, in place of all. */
+  list?: ExportedList
+}
+
+/** A list that is read by pages. */
+export type ExportedList = {
+  count: () => Promise<number | null>
+  readPage: (options: {
+    cursor: string | undefined
+    size: number
+    signal: AbortSignal
+  }) => Promise<{ items: object[]; next: string | null }>
 }
 
 type Entity = Person | StackRecord
 const pageSize = 500
 
+/** A spreadsheet reads a file as UTF-8 if it begins with this mark. An import skips it. */
+const byteOrderMark = '\ufeff'
+
 /** Makes the run of an export. `definitions` names the columns of CSV. */
 export async function createExport(setup: ExportSetup, definitions: Definitions | undefined): Promise<ExportRun> {
-  const { owner, format, segment, isSafeForSpreadsheets } = setup
+  const { owner, format, segment, isSafeForSpreadsheets, columns, list } = setup
   const shape =
     format === 'csv' && definitions
-      ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets })
+      ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets, names: columns })
       : { header: '', rowsOf: (entities: Entity[]) => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
   const name = [owner, ...(segment === null ? [] : [segment]), new Date().toISOString().slice(0, 10)].join('-')
   return new ExportRun({
     fileName: `${name}.${format}`,
     mediaType: format === 'csv' ? 'text/csv' : 'application/x-ndjson',
-    total: await countOf(setup).catch(() => null),
-    header: shape.header,
+    total: await (list?.count() ?? countOf(setup)).catch(() => null),
+    header: format === 'csv' && isSafeForSpreadsheets ? byteOrderMark + shape.header : shape.header,
     textOf: entities => shape.rowsOf(entities as Entity[]),
-    open: (after, signal) => open(setup, after, signal),
+    open: list ? openList(list) : (after, signal) => open(setup, after, signal),
     identify: entity => String(entity[owner === 'people' ? 'id' : 'record_id']),
   })
 }
@@ -58,4 +75,16 @@ function open(
     } as object) as never
   const entities = owner === 'people' ? client.people : client.stack(owner)
   return entities.export({ ...position, signal }) as never
+}
+
+/** Pages arrive whole, so a list goes on after its last page. An order of its own has no identifier to go on after. */
+function openList({ readPage }: ExportedList): ExportJob['open'] {
+  let next: string | null | undefined
+  return async function* (_, signal) {
+    while (next !== null) {
+      const page = await readPage({ cursor: next, size: pageSize, signal })
+      next = page.next
+      yield* page.items as Record<string, unknown>[]
+    }
+  }
 }

@@ -4,6 +4,7 @@ import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '
 import { bodyOf, type CsvSettings, cellOf, csvItems, type FileColumns, textOf } from '../../../cli/import/csv.ts'
 import type { ImportItem } from '../../../cli/import/item.ts'
 import { ndjsonItems } from '../../../cli/import/ndjson.ts'
+import { attributePrefix } from '../filters/field-types.ts'
 import { type Encoding, type FileFormat, openFile } from './file-source.ts'
 
 /** How a file is read. A person sets it before an import. */
@@ -96,11 +97,17 @@ export function suggestMapping(names: string[], owner: string, definitions: Defi
       findTarget(name, targetsOf(owner, definitions)) === null
         ? fields.find(each => comparable(each) === comparable(name))
         : name
-    if (field === undefined || taken.has(targetName(field, owner, definitions))) return null
-    taken.add(targetName(field, owner, definitions))
-    return field
+    // A field can have several names. The page offers one of them.
+    const target = field === undefined ? undefined : targetName(field, owner, definitions)
+    if (target === undefined || taken.has(target)) return null
+    taken.add(target)
+    return target
   })
 }
+
+/** The field of the attribute that a column would become. An export names such a column in full. */
+export const attributeFieldOf = (column: string): string =>
+  column.startsWith(attributePrefix) ? column : attributePrefix + column
 
 function targetName(field: string, owner: string, definitions: Definitions): string {
   const target = findTarget(field, targetsOf(owner, definitions))

@@ -35,6 +35,8 @@ export type RunState = Counts & {
   workMs: number
   /** Lines that were neither sent nor refused: the placeholders of an exported file. */
   skipped: number
+  /** Stored lines with the `external_id` of an earlier one, whose values they overwrite. */
+  overwriting: number
   pause: Pause | null
   error: unknown
   refusedLines: readonly RefusedLine[]
@@ -59,11 +61,12 @@ export class ImportRun {
   #abort = new AbortController()
   #state: RunState
   #decide: ((decision: 'repeat' | 'leave out') => void) | undefined
+  readonly #identifiers = new Set<string>()
 
   constructor(job: ImportJob) {
     this.job = job
     this.#refused = new RefusedLines(job.head)
-    const counts = { received: 0, created: 0, updated: 0, unchanged: 0, refused: 0, skipped: 0 }
+    const counts = { received: 0, created: 0, updated: 0, unchanged: 0, refused: 0, skipped: 0, overwriting: 0 }
     const lines = { refusedLines: [], furtherRefused: 0 }
     this.#state = { phase: 'running', doneBytes: 0, workMs: 0, pause: null, error: undefined, ...counts, ...lines }
   }
@@ -171,8 +174,17 @@ export class ImportRun {
       unchanged: state.unchanged + counts.unchanged,
       refused: state.refused + refused.length,
       skipped: state.skipped + skipped,
+      overwriting: state.overwriting + this.#countOverwriting(sent),
     })
     return true
+  }
+
+  #countOverwriting(sent: ImportItem[]): number {
+    const before = this.#identifiers.size
+    const identifiers = sent.filter(({ refusal }) => !refusal).map(identifierOf)
+    const named = identifiers.filter(identifier => identifier !== null)
+    for (const identifier of named) this.#identifiers.add(identifier)
+    return named.length - (this.#identifiers.size - before)
   }
 
   /** Sends the lines until a request succeeds, and notes their refusals. Returns undefined if the import was cancelled. */
@@ -257,12 +269,15 @@ const isSignedOut = (error: unknown) => error instanceof KithError && error.stat
 const mayBeStored = (error: unknown) => error instanceof KithImportError || !(error instanceof KithError)
 
 /** A line without an `external_id` creates an entity each time it is sent. */
-function isNameless({ body }: ImportItem): boolean {
+const isNameless = (item: ImportItem) => identifierOf(item) === null
+
+/** The `external_id` of a line. The service refuses a line that is not JSON, so such a line has none that counts. */
+function identifierOf({ body }: ImportItem): string | null {
   try {
-    return (JSON.parse(body!) as { external_id?: unknown } | null)?.external_id == null
+    const { external_id = null } = (JSON.parse(body!) ?? {}) as { external_id?: unknown }
+    return external_id === null ? null : String(external_id).trim()
   } catch {
-    // The service refuses a line that is not JSON.
-    return false
+    return ''
   }
 }
 

@@ -2,9 +2,10 @@ import type { Definitions } from '@kith/client'
 import { useMemo } from 'react'
 import { evidenceColumns, targetsOf } from '../../../cli/import/columns.ts'
 import { useMessages } from '../app/language.tsx'
+import { attributePrefix } from '../filters/field-types.ts'
 import { type Option, Select } from '../ui/field.tsx'
 import { Section } from '../ui/page.tsx'
-import type { CsvStart, Mapping } from './file-reader.ts'
+import { attributeFieldOf, type CsvStart, type Mapping } from './file-reader.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
@@ -25,11 +26,11 @@ export function MappingTable({
   const texts = useMessages(messages)
   const fields = useMemo(() => fieldOptions(owner, definitions), [owner, definitions])
   const optionsOf = (name: string): Option<string>[] => {
-    const key = `attribute_values.${name}`
-    const isKnown = name === '' || fields.some(({ value }) => value === name || value === key)
+    const key = attributeFieldOf(name)
+    const isKnown = key === attributePrefix || fields.some(({ value }) => value === name || value === key)
     return [
       { value: '', label: texts.ignored },
-      ...(isKnown ? [] : [{ value: key, label: texts.newAttribute(name) }]),
+      ...(isKnown ? [] : [{ value: key, label: texts.newAttribute(key.slice(attributePrefix.length)) }]),
       ...fields,
     ]
   }

@@ -121,6 +121,7 @@ function CountList({ state, isDryRun }: { state: RunState; isDryRun: boolean }) 
     [isDryRun ? texts.wouldChange : texts.updated, state.updated],
     [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
     [texts.refused, state.refused],
+    ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
     ...(state.skipped > 0 ? ([[texts.skipped, state.skipped]] as [string, number][]) : []),
   ]
   return (

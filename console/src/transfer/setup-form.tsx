@@ -6,6 +6,7 @@ import { Actions } from '../ui/dialog.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
 import {
+  attributeFieldOf,
   type CsvStart,
   fieldName,
   readCsvStart,
@@ -97,7 +98,7 @@ function CsvSetup({ setup, definitions, onChange, start }: SetupProps & { start:
                 change(
                   mapping.map((field, index) => {
                     const name = start.names[index]!
-                    return field ?? (name === '' ? '' : `attribute_values.${name}`)
+                    return field ?? (name === '' ? '' : attributeFieldOf(name))
                   }),
                 )
               }

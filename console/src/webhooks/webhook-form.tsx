@@ -1,6 +1,7 @@
 import { isKithError, type NewWebhook, type Webhook } from '@kith/client'
 import { type FormEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
+import { subjects } from '../changes/search.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, Select, TextField } from '../ui/field.tsx'
@@ -8,7 +9,8 @@ import { Problem } from '../ui/notice.tsx'
 import { messages } from './messages.ts'
 import styles from './webhooks.module.css'
 
-const groups = ['person', 'consent', 'record', 'stack', 'attribute', 'consent_type', 'webhook', 'settings'] as const
+/** The subjects of events: those of changes, and the consents of people. */
+const groups = [...subjects, 'consent'] as const
 
 type Form = {
   url: string

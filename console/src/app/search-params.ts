@@ -1,0 +1,41 @@
+import type { Filter } from '@kith/client'
+import { parseSearchWith, stringifySearchWith } from '@tanstack/react-router'
+
+/** Reads an object or a list. Everything else of an address is text: 42, 1e5 and null are what was searched for. */
+function parseObject(text: string): unknown {
+  const value: unknown = JSON.parse(text)
+  if (typeof value !== 'object' || value === null) throw new TypeError('is text')
+  return value
+}
+
+const parse = parseSearchWith(parseObject)
+
+/** The parameters of an address: texts, objects and lists. */
+export const parseSearch: typeof parse = address =>
+  Object.fromEntries(
+    // The router reads numbers and booleans before the parser sees them, but only those that print as they were written.
+    Object.entries(parse(address)).map(([key, value]) => [key, typeof value === 'object' ? value : String(value)]),
+  )
+
+export const stringifySearch = stringifySearchWith(JSON.stringify, parseObject)
+
+/** The router keeps the raw value of a parameter that a validation leaves out. This takes it out. */
+export const onlyValid =
+  <Validate extends (search: Record<string, unknown>) => object>(validate: Validate) =>
+  (search: Record<string, unknown>) =>
+    ({
+      ...Object.fromEntries(Object.keys(search).map(key => [key, undefined])),
+      ...validate(search),
+    }) as ReturnType<Validate>
+
+/** An address has a filter that is cut or misspelt. */
+export class UnreadableFilterError extends Error {
+  override message = 'The filter of the address cannot be read.'
+}
+
+/** The filter of an address. Throws an UnreadableFilterError if it is no object: a list without the filter would show others. */
+export function filterOfAddress(filter: unknown): Filter | undefined {
+  if (filter === undefined || filter === '') return undefined
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new UnreadableFilterError()
+  return filter as Filter
+}

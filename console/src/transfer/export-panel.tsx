@@ -1,0 +1,109 @@
+import { type ReactNode, useState, useSyncExternalStore } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { Button } from '../ui/button.tsx'
+import { Actions } from '../ui/dialog.tsx'
+import { Checkbox } from '../ui/field.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
+import type { ExportRun } from './export-run.ts'
+import { messages } from './messages.ts'
+import styles from './transfer.module.css'
+
+/** An export that a page starts. Its file is saved when it is complete. */
+export type Exporting = { run: ExportRun | null; isActive: boolean; start: () => Promise<void> }
+
+/** `create` makes the run of an export. */
+export function useExport(create: () => Promise<ExportRun>): Exporting {
+  const [run, setRun] = useState<ExportRun | null>(null)
+  const state = useSyncExternalStore(run?.subscribe ?? subscribeToNothing, () => run?.getState() ?? null)
+  const start = async () => {
+    const next = await create()
+    setRun(next)
+    const file = await next.start()
+    if (file) saveBlob(file, next.job.fileName)
+  }
+  return { run, isActive: state?.phase === 'running' || state?.phase === 'paused', start }
+}
+
+const subscribeToNothing = () => () => {}
+
+/** How far an export is, and the buttons that start and cancel it. `children` are further buttons beside that of the start. */
+export function ExportPanel({ run, isActive, start, children }: Exporting & { children?: ReactNode }) {
+  const texts = useMessages(messages)
+  return (
+    <>
+      {run && <ExportProgress key={run.job.fileName} run={run} />}
+      <Actions>
+        {isActive && <Button onPress={() => run?.cancel()}>{texts.cancel}</Button>}
+        {!isActive && children}
+        {!isActive && (
+          <Button look="primary" onPress={start}>
+            {texts.startExport}
+          </Button>
+        )}
+      </Actions>
+    </>
+  )
+}
+
+/** Whether texts that a spreadsheet would run as formulas are escaped in a CSV file. */
+export function SpreadsheetChoice({ isSafe, onChange }: { isSafe: boolean; onChange: (isSafe: boolean) => void }) {
+  const texts = useMessages(messages)
+  return (
+    <div>
+      <Checkbox isSelected={isSafe} onChange={onChange}>
+        {texts.safeFormulas}
+      </Checkbox>
+      <p className={styles.muted!}>{texts.safeFormulasHelp}</p>
+    </div>
+  )
+}
+
+function ExportProgress({ run }: { run: ExportRun }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const { phase, count, bytes, error } = useSyncExternalStore(run.subscribe, run.getState)
+  const { total, fileName } = run.job
+  const isActive = phase === 'running' || phase === 'paused'
+  const shown = formats.number(count)
+  return (
+    <>
+      {isActive && (
+        <div className={styles.progress!}>
+          <p className={styles.fileName!}>
+            <strong>{texts.exporting}</strong> · {fileName}
+          </p>
+          <progress
+            aria-label={texts.exporting}
+            {...(total !== null && { value: total === 0 ? 1 : count / total })}
+            max={1}
+          />
+          <p className={styles.muted!}>
+            {total === null ? shown : texts.exportedOf(shown, formats.number(total))} · {formats.bytes(bytes)}
+          </p>
+        </div>
+      )}
+      {phase === 'paused' && (
+        <Notice kind="caution" title={texts.exportPaused}>
+          <p>{(error as Error).message}</p>
+          <p>{texts.exportPausedAdvice}</p>
+          <div>
+            <Button onPress={() => run.goOn()}>{texts.goOn}</Button>
+          </div>
+        </Notice>
+      )}
+      {phase === 'done' && (
+        <Notice kind="success" title={texts.exported(shown)}>
+          <p>
+            {fileName} · {formats.bytes(bytes)}
+          </p>
+          <div>
+            <Button onPress={() => saveBlob(run.file(), fileName)}>{texts.saveFile}</Button>
+          </div>
+        </Notice>
+      )}
+      {phase === 'cancelled' && <Notice kind="caution" title={texts.exportCancelled} />}
+      {phase === 'failed' && <Problem error={error} />}
+    </>
+  )
+}
