@@ -102,6 +102,10 @@ const nounOf: Record<ValueType, string> = {
   identifier: 'an identifier',
 }
 
+/** The message for a field of a relationship's target, which would be read as a key of the entity itself that nothing carries. */
+const acrossRelationship = (key: string) =>
+  `leads across the relationship ${key}: an aggregate uses fields of the entities themselves. Group by ${key}`
+
 type ParsedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
 
 function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): ParsedField {
@@ -112,8 +116,12 @@ function parseField(name: string, path: Path, { definitions, stack_id, undeclare
       `is not a field of a ${stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
   if (field.kind !== 'attribute') return { field, type: typeOfColumn(field) }
-  const attribute = definitions.declared.get(stack_id)?.get(field.key)
+  const declared = definitions.declared.get(stack_id)
+  const attribute = declared?.get(field.key)
   if (!attribute) {
+    const [key, ...rest] = field.key.split('.')
+    const relationship = rest.length > 0 ? declared?.get(key!) : undefined
+    if (relationship && isRelationship(relationship)) return throwInvalid(path, acrossRelationship(relationship.key))
     undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
     return { field, type: 'json' }
   }

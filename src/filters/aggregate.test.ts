@@ -230,6 +230,7 @@ describe('the refusal of an aggregate', () => {
       { group_by: [{ field: field('due'), by: 'day', time_zone: 'UTC' }] },
       '/group_by/0/time_zone',
     ],
+    ['a field across a relationship', { group_by: [`${field('buyer')}.first_name`] }, '/group_by/0'],
     ['three fields', { group_by: ['state', 'state', 'state'] }, '/group_by'],
     ['no measures', { measures: [] }, '/measures'],
     ['eleven measures', { measures: Array(11).fill({ op: 'count' }) }, '/measures'],
