@@ -428,7 +428,7 @@ describe('the CSV file', () => {
     })
   })
 
-  it('is not made if the export is cancelled', async () => {
+  it('is not made if the export is cancelled, and then has everybody of all pages', async () => {
     await open(stock, '/people', async page => {
       await countIs(page, '1,234 people')
       await page.getByRole('button', { name: 'Export as CSV' }).click()
@@ -438,6 +438,22 @@ describe('the CSV file', () => {
       await asked
       await page.getByRole('button', { name: 'Cancel' }).click()
       await page.getByText('Cancelled. No file was saved.').waitFor()
+      await page.unrouteAll()
+      const started = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'Export', exact: true }).click()
+      const text = await readFile(await (await started).path(), 'utf8')
+      const identifiers = text
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .map(line => line.split(',')[0])
+      expect(new Set(identifiers)).toEqual(new Set(bodies.map(({ external_id }) => external_id)))
+      expect(identifiers).toHaveLength(count)
+      const [newest] = await stock.client.people
+        .list({ size: 1 })
+        .page()
+        .then(({ items }) => items)
+      expect(identifiers[0]).toBe(newest!.external_id)
     })
   })
 })
