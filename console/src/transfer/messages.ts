@@ -110,7 +110,7 @@ export const messages = defineMessages({
     everybody: 'Everybody',
     safeFormulas: 'Safe for spreadsheets',
     safeFormulasHelp:
-      'Puts an apostrophe before texts that begin with =, +, - or @, so that a spreadsheet does not run them as formulas, and marks the file as UTF‑8. Leave it off if kith is to import the file again.',
+      'Puts an apostrophe before texts that begin with =, +, - or @, so that a spreadsheet does not run them as formulas, and marks the file as UTF-8. Leave it off if kith is to import the file again.',
     startExport: 'Export',
     exporting: 'Exporting',
     exported: (count: string) => `${count} exported.`,
@@ -233,7 +233,7 @@ export const messages = defineMessages({
     everybody: 'Alle',
     safeFormulas: 'Sicher für Tabellenkalkulationen',
     safeFormulasHelp:
-      'Setzt einen Apostroph vor Texte, die mit =, +, - oder @ beginnen, damit eine Tabellenkalkulation sie nicht als Formeln ausführt, und kennzeichnet die Datei als UTF‑8. Lassen Sie es aus, wenn kith die Datei wieder importieren soll.',
+      'Setzt einen Apostroph vor Texte, die mit =, +, - oder @ beginnen, damit eine Tabellenkalkulation sie nicht als Formeln ausführt, und kennzeichnet die Datei als UTF-8. Lassen Sie es aus, wenn kith die Datei wieder importieren soll.',
     startExport: 'Exportieren',
     exporting: 'Export läuft',
     exported: (count: string) => `${count} exportiert.`,
@@ -356,7 +356,7 @@ export const messages = defineMessages({
     everybody: 'Tutte',
     safeFormulas: 'Sicuro per i fogli di calcolo',
     safeFormulasHelp:
-      'Mette un apostrofo davanti ai testi che iniziano con =, +, - o @, così un foglio di calcolo non li esegue come formule, e contrassegna il file come UTF‑8. Lascialo spento se kith deve importare di nuovo il file.',
+      'Mette un apostrofo davanti ai testi che iniziano con =, +, - o @, così un foglio di calcolo non li esegue come formule, e contrassegna il file come UTF-8. Lascialo spento se kith deve importare di nuovo il file.',
     startExport: 'Esporta',
     exporting: 'Esportazione in corso',
     exported: (count: string) => `Esportate: ${count}.`,
