@@ -243,6 +243,40 @@ describe('the list of people', () => {
   })
 })
 
+describe('a page that is longer than its window', () => {
+  it('scrolls once: a nested filter keeps its tabs, and hidden texts make the window no longer', async () => {
+    const deep = { $and: Array.from({ length: 3 }, (_, number) => ({ language: `l${number}` })) }
+    const filter = { $or: [deep, { $not: deep }, { 'attribute_values.referrer': { $some: deep } }] }
+    // How much longer than its window each scrolled element is, the window among them.
+    const overflow = (page: Page) =>
+      page.evaluate<[string, number][]>(
+        `[document.documentElement, ...document.querySelectorAll('main, main *')]
+          .filter(element => element === document.documentElement || /auto|scroll/.test(getComputedStyle(element).overflowY))
+          .map(element => [element.getAttribute('role') ?? element.localName, element.scrollHeight - element.clientHeight])
+          .filter(([, pixels]) => pixels > 0)`,
+      )
+    await open(
+      shop,
+      `/people?filter=${encodeURIComponent(JSON.stringify(filter))}`,
+      async page => {
+        await page.getByText('Nobody matches the filter').or(page.getByRole('table')).first().waitFor()
+        await page.getByRole('button', { name: /^Filter/ }).click()
+        await page.getByRole('tab', { name: 'Conditions' }).waitFor()
+        await page.getByRole('textbox', { name: 'Value' }).nth(8).waitFor()
+        expect(await overflow(page)).toEqual([['main', expect.any(Number)]])
+        for (const width of [1_280, 360]) {
+          await page.setViewportSize({ width, height: 400 })
+          await page.goto(`${service.address}/console/people/ada`)
+          await page.getByRole('list', { name: 'History' }).waitFor()
+          await page.getByText('Loading…').first().waitFor({ state: 'hidden' })
+          expect(await overflow(page)).toEqual([['main', expect.any(Number)]])
+        }
+      },
+      { context: { viewport: { width: 1_280, height: 720 } } },
+    )
+  })
+})
+
 describe('a list of people that fails', () => {
   it('says that the filter of an address cannot be read or is wrong, and goes on without it', async () => {
     await open(
@@ -428,7 +462,7 @@ describe('the CSV file', () => {
     })
   })
 
-  it('is not made if the export is cancelled', async () => {
+  it('is not made if the export is cancelled, and then has everybody of all pages', async () => {
     await open(stock, '/people', async page => {
       await countIs(page, '1,234 people')
       await page.getByRole('button', { name: 'Export as CSV' }).click()
@@ -438,6 +472,22 @@ describe('the CSV file', () => {
       await asked
       await page.getByRole('button', { name: 'Cancel' }).click()
       await page.getByText('Cancelled. No file was saved.').waitFor()
+      await page.unrouteAll()
+      const started = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'Export', exact: true }).click()
+      const text = await readFile(await (await started).path(), 'utf8')
+      const identifiers = text
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .map(line => line.split(',')[0])
+      expect(new Set(identifiers)).toEqual(new Set(bodies.map(({ external_id }) => external_id)))
+      expect(identifiers).toHaveLength(count)
+      const [newest] = await stock.client.people
+        .list({ size: 1 })
+        .page()
+        .then(({ items }) => items)
+      expect(identifiers[0]).toBe(newest!.external_id)
     })
   })
 })

@@ -30,7 +30,6 @@ export function ChangesPage() {
     <Page
       title={texts.title}
       subtitle={texts.subtitle}
-      isFullHeight
       actions={
         <>
           <span className={styles.status!}>

@@ -3,14 +3,14 @@ import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
 import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
-import { createExport } from '../transfer/export-setup.ts'
+import { createExport, type ExportedList } from '../transfer/export-setup.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
 import { Loading } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
-import { countQuery, type PeopleQuery, readPeople } from './people-query.ts'
+import { countQuery, type PeopleQuery, type Position, readPeople } from './people-query.ts'
 import { useDefinitions } from './use-definitions.ts'
 
 type ExportDialogProps = { query: PeopleQuery; columns: readonly string[]; onClose(): void }
@@ -43,7 +43,7 @@ function ExportForm({ query, columns, definitions, onClose }: ExportDialogProps 
         ...(choice === 'shown' && { columns: exportedColumns(columns) }),
         list: {
           count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.filter)) : null),
-          readPage: options => readPeople({ ...query, fields: undefined }, options),
+          readNext: pagesOf(query),
         },
       },
       definitions,
@@ -68,6 +68,17 @@ function ExportForm({ query, columns, definitions, onClose }: ExportDialogProps 
       </ExportPanel>
     </Dialog>
   )
+}
+
+/** Reads the pages of a list one after the other, with whole people. */
+function pagesOf(query: PeopleQuery): ExportedList['readNext'] {
+  let next: Position | null | undefined
+  return async options => {
+    if (next === null) return null
+    const page = await readPeople({ ...query, fields: undefined }, { ...options, at: next })
+    next = page.next
+    return page.items
+  }
 }
 
 /** The columns of the table, after the identifier and the name. A number has its prefix before it. */

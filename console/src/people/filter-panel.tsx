@@ -70,9 +70,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
         if (draft) onApply(draft)
       }}
     >
-      <div className={styles.editor!}>
-        <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
-      </div>
+      <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
       <div className={styles.draftFoot!}>
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
           {texts.apply}

@@ -44,7 +44,6 @@ export function PeoplePage() {
   return (
     <Page
       title={texts.people}
-      isFullHeight
       subtitle={<Count query={query} list={list} />}
       actions={
         <>

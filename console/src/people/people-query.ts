@@ -1,4 +1,4 @@
-import type { Filter as ClientFilter, Person } from '@kith/client'
+import type { Filter as ClientFilter, Page, Person } from '@kith/client'
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import type { Filter } from '../filters/filter-tree.ts'
@@ -18,7 +18,10 @@ export type PeopleQuery = {
   fields: readonly string[] | undefined
 }
 
-export type PeoplePage = { items: PersonRow[]; next: string | null }
+/** Where a page begins. A list of whole people in the order of their creation has no cursor. */
+export type Position = { cursor: string } | { after_id: string }
+
+export type PeoplePage = { items: PersonRow[]; next: Position | null }
 
 /** The list that an address stands for, with the members that its columns show. */
 export function listOf(search: PeopleSearch, columns: readonly string[]): PeopleQuery {
@@ -37,31 +40,34 @@ const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
 
-type ReadOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal | undefined }
+type ReadOptions = { at?: Position | undefined; size: number; signal?: AbortSignal | undefined }
 
 /** Reads a page of the people of a list. */
 export async function readPeople(query: PeopleQuery, options: ReadOptions): Promise<PeoplePage> {
   const { text, filter } = query
   if (text === '') return readFiltered(query, options)
   const within = { text, filter: filter as ClientFilter | undefined, idField: 'id' } as const
-  const { items, next_cursor = null } = await searchWithin(client.people, within, options)
-  return { items, next: next_cursor }
+  const { at, ...page } = options
+  return pageOf(await searchWithin(client.people, within, { ...page, ...(at && 'cursor' in at && at) }))
 }
 
 async function readFiltered(
   { filter, sort, fields }: PeopleQuery,
-  { cursor, size, signal }: ReadOptions,
+  { at, size, signal }: ReadOptions,
 ): Promise<PeoplePage> {
   const options = {
     size,
     ...(fields && { fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[] }),
     ...(sort && { sort: sort as { field: 'last_name'; direction: 'asc' } }),
-    ...(cursor !== undefined && { cursor }),
+    ...at,
     ...(signal && { signal }),
   }
   const listing = filter ? client.people.filter(filter as ClientFilter, options) : client.people.list(options)
-  const { items, next_cursor = null } = await listing.page()
-  return { items: items as PersonRow[], next: next_cursor }
+  return pageOf((await listing.page()) as Page<PersonRow>)
+}
+
+function pageOf({ items, next_cursor, after_id }: Page<PersonRow>): PeoplePage {
+  return { items, next: next_cursor ? { cursor: next_cursor } : after_id === null ? null : { after_id } }
 }
 
 /** The pages of a list, kept while the person looks at somebody, so that the list is there when they come back. */
@@ -70,9 +76,9 @@ export const peopleQuery = (query: PeopleQuery) =>
     queryKey: ['people', 'list', query],
     queryFn: ({ pageParam, signal }) => {
       const size = query.text !== '' ? searchPageSize : pageParam === undefined ? firstPageSize : pageSize
-      return readPeople(query, { cursor: pageParam, size, signal })
+      return readPeople(query, { at: pageParam, size, signal })
     },
-    initialPageParam: undefined as string | undefined,
+    initialPageParam: undefined as Position | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     placeholderData: keepPreviousData,
     staleTime: 30_000,

@@ -63,7 +63,6 @@ function Records({ stackKey, definitions }: { stackKey: string; definitions: Def
   return (
     <Page
       title={stack?.name ?? stackKey}
-      isFullHeight
       subtitle={
         <>
           <Link to="/records">{texts.records}</Link> · <code>{stackKey}</code>

@@ -18,14 +18,11 @@ export type ExportSetup = {
   list?: ExportedList
 }
 
-/** A list that is read by pages. */
+/** A list that is read page by page. */
 export type ExportedList = {
   count: () => Promise<number | null>
-  readPage: (options: {
-    cursor: string | undefined
-    size: number
-    signal: AbortSignal
-  }) => Promise<{ items: object[]; next: string | null }>
+  /** Reads the next page, and the same again if that failed. Null after the last one. */
+  readNext: (options: { size: number; signal: AbortSignal }) => Promise<object[] | null>
 }
 
 type Entity = Person | StackRecord
@@ -53,14 +50,14 @@ export async function createExport(setup: ExportSetup, definitions: Definitions 
   })
 }
 
-async function countOf({ owner, segment }: ExportSetup): Promise<number> {
+async function countOf({ owner, segment }: Pick<ExportSetup, 'owner' | 'segment'>): Promise<number> {
   const filter = segment === null ? {} : { $segment: segment }
   const { count } = owner === 'people' ? await client.people.count(filter) : await client.stack(owner).count({})
   return count
 }
 
 function open(
-  { owner, segment }: ExportSetup,
+  { owner, segment }: Pick<ExportSetup, 'owner' | 'segment'>,
   after: string | undefined,
   signal: AbortSignal,
 ): ReturnType<ExportJob['open']> {
@@ -78,13 +75,12 @@ function open(
 }
 
 /** Pages arrive whole, so a list goes on after its last page. An order of its own has no identifier to go on after. */
-function openList({ readPage }: ExportedList): ExportJob['open'] {
-  let next: string | null | undefined
+function openList({ readNext }: ExportedList): ExportJob['open'] {
   return async function* (_, signal) {
-    while (next !== null) {
-      const page = await readPage({ cursor: next, size: pageSize, signal })
-      next = page.next
-      yield* page.items as Record<string, unknown>[]
+    for (;;) {
+      const items = await readNext({ size: pageSize, signal })
+      if (items === null) return
+      yield* items as Record<string, unknown>[]
     }
   }
 }

@@ -10,18 +10,16 @@ type PageProps = {
   subtitle?: ReactNode
   /** The buttons beside the title. */
   actions?: ReactNode
-  /** The page has the height of the window, and a list in it scrolls. Otherwise the page scrolls. */
-  isFullHeight?: boolean
   children: ReactNode
 }
 
 /** The frame of every page: its title, its actions and its content. */
-export function Page({ title, subtitle, actions, isFullHeight, children }: PageProps) {
+export function Page({ title, subtitle, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · kith`
   }, [title])
   return (
-    <div className={isFullHeight ? `${styles.page} ${styles.full}` : styles.page!}>
+    <div className={styles.page!}>
       <header className={styles.header!}>
         <div className={styles.titles!}>
           <h1 ref={useNavigationFocus()} tabIndex={-1}>
