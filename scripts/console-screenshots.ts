@@ -1,5 +1,6 @@
-// Writes pictures of all pages of the console, filled with the sample shop, to docs/console/images:
-//   node scripts/with-service.ts node scripts/console-screenshots.ts
+// Writes pictures of all pages of the console, filled with the sample shop, to docs/console/images. Into another folder, it writes
+// dark and narrow ones too:
+//   node scripts/with-service.ts node scripts/console-screenshots.ts [folder]
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +14,8 @@ import { launchChromium } from '../test/support/chromium.ts'
 const { KITH_URL: url, KITH_TOKEN: token } = process.env
 if (!url || !token) throw new Error('usage: node scripts/with-service.ts node scripts/console-screenshots.ts')
 
-const folder = join(import.meta.dirname, '../docs/console/images')
+const [otherFolder] = process.argv.slice(2)
+const folder = otherFolder ?? join(import.meta.dirname, '../docs/console/images')
 
 /** The pages by the names of their pictures. */
 const pages = {
@@ -43,7 +45,7 @@ mkdirSync(folder, { recursive: true })
 try {
   execFileSync(process.execPath, [join(import.meta.dirname, '../cli/main.ts'), 'seed'], { stdio: 'inherit' })
   const browser = await launchChromium(temporary)
-  for (const view of views) await takePictures(browser, view)
+  for (const view of otherFolder ? views : views.slice(0, 1)) await takePictures(browser, view)
   await browser.close()
 } finally {
   rmSync(temporary, { recursive: true, force: true })

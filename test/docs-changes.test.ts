@@ -17,7 +17,7 @@ it('the nightly sync in curl continues where it ended', async () => {
   const [, script] = /## A nightly sync[\s\S]*?```sh\n([\s\S]*?)```/.exec(text)!
   const folder = await mkdtemp(join(tmpdir(), 'kith-nightly-'))
   const { PATH } = process.env
-  const env = { PATH, KITH_URL: service.address, TOKEN: token }
+  const env = { PATH, KITH_URL: service.address, KITH_TOKEN: token }
   const nightly = async () => {
     await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script!], { cwd: folder, env })
     const lines = (await readFile(join(folder, 'changes.ndjson'), 'utf8')).split('\n').filter(Boolean)

@@ -12,7 +12,7 @@ import { auditLedger } from '../ledger/audit.ts'
 import { verifyCertificate } from '../ledger/certificate.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
-import { completeErasures, erasePerson } from './erasure.ts'
+import { completeErasures, erasePerson, notRemoved } from './erasure.ts'
 
 const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Organization
@@ -744,5 +744,18 @@ describe('a person who was erased', () => {
     await ok(send('POST', '/v1/people', body, key))
     await ok(erase(organization, 'again'))
     expect(ofStatus(await send('POST', '/v1/people', body, key))).toEqual(erasedAt('/external_id'))
+  })
+})
+
+describe('the places that a certificate names', () => {
+  it('have the log files of proxies and of PostgreSQL, and not those of kith, which have no path of a request', async () => {
+    const { person, send } = await eraseOne()
+    await send('GET', `/v1/people/${person.external_id}/erasure`)
+    const lines = service.logs.filter(line => line.includes('"route":"/v1/people/'))
+    expect(lines.length).toBeGreaterThan(0)
+    expect(lines.filter(line => line.includes(person.external_id))).toEqual([])
+    expect(notRemoved.filter(place => place.startsWith('the log'))).toEqual([
+      'the log files of proxies, which may have paths of requests, and of PostgreSQL, which may quote statements',
+    ])
   })
 })

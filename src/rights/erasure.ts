@@ -47,7 +47,7 @@ export const notRemoved = [
   'the write-ahead log and dead row versions of PostgreSQL, until it reuses their space, and its statistics, until the next ANALYZE',
   'backups, dumps, archives and replicas of the database',
   'what webhooks have delivered, what exports, feeds and reads have returned, and what their receivers hold',
-  'the log files of proxies, which may have paths of requests',
+  'the log files of proxies, which may have paths of requests, and of PostgreSQL, which may quote statements',
   'the plain values of other entities, such as a name in a note',
 ]
 
