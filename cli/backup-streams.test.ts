@@ -12,11 +12,11 @@ const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn } = fixture
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
-/** Runs a line of bash, in which `$kith` is the program, with these variables. */
+/** Runs a line of bash, in which `kith` is the program, with these variables. */
 async function bash(line: string, variables: Record<string, string>) {
-  const child = spawn('bash', ['--norc', '-c', `set -o pipefail; ${line}`], {
+  const child = spawn('bash', ['--norc', '-c', `set -o pipefail; kith() { "$node" "$program" "$@"; }; ${line}`], {
     cwd: fixture.folder,
-    env: { PATH: process.env.PATH, kith: `${process.execPath} ${program}`, ...variables },
+    env: { PATH: process.env.PATH, node: process.execPath, program, ...variables },
   })
   child.stdin.end()
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
@@ -43,7 +43,7 @@ it('kith backup - | kith restore - copies every row of a database, and leaves no
   await mkdir(temporary)
   const variables = { SOURCE: url, TARGET: target, TMPDIR: temporary }
   const { code, stdout, stderr } = await bash(
-    'DATABASE_URL=$SOURCE $kith backup - | DATABASE_URL=$TARGET $kith restore -',
+    'DATABASE_URL=$SOURCE kith backup - | DATABASE_URL=$TARGET kith restore -',
     variables,
   )
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
@@ -58,9 +58,9 @@ it('kith backup - writes the bytes of a backup file, and kith restore - accepts 
   timeout: 60_000,
 }, async () => {
   const [url, target, file] = [await largeDatabase(), await emptyDatabase(), newFile()]
-  expect(await bash(`$kith backup - > ${file}`, { DATABASE_URL: url })).toMatchObject({ code: 0 })
+  expect(await bash(`kith backup - > ${file}`, { DATABASE_URL: url })).toMatchObject({ code: 0 })
   expect((await readFile(pathTo(file))).toString('latin1', 0, 24)).toBe('{"format":"kith-backup",')
-  expect(await bash(`$kith restore - --json < ${file}`, { DATABASE_URL: target })).toMatchObject({
+  expect(await bash(`kith restore - --json < ${file}`, { DATABASE_URL: target })).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^\{"file":"-","rows":\d+,/),
   })
@@ -69,7 +69,7 @@ it('kith backup - writes the bytes of a backup file, and kith restore - accepts 
 
 it('kith backup - says that its reader has ended, and exits with 1', { timeout: 60_000 }, async () => {
   const url = await largeDatabase()
-  const line = '$kith backup - --quiet | head --bytes=100 >/dev/null'
+  const line = 'kith backup - --quiet | head --bytes=100 >/dev/null'
   expect(await bash(line, { DATABASE_URL: url })).toEqual({
     code: 1,
     stdout: '',
@@ -84,9 +84,9 @@ it('kith restore - stores nothing of a backup that was cut off, of anything else
   const [url, target, file] = [await largeDatabase(), await emptyDatabase(), newFile()]
   expect((await kith(['backup', file], url)).code).toBe(0)
   const refusals: [string, RegExp][] = [
-    [`head --bytes=-1 ${file} | $kith restore -`, /^Standard input is damaged or incomplete/],
-    ['echo hello | $kith restore -', /^Standard input is not a backup of kith/],
-    ['$kith restore - </dev/null', /^Standard input is not a backup of kith/],
+    [`head --bytes=-1 ${file} | kith restore -`, /^Standard input is damaged or incomplete/],
+    ['echo hello | kith restore -', /^Standard input is not a backup of kith/],
+    ['kith restore - </dev/null', /^Standard input is not a backup of kith/],
   ]
   for (const [line, message] of refusals)
     expect(await bash(line, { DATABASE_URL: target })).toMatchObject({
@@ -99,7 +99,7 @@ it('kith restore - stores nothing of a backup that was cut off, of anything else
 it('kith backup - and kith restore - refuse a terminal, and backup - refuses --json', { timeout: 60_000 }, async () => {
   const url = await newDatabase()
   const onTerminal = (words: string) =>
-    bash(`script --quiet --return --command "$kith ${words}" /dev/null`, { DATABASE_URL: url })
+    bash(`script --quiet --return --command '"$node" "$program" ${words}' /dev/null`, { DATABASE_URL: url })
   expect(await onTerminal('backup -')).toMatchObject({ code: 2, stdout: expect.stringContaining('is a terminal') })
   expect(await onTerminal('restore -')).toMatchObject({ code: 2, stdout: expect.stringContaining('is a terminal') })
   expect(await kith(['backup', '-', '--json'], url)).toMatchObject({ code: 2, stdout: '' })

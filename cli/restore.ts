@@ -13,6 +13,7 @@ import { isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
+import { visible } from './visible.ts'
 
 type RestoreOptions = { key?: string; quiet?: true; json?: true }
 
@@ -134,7 +135,7 @@ function report({ file, backup: { header }, loaded, seconds }: Restored, options
   const messages = [
     `${formatCount(rows)} rows of ${tables} tables in ${formatDuration(seconds)}: the state of ${at}`,
     describeSignature(signed_by, options.key !== undefined),
-    ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${leftOut.join(', ')}.`] : []),
+    ...(leftOut.length > 0 ? [`Skipped tables that kith does not have: ${visible(leftOut.join(', '))}.`] : []),
     ...migrations.map(name => `Ran migration ${name}.`),
   ]
   const value = { file, rows, tables, at, kith, left_out: leftOut, ran: migrations, signed_by: signed_by ?? null }

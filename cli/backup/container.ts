@@ -6,6 +6,8 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type } from '../../src/json-schema.ts'
+import { findRepeatedMember } from '../../src/parse-json.ts'
+import { visible } from '../visible.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
 
 /**
@@ -45,8 +47,8 @@ const frameHeadBytes = 5
 const digestLineBytes = 65
 const signatureLineBytes = 2 * signatureBytes + 1
 const maxHeaderBytes = 16_777_216
-/** The name of a table and the last frame are shorter. Rows are not kept. */
-const maxKeptBytes = 16_777_216
+/** kith writes rows as they arrive from PostgreSQL, in frames of less than 1 MiB. */
+const maxFrameBytes = 16_777_216
 
 function encode(frame: Frame): Buffer[] {
   const payload =
@@ -160,16 +162,21 @@ async function readHeader(handle: FileHandle, file: string): Promise<{ header: H
   if (header.version !== formats.unsigned && header.version !== formats.signed)
     throw new Error(
       `${file} has format ${header.version}, and this version of kith reads format ${formats.signed}. Restore it with ` +
-        `${typeof header.kith === 'string' ? `kith ${header.kith} or newer` : 'a newer kith'}.`,
+        `${typeof header.kith === 'string' ? `kith ${visible(header.kith)} or newer` : 'a newer kith'}.`,
     )
   const fault = findFault('header', header)
   if (fault) throw new Error(`${file} is damaged: in its header, ${fault}.`)
-  const names = header.tables.map(({ name }) => name)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw new Error(`${file} is damaged: its header names the table ${twice} twice.`)
+  const twice = findRepeatedMember(line.toString()) ?? findRepeated(header.tables.map(({ name }) => name))
+  if (twice !== undefined)
+    throw new Error(`${file} is damaged: its header has ${visible(JSON.stringify(twice))} twice.`)
   if ((header.version === formats.signed) !== (typeof header.signed_by === 'string'))
     throw new Error(`${file} is damaged: its header does not name the key that signed it.`)
   return { header, bytes: line.length + 1 }
+}
+
+function findRepeated(names: string[]): string | undefined {
+  const seen = new Set<string>()
+  return names.find(name => seen.size === seen.add(name).size)
 }
 
 function parse(text: string): unknown {
@@ -201,7 +208,7 @@ async function* framesOf(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (!code || !/^Z(STD)?_/.test(code)) throw error
-    throw new Error(`The backup is damaged: its rows cannot be decompressed (${(error as Error).message}).`)
+    throw damaged(`its rows cannot be decompressed (${(error as Error).message})`)
   }
 }
 
@@ -220,18 +227,16 @@ async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame,
         buffered = buffered.subarray(bytes.length)
       }
       if (rowsLeft > 0 || buffered.length < frameHeadBytes) break
-      if (hasEnded) throw new Error('The backup is damaged: it goes on after its last frame.')
+      if (hasEnded) throw damaged('it goes on after its last frame')
       const letter = buffered.toString('latin1', 0, 1)
       const length = buffered.readUInt32BE(1)
+      if (length > maxFrameBytes)
+        throw damaged(`a frame claims ${length} bytes, and at most ${maxFrameBytes} are possible`)
       if (letter === letters.rows) {
         rowsLeft = length
         buffered = buffered.subarray(frameHeadBytes)
         continue
       }
-      if (length > maxKeptBytes)
-        throw new Error(
-          `The backup is damaged: a frame claims ${length} bytes, and at most ${maxKeptBytes} are possible.`,
-        )
       if (buffered.length < frameHeadBytes + length) break
       const frame = decode(letter, buffered.subarray(frameHeadBytes, frameHeadBytes + length))
       buffered = buffered.subarray(frameHeadBytes + length)
@@ -239,27 +244,33 @@ async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame,
       yield frame
     }
   }
-  if (buffered.length > 0 || rowsLeft > 0) throw new Error('The backup is incomplete: it ends within a frame.')
+  if (buffered.length > 0 || rowsLeft > 0) throw damaged('it ends within a frame')
 }
 
 function decode(letter: string, payload: Buffer): Frame {
   if (letter === letters.table) return { type: 'table', name: payload.toString() }
-  if (letter !== letters.end)
-    throw new Error(`The backup is damaged: it has a frame of the unknown type ${JSON.stringify(letter)}.`)
+  if (letter !== letters.end) throw damaged(`it has a frame of the unknown type ${JSON.stringify(letter)}`)
   const end = parse(payload.toString())
   const fault = findFault('end', end)
-  if (fault) throw new Error(`The backup is damaged: in its last frame, ${fault}.`)
+  if (fault) throw damaged(`in its last frame, ${fault}`)
   return { type: 'end', end: end as End }
 }
 
+/** The error of a file whose SHA-256 is correct. The fault may quote the file. */
+export const damaged = (fault: string): Error =>
+  new Error(visible(`The backup is damaged: ${fault}. No row was restored. Use another backup.`))
+
 const text = () => Type.String({ minLength: 1 })
+/** Messages quote these, so they have no characters that move the cursor. */
+const visibleText = () => Type.String({ pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]+$' })
 const shapes = {
   header: Type.Object({
-    kith: text(),
-    at: text(),
-    postgresql: text(),
+    kith: visibleText(),
+    at: visibleText(),
+    postgresql: visibleText(),
     compression: Type.Literal('zstd'),
-    migrations: Type.Array(text(), { minItems: 1 }),
+    signed_by: Type.Optional(visibleText()),
+    migrations: Type.Array(visibleText(), { minItems: 1 }),
     tables: Type.Array(Type.Object({ name: text(), columns: Type.Array(text()) }), { minItems: 1 }),
   }),
   end: Type.Object({

@@ -2,8 +2,17 @@ import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { listMigrations, migrate } from '../../src/db/migrate.ts'
-import { quoted, readMigrations, readTables, tablesWithRows, untilAborted, withConnection } from './catalog.ts'
-import type { Backup, End, Frame, Header } from './container.ts'
+import {
+  quoted,
+  readMigrations,
+  readSequences,
+  readTables,
+  type Table,
+  tablesWithRows,
+  untilAborted,
+  withConnection,
+} from './catalog.ts'
+import { type Backup, damaged, type End, type Frame, type Header } from './container.ts'
 import { copyOf, linesIn } from './take.ts'
 
 export type Loading = {
@@ -89,26 +98,35 @@ async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Load
   const { header } = loading.backup
   await client.query('begin')
   // A service that starts meanwhile waits for these locks, and then finds the restored data.
-  const tables = (await readTables(client)).map(({ name }) => name)
-  const locked = [...tables, 'migrations'].map(quoted).join(', ')
+  const tables = await readTables(client)
+  const locked = [...tables.map(({ name }) => name), 'migrations'].map(quoted).join(', ')
   await client.query(`lock table ${locked} in access exclusive mode`)
   await refuseRows(client)
   if ((await readMigrations(client)).join() !== header.migrations.join())
     throw new Error('A service has migrated the database in the meantime. Stop it and restore into a new database.')
-  const named = header.tables.map(({ name }) => name)
-  const missing = tables.find(name => !named.includes(name))
-  if (missing !== undefined)
-    throw new Error(`The backup is damaged: its header lacks the table ${missing}. No row was restored.`)
-  const leftOut = named.filter(name => !tables.includes(name))
+  refuseMissing(header, tables)
+  const leftOut = header.tables.map(({ name }) => name).filter(name => !tables.some(table => table.name === name))
   const frames = loading.backup.frames(loading.onBytes, loading.signal)
   const { rows, end } = await copyTables(client, loading, frames, new Set(leftOut)).finally(() =>
     frames.return(undefined),
   )
+  for (const { name } of await readSequences(client))
+    if (!end.sequences.some(sequence => sequence.name === name)) throw damaged(`it lacks the sequence ${name}`)
   for (const { name, last_value, is_called } of end.sequences)
     await accept(`the sequence ${name}`, () =>
       client.query('select setval(to_regclass($1), $2, $3)', [quoted(name), last_value, is_called]),
     )
   return { rows, tables: header.tables.length - leftOut.length, leftOut }
+}
+
+/** COPY gives a column that it does not name its default. */
+function refuseMissing(header: Header, tables: Table[]) {
+  for (const { name, columns } of tables) {
+    const found = header.tables.find(table => table.name === name)
+    if (!found) throw damaged(`its header lacks the table ${name}`)
+    const missing = columns.find(column => !found.columns.includes(column))
+    if (missing !== undefined) throw damaged(`its header lacks the column ${missing} of ${name}`)
+  }
 }
 
 async function copyTables(
@@ -117,6 +135,7 @@ async function copyTables(
   frames: AsyncGenerator<Frame, undefined>,
   leftOut: Set<string>,
 ) {
+  const columnsOf = new Map(header.tables.map(({ name, columns }) => [name, columns]))
   const stored: Record<string, number> = {}
   let { value: frame } = await frames.next()
   const rowsOfTable = async function* () {
@@ -127,18 +146,18 @@ async function copyTables(
   }
   while (frame?.type === 'table') {
     const { name } = frame
-    const table = header.tables.find(each => each.name === name)
-    if (!table) throw new Error(`The backup is damaged: it has rows of ${name}, which its header does not name.`)
-    if (Object.hasOwn(stored, name)) throw new Error(`The backup is damaged: it has the table ${name} twice.`)
+    const columns = columnsOf.get(name)
+    if (!columns) throw damaged(`it has rows of ${name}, which its header does not name`)
+    if (Object.hasOwn(stored, name)) throw damaged(`it has the table ${name} twice`)
     if (leftOut.has(name)) {
       for await (const _ of rowsOfTable());
       continue
     }
-    const copying = client.query(copyFrom(copyOf(name, table.columns, 'from stdin')))
+    const copying = client.query(copyFrom(copyOf(name, columns, 'from stdin')))
     await accept(`the rows of ${name}`, () => pipeline(rowsOfTable, copying, { signal }))
     stored[name] = copying.rowCount
   }
-  if (frame?.type !== 'end') throw new Error('The backup is incomplete: its last frame is missing.')
+  if (frame?.type !== 'end') throw damaged('its last frame is missing')
   const { end } = frame
   // The frames end here, or throw.
   await frames.next()
@@ -150,18 +169,20 @@ function compareCounts({ tables }: Header, { rows }: End, stored: Record<string,
   const names = new Set([...tables.map(({ name }) => name), ...Object.keys(rows)])
   for (const name of names)
     if (!leftOut.has(name) && (stored[name] === undefined || stored[name] !== rows[name]))
-      throw new Error(
-        `The table ${name} got ${stored[name] ?? 'no'} rows, but the backup counts ${rows[name] ?? 'none'}. No row was restored.`,
+      throw damaged(
+        `the table ${name} got ${stored[name] ?? 'no'} rows, but the last frame counts ${rows[name] ?? 'none'}`,
       )
 }
+
+/** Data exceptions, broken constraints, unknown columns, and limits, but not a missing privilege (42501). */
+const refusalOfValues = /^(2[123]|42(?!501)|54)/
 
 /** Runs work with values of the backup. If PostgreSQL refuses them, the error says which. */
 async function accept(what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    const isRefused = error instanceof pg.DatabaseError && /^(2[0-9]|42)/.test(error.code ?? '')
-    if (!isRefused) throw error
-    throw new Error(`The backup is damaged: PostgreSQL refuses ${what} (${error.message}). No row was restored.`)
+    if (!(error instanceof pg.DatabaseError) || !refusalOfValues.test(error.code ?? '')) throw error
+    throw damaged(`PostgreSQL refuses ${what} (${error.message})`)
   }
 }
