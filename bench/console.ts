@@ -2,21 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchChromium } from '../test/support/chromium.ts'
 import { insertManyPeople } from '../test/support/many-people.ts'
-import { inDatabase, serverVersion, settle } from './database.ts'
-import type { Service } from './environment.ts'
-import { minPeople } from './options.ts'
-import { readOrganizationId } from './populate.ts'
-import { printPlatform } from './report.ts'
+import { inDatabase, serverVersion } from './database.ts'
+import { type Service, startService } from './environment.ts'
 import { withPostgres } from './run.ts'
+import { checkout } from './side.ts'
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
 const print = (line = '') => process.stdout.write(`${line}\n`)
-const organizationKey = 'small'
+const organizationKey = 'default'
 
 /** Measures the page of people in Chromium: the first paint, the time from a key to its results, and the frames of scrolling. */
 async function main() {
@@ -29,17 +25,18 @@ async function main() {
   })
   const people = Number(values.people)
   const parts = values.only.split(',')
-  const options = { people: minPeople, rounds: 1, seconds: 1, workers: 1, rows: [] }
-  await withPostgres(options, async ({ addTarget, acquire }) => {
-    const { service } = await addTarget(checkout, 'bench')
+  await withPostgres(async ({ postgres, acquire }) => {
+    await postgres.createDatabase('console')
+    const service = await acquire(
+      () => startService(postgres, checkout, 'console'),
+      started => started.stop(),
+    )
     await inDatabase(service.url, async client => {
-      const id = await readOrganizationId(client, organizationKey)
-      await client.query('delete from entities where organization_id = $1', [id])
-      await insertManyPeople((text, given) => client.query(text, given), id, people)
+      const { rows } = await client.query('select id from organizations where key = $1', [organizationKey])
+      await insertManyPeople((text, given) => client.query(text, given), rows[0].id, people)
+      await client.query('vacuum (analyze)')
     })
-    await settle(service)
-    printPlatform(await serverVersion(service))
-    print(`${people.toLocaleString('en')} people`)
+    print(`${people.toLocaleString('en')} people, PostgreSQL ${await serverVersion(service)}`)
     const folder = await acquire(
       () => mkdtemp(join(tmpdir(), 'kith-console-')),
       path => rm(path, { recursive: true, force: true }),

@@ -18,12 +18,3 @@ export async function serverVersion({ url }: { url: string }): Promise<string> {
   const { rows } = await inDatabase(url, client => client.query<{ server_version: string }>('show server_version'))
   return rows[0]!.server_version
 }
-
-/**
- * Vacuums the database after writes. Otherwise autovacuum runs during the next benchmark row, and each first read of a
- * changed row marks it and writes a page of WAL. Without the vacuum, reads of a million people were a third slower after
- * four benchmark rows of writes than before them.
- */
-export async function settle({ url }: { url: string }): Promise<void> {
-  await inDatabase(url, client => client.query('vacuum (analyze)'))
-}

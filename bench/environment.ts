@@ -13,7 +13,8 @@ import { runProgram } from './measure.ts'
 export type BenchPostgres = {
   url: string
   folder: string
-  postgresPid: number
+  /** The process id of the postmaster. */
+  pid: number
   createDatabase(name: string): Promise<void>
   stop(): Promise<void>
 }
@@ -33,11 +34,11 @@ async function startPostgresIn(folder: string): Promise<BenchPostgres> {
   // PostgreSQL refuses to run as root. Its own user has to enter the folder.
   await chmod(folder, 0o711)
   const { url, dataDir, stop } = await startEmbedded({ dataDir: folder, purpose: 'command', log: () => {} })
-  const postgresPid = Number.parseInt(await readFile(join(dataDir, 'data', 'postmaster.pid'), 'utf8'), 10)
+  const pid = Number.parseInt(await readFile(join(dataDir, 'data', 'postmaster.pid'), 'utf8'), 10)
   return {
     url,
     folder,
-    postgresPid,
+    pid,
     createDatabase: async name => {
       await inDatabase(url, client => client.query(`create database ${name}`))
     },
@@ -51,8 +52,11 @@ async function startPostgresIn(folder: string): Promise<BenchPostgres> {
 /** A running service of a checkout, on its own database. */
 export type Service = { address: string; url: string; pid: number; token: string; stop(): Promise<void> }
 
-// A revision before the change log refuses a token with a later scope: see createToken for those.
-const scopes = 'people:read people:write records:read records:write schema:read schema:write'
+// A revision refuses a token with a later scope, so the second set has those of the first release.
+const scopeSets = [
+  'people:read people:write people:erase records:read records:write consents:read schema:read schema:write changes:read',
+  'people:read people:write records:read records:write schema:read schema:write',
+]
 const daySeconds = 86_400
 
 /**
@@ -63,7 +67,7 @@ export async function startService(
   postgres: BenchPostgres,
   checkout: string,
   name: string,
-  workers: number,
+  workers = 1,
   settings: Record<string, string> = {},
 ): Promise<Service> {
   const url = urlOfDatabase(postgres.url, name)
@@ -85,9 +89,12 @@ export async function startService(
   }
   try {
     const address = await waitForAddress(child, log)
-    const token = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
-    const printedToken = await runProgram(process.execPath, [program, ...token], environment)
-    return { address, url, pid: child.pid!, token: printedToken.trim(), stop }
+    const createToken = (scopes: string) => {
+      const words = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
+      return runProgram(process.execPath, [program, ...words], environment)
+    }
+    const token = await createToken(scopeSets[0]!).catch(() => createToken(scopeSets[1]!))
+    return { address, url, pid: child.pid!, token: token.trim(), stop }
   } catch (error) {
     await stop()
     throw error

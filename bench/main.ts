@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { compareRevisions } from './compare.ts'
-import { type ComparisonOptions, readOptions } from './options.ts'
-import { benchRows } from './run.ts'
+import { measureSpeed, readBaselines, writeBaseline } from './baseline.ts'
+import { median } from './measure.ts'
+import { type Options, readOptions } from './options.ts'
+import { medianOf, printAboveBaseline, printHead, printPatchRatio, printRow } from './report.ts'
+import { type Measured, measureRows } from './run.ts'
 
 const packages = { wrk: 'wrk', pgbench: 'postgresql-contrib' }
 
 /** Runs the benchmark with the words of the command line. Returns the exit code. */
 async function main(words: readonly string[]): Promise<number> {
-  let options: ComparisonOptions
+  let options: Options
   try {
     options = readOptions(words)
   } catch (error) {
@@ -18,13 +20,38 @@ async function main(words: readonly string[]): Promise<number> {
   const missingNames = missing.map(([program, name]) => `${program} (Debian's package ${name})`)
   if (missing.length > 0) return printError(`The benchmark needs ${missingNames.join(' and ')}.`, 2)
   try {
-    const figures = options.compare ? await compareRevisions(options.compare, options) : await benchRows(options)
-    if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`)
+    await measure(options)
     return 0
   } catch (error) {
     return printError((error as Error).message, 1)
   }
 }
+
+async function measure(options: Options) {
+  const { against, json, isBaseline } = options
+  const speeds = [measureSpeed()]
+  const measured = await measureRows(options, {
+    onStart: version => printHead(options, version),
+    onRow: row => printRow(row, against),
+    onRound: () => speeds.push(measureSpeed()),
+  })
+  const speed = median(speeds)
+  process.stdout.write('\n')
+  if (isBaseline) writeBaseline({ revision: against!, speed, rows: cpuOf(measured) })
+  printAboveBaseline(measured, speed, readBaselines())
+  if (json) writeFileSync(json, `${JSON.stringify({ speed, measured }, null, 2)}\n`)
+  printPatchRatio(measured)
+}
+
+const cpuOf = (measured: readonly Measured[]) =>
+  Object.fromEntries(
+    measured
+      .filter(({ theirs }) => theirs.length > 0)
+      .map(({ row, theirs }) => [
+        row.name,
+        Math.round((medianOf(theirs, 'nodeUs') + medianOf(theirs, 'postgresUs')) * 10) / 10,
+      ]),
+  )
 
 function printError(sentence: string, code: number): number {
   process.stderr.write(`${sentence}\n`)

@@ -1,36 +1,57 @@
 import { parseArgs } from 'node:util'
-import type { BenchOptions } from './figures.ts'
-import { rows } from './rows.ts'
+import { type Row, rows } from './rows.ts'
 
-/** The options of the command line. `compare`: a git revision. `json`: a file for the figures. */
-export type ComparisonOptions = BenchOptions & { compare: string | undefined; json: string | undefined }
-
-/** With fewer people, a random page could begin after the last person. */
-export const minPeople = 1_000
+/** What a run measures, and for how long. */
+export type Options = {
+  people: number
+  rounds: number
+  seconds: number
+  warmUpSeconds: number
+  aloneSeconds: number
+  pauseMs: number
+  workers: number
+  rows: readonly Row[]
+  /** A git revision to compare with. */
+  against: string | undefined
+  hasStatements: boolean
+  /** A file for the figures. */
+  json: string | undefined
+  /** Whether the figures of `against` become those of bench/baseline.json. */
+  isBaseline: boolean
+}
 
 /** Parses the words of the command line. Throws an Error whose message is for the user. */
-export function readOptions(words: readonly string[]): ComparisonOptions {
+export function readOptions(words: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...words],
     options: {
       quick: { type: 'boolean', default: false },
-      people: { type: 'string' },
-      rounds: { type: 'string', default: '3' },
+      people: { type: 'string', default: '100000' },
+      rounds: { type: 'string' },
       seconds: { type: 'string' },
-      only: { type: 'string' },
+      only: { type: 'string', default: 'core' },
       workers: { type: 'string', default: '1' },
-      compare: { type: 'string' },
+      against: { type: 'string' },
       json: { type: 'string' },
+      baseline: { type: 'boolean', default: false },
     },
   })
+  const { quick } = values
+  if (values.baseline && values.against === undefined) throw new Error('--baseline needs --against.')
   return {
-    people: parseCount('people', values.people ?? (values.quick ? '100000' : '1000000'), minPeople),
-    rounds: parseCount('rounds', values.rounds, 1),
-    seconds: parseCount('seconds', values.seconds ?? (values.quick ? '5' : '10'), 1),
+    // With fewer people, a page at a random place could begin after the last person.
+    people: parseCount('people', values.people, 1_000),
+    rounds: parseCount('rounds', values.rounds ?? (quick ? '1' : '3'), 1),
+    seconds: parseCount('seconds', values.seconds ?? (quick ? '3' : '5'), 1),
+    warmUpSeconds: quick ? 1 : 2,
+    aloneSeconds: quick ? 1 : 3,
+    pauseMs: 300,
     workers: parseCount('workers', values.workers, 1),
-    rows: values.only === undefined ? rows : chosenRows(values.only.split(',')),
-    compare: values.compare,
+    rows: chooseRows(values.only.split(',')),
+    against: values.against,
+    hasStatements: values.against === undefined,
     json: values.json,
+    isBaseline: values.baseline,
   }
 }
 
@@ -39,8 +60,10 @@ function parseCount(name: string, word: string, min: number): number {
   return Number(word)
 }
 
-function chosenRows(names: readonly string[]) {
-  const known = rows.map(({ name }) => name)
-  if (!names.every(name => known.includes(name))) throw new Error(`--only takes row names: ${known.join(', ')}.`)
-  return rows.filter(({ name }) => names.includes(name))
+/** Chooses rows by their names and the names of their groups. */
+function chooseRows(names: readonly string[]): Row[] {
+  const known = new Set(rows.flatMap(({ name, group }) => [name, group]))
+  if (!names.every(name => known.has(name)))
+    throw new Error(`--only takes names of rows and groups: ${[...known].join(', ')}.`)
+  return rows.filter(({ name, group }) => names.includes(name) || names.includes(group))
 }

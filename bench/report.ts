@@ -1,101 +1,95 @@
 import { cpus, loadavg, totalmem } from 'node:os'
-import { type BenchOptions, type Figure, hasCeiling, isWithin, medianSide, type Side } from './figures.ts'
+import { type Baseline, limitOf } from './baseline.ts'
 import { median } from './measure.ts'
-import type { BenchRow } from './rows.ts'
+import type { Options } from './options.ts'
+import type { Figures, Measured } from './run.ts'
 
 const print = (line = '') => process.stdout.write(`${line}\n`)
-const formatInteger = (value: number) => Math.round(value).toLocaleString('en')
+const integer = (value: number) => Math.round(value).toLocaleString('en')
+const ms = (value: number) => (Number.isNaN(value) ? '–' : value.toFixed(2))
+const times = (value: number) => value.toFixed(2)
 
-/** Prints the machine, the versions and the load average. */
-export function printPlatform(postgresVersion?: string): void {
+export type FigureName = keyof Figures
+
+/** The median of a figure over the rounds. */
+export const medianOf = (rounds: readonly Figures[], name: FigureName): number =>
+  median(rounds.map(round => round[name]))
+
+/** The ratio of a figure in each round, ascending. */
+const ratiosOf = (ours: readonly Figures[], theirs: readonly Figures[], name: FigureName) =>
+  ours
+    .map((round, index) => round[name] / (theirs[index]?.[name] ?? Number.NaN))
+    .filter(Number.isFinite)
+    .sort((a, b) => a - b)
+
+/** Prints the machine, the versions and what is compared. */
+export function printHead({ people, rounds, seconds, workers, against }: Options, postgresVersion: string): void {
   const [cpu] = cpus()
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
   print(
-    `${cpus().length} × ${cpu?.model ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}${postgresVersion ? `, PostgreSQL ${postgresVersion}` : ''}`,
+    `${cpus().length} × ${cpu?.model ?? 'unknown'}, ${memory}, Node ${process.version}, PostgreSQL ${postgresVersion}`,
   )
-  // The load includes the insertion of the people. Any further load slows both sides, and not always evenly.
   print(`${new Date().toISOString()}; load average of the last minute ${loadavg()[0]!.toFixed(1)}`)
-}
-
-/** Prints the machine, the versions, the load average, the options and the indexes. */
-export function printMachine(
-  { people, rounds, seconds, workers }: BenchOptions,
-  indexes: string[],
-  postgresVersion?: string,
-): void {
-  printPlatform(postgresVersion)
   print(
-    `${formatInteger(people)} people; medians of ${rounds} rounds of ${seconds} s a side, in alternation; ${workers} worker(s)`,
+    `${integer(people)} people; medians of ${rounds} round(s) of ${seconds} s a side, in alternation; ${workers} worker(s)`,
   )
-  if (indexes.length > 0) print('indexes:')
-  for (const index of indexes) print(`  ${index}`)
-}
-
-/** Prints the figures of a row: both sides and their ratio. */
-export function printFigure({ row, ours, theirs, ratio, met }: Figure): void {
+  print(`CPU in microseconds for each request or item; p99 of requests at half the rate, at most 2,000/s`)
+  if (against) print(`ratios are those of the working tree to ${against}, with the lowest and the highest round`)
   print()
-  print(`${row.name}: ${row.title}`)
-  if ('sql' in row.against) for (const line of row.against.sql.trim().split('\n')) print(`  ${line}`)
-  print(formatSide('kith', ours, `${row.connections} connections`))
-  print(
-    'sql' in row.against
-      ? formatSide('pgbench', theirs, `${row.clients} clients`)
-      : formatSide(row.against.row, theirs, `${row.connections} connections`),
-  )
-  print(`  ratio ${ratio.toFixed(2)} (${formatBounds(row)}): ${met ? 'met' : 'NOT MET'}`)
+  print(['', '', 'rate/s', 'p50 ms', 'p99 ms', 'alone', 'p99', 'Node', 'PG', 'MB'].map(pad).join(' '))
 }
 
-function formatSide(name: string, { rate, p50Ms, p99Ms, usage }: Side, parallelism: string): string {
-  const latency =
-    p99Ms === undefined ? `mean ${p50Ms.toFixed(2)} ms` : `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
-  const { service, postgres, generator, serviceMb, servicePeakMb } = usage
-  const memory = `kith ${formatInteger(serviceMb)} MB, at most ${formatInteger(servicePeakMb)}`
-  const used = `kith ${formatInteger(service)} %, PostgreSQL ${formatInteger(postgres)} %, generator ${formatInteger(generator)} %`
-  return `  ${name.padEnd(8)} ${formatInteger(rate).padStart(8)}/s  ${latency}; CPU: ${used}; ${memory} (${parallelism})`
+const widths = [12, 10, 9, 8, 8, 8, 8, 8, 8, 6]
+const pad = (text: string, column: number) =>
+  column < 2 ? text.padEnd(widths[column]!) : text.padStart(widths[column]!)
+
+/** Prints a line for each side of a row, and their ratios. */
+export function printRow({ row, ours, theirs, statement }: Measured, against: string | undefined): void {
+  printSide(row.name, 'kith', ours)
+  if (theirs.length > 0) printSide('', against!.slice(0, 8), theirs)
+  else if (against !== undefined) print(`${pad('', 0)} ${against.slice(0, 8)} does not have this`)
+  if (statement.length > 0) printSide('', 'pgbench', statement)
+  if (theirs.length > 0)
+    print(
+      `${pad('', 0)} ${(['rate', 'nodeUs', 'postgresUs'] as const).map(name => formatRatio(name, ours, theirs)).join(', ')}`,
+    )
 }
 
-function formatBounds(row: BenchRow): string {
-  return `${hasCeiling(row) ? 'at most' : 'at least'} ${row.atLeast}, aim ${row.aim}`
+function printSide(name: string, side: string, rounds: readonly Figures[]) {
+  const of = (figure: FigureName) => medianOf(rounds, figure)
+  const latencies = (['p50Ms', 'p99Ms', 'aloneP50Ms', 'aloneP99Ms'] as const).map(figure => ms(of(figure)))
+  const cpu = (['nodeUs', 'postgresUs'] as const).map(figure => integer(of(figure)))
+  print([name, side, integer(of('rate')), ...latencies, ...cpu, integer(of('peakMb'))].map(pad).join(' '))
 }
 
-const memoryBoundsMb = { atLeast: 250, aim: 150 }
+const figureTitles = { rate: 'rate', nodeUs: 'Node', postgresUs: 'PostgreSQL' } as const
 
-/** Prints one line per row and one for the memory. The last line is `patch_ratio`, for programs to read. */
-export function printSummary(figures: readonly Figure[]): void {
-  print()
-  printLine('row', 'ratio', 'bound', 'aim', '')
-  for (const { row, ratio, met } of figures) {
-    const sign = hasCeiling(row) ? '≤' : '≥'
-    const verdict = isWithin(row, ratio, row.aim) ? 'aim met' : met ? 'met' : 'NOT MET'
-    printLine(row.name, ratio.toFixed(2), `${sign} ${row.atLeast}`, `${sign} ${row.aim}`, verdict)
+function formatRatio(name: keyof typeof figureTitles, ours: readonly Figures[], theirs: readonly Figures[]): string {
+  const ratios = ratiosOf(ours, theirs, name)
+  if (ratios.length === 0) return `${figureTitles[name]} –`
+  return `${figureTitles[name]} ${times(median(ratios))} (${times(ratios[0]!)} to ${times(ratios.at(-1)!)})`
+}
+
+/** Prints the rows whose CPU is more than 1.05 of a revision's in bench/baseline.json. */
+export function printAboveBaseline(
+  measured: readonly Measured[],
+  speed: Baseline['speed'],
+  baselines: readonly Baseline[],
+) {
+  for (const baseline of baselines) {
+    const above = measured.flatMap(({ row, ours }) => {
+      const limit = limitOf(baseline, row.name, speed)
+      if (!limit) return []
+      const ratio = (medianOf(ours, 'nodeUs') + medianOf(ours, 'postgresUs')) / limit
+      return ratio > 1.05 ? [`${row.name} ${times(ratio)}`] : []
+    })
+    print(`CPU above 1.05 of ${baseline.revision}: ${above.join(', ') || 'none'}`)
   }
-  const memory = Math.max(...figures.map(({ ours }) => ours.usage.servicePeakMb))
-  const { atLeast, aim } = memoryBoundsMb
-  const verdict = memory <= aim ? 'aim met' : memory <= atLeast ? 'met' : 'NOT MET'
-  printLine('memory', `${formatInteger(memory)} MB`, `≤ ${atLeast}`, `≤ ${aim}`, verdict)
-  const patch = figures.find(({ row }) => row.name === 'patch')
-  if (patch) print(`patch_ratio=${patch.ratio.toFixed(3)}`)
 }
 
-function printLine(name: string, ratio: string, bound: string, aim: string, verdict: string): void {
-  print(`${name.padEnd(6)} ${ratio.padStart(7)}  ${bound.padEnd(7)} ${aim.padEnd(7)} ${verdict}`.trimEnd())
-}
-
-/** The figures of a row before and after. */
-export type Pair = { before: Side; after: Side }
-
-/** Prints both sides of a comparison, medians of all rounds. Returns how many times as fast the working tree is in the median round. */
-export function printComparison(row: BenchRow, rounds: readonly Pair[], revision: string): number {
-  const before = medianSide(rounds.map(round => round.before))
-  const after = medianSide(rounds.map(round => round.after))
-  const ratios = rounds.map(round =>
-    row.measure === 'latency' ? round.before.p50Ms / round.after.p50Ms : round.after.rate / round.before.rate,
-  )
-  const ratio = median(ratios)
-  print()
-  print(`${row.name}: ${row.title}`)
-  print(formatSide(revision.slice(0, 8), before, `${row.connections} connections`))
-  print(formatSide('now', after, `${row.connections} connections`))
-  const each = ratios.map(value => value.toFixed(2)).sort()
-  print(`  now is ${ratio.toFixed(2)} times as fast, the median of ${each.join(', ')}`)
-  return ratio
+/** The rate of PATCH divided by that of its statement in pgbench, for programs to read. */
+export function printPatchRatio(measured: readonly Measured[]): void {
+  const patch = measured.find(({ row }) => row.name === 'patch')
+  if (!patch || patch.statement.length === 0) return
+  print(`patch_ratio=${(medianOf(patch.ours, 'rate') / medianOf(patch.statement, 'rate')).toFixed(3)}`)
 }

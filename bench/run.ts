@@ -1,117 +1,177 @@
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { type Cleanup, prepareCleanup } from './cleanup.ts'
-import { serverVersion, settle } from './database.ts'
-import { type BenchPostgres, type Service, startPostgres, startService } from './environment.ts'
-import { type BenchOptions, type Figure, isWithin, medianSide, type Side } from './figures.ts'
-import { loadPostgres, loadService } from './load.ts'
-import { coolDown, type Run } from './measure.ts'
-import { indexesOf, type Populated, populate } from './populate.ts'
-import { printFigure, printMachine, printSummary } from './report.ts'
-import { rows as allRows, type BenchRow } from './rows.ts'
-import { organizationTokens } from './tokens.ts'
-import { type Usage, withUsage } from './usage.ts'
+import { inDatabase, serverVersion } from './database.ts'
+import { type BenchPostgres, startPostgres } from './environment.ts'
+import { type Load, loadAtRate, loadClosed, loadStatement } from './load.ts'
+import type { Options } from './options.ts'
+import { type Usage, withUsage } from './processes.ts'
+import { ask, type BenchRequest, UnexpectedResponse } from './requests.ts'
+import type { Row } from './rows.ts'
+import { addCheckout, checkout, readCommit, Side } from './side.ts'
 
-/** A running service with its people and the PostgreSQL below. `restart` replaces the process of the service by a new one. */
-export type BenchTarget = {
-  restart(): Promise<void>
-  postgres: BenchPostgres
-  service: Service
-  large: Populated
-  small: Populated
-  options: BenchOptions
+/** The figures of a row, of one side and round. Times are in milliseconds, CPU in microseconds for each request or item. */
+export type Figures = {
+  rate: number
+  p50Ms: number
+  /** Of requests that are sent at half the rate of the row. */
+  p99Ms: number
+  aloneP50Ms: number
+  aloneP99Ms: number
+  nodeUs: number
+  postgresUs: number
+  peakMb: number
 }
 
-/** A PostgreSQL on which `addTarget` starts services of a checkout, each on its own database. */
-type BenchContext = {
-  folder: string
-  addTarget(checkout: string, name: string, settings?: Record<string, string>): Promise<BenchTarget>
-  acquire: Cleanup['acquire']
-}
+/** The rounds of a row: `ours` of the working tree, `theirs` of the revision to compare with, `statement` of pgbench. */
+export type Measured = { row: Row; ours: Figures[]; theirs: Figures[]; statement: Figures[] }
 
-const checkout = fileURLToPath(new URL('..', import.meta.url))
-
-/** Runs `work` on a new PostgreSQL. It stops everything afterwards, also after an error or a signal. */
-export async function withPostgres<T>(options: BenchOptions, work: (context: BenchContext) => Promise<T>): Promise<T> {
+/** Runs work on a new PostgreSQL. It stops everything afterwards, also after an error or a signal. */
+export async function withPostgres<T>(
+  work: (context: { postgres: BenchPostgres; acquire: Cleanup['acquire'] }) => Promise<T>,
+): Promise<T> {
   const cleanup = prepareCleanup()
   try {
     const postgres = await cleanup.acquire(startPostgres, started => started.stop())
-    const addTarget = async (checkout: string, name: string, settings = {}) => {
-      await postgres.createDatabase(name)
-      const start = () =>
-        cleanup.acquire(
-          () => startService(postgres, checkout, name, options.workers, settings),
-          service => service.stop(),
-        )
-      const service = await start()
-      const people = await populate(service, options.people, organizationTokens(checkout, service))
-      const restart = async () => {
-        await target.service.stop()
-        target.service = await start()
-      }
-      const target: BenchTarget = { postgres, service, options, restart, ...people }
-      return target
-    }
-    return await work({ folder: postgres.folder, addTarget, acquire: cleanup.acquire })
+    return await work({ postgres, acquire: cleanup.acquire })
   } finally {
     await cleanup.close()
   }
 }
 
-/** Measures each row and its reference in alternation. Prints and returns the figures. */
-export function benchRows(options: BenchOptions): Promise<Figure[]> {
-  return withPostgres(options, async ({ addTarget }) => {
-    const target = await addTarget(checkout, 'bench')
-    printMachine(options, await indexesOf(target.service), await serverVersion(target.service))
-    const figures: Figure[] = []
-    for (const row of options.rows) {
-      const figure = await measureRow(target, row)
-      figures.push(figure)
-      printFigure(figure)
+type Listeners = {
+  onStart: (postgresVersion: string) => void
+  /** Called when all rounds of a row are measured. */
+  onRow: (measured: Measured) => void
+  onRound: () => void
+}
+
+/**
+ * Measures the rows of the working tree, of another revision and of pgbench in alternation. Each round has processes of its own: two processes
+ * of the same code differ by up to a third for as long as they run.
+ */
+export function measureRows(options: Options, { onStart, onRow, onRound }: Listeners): Promise<Measured[]> {
+  return withPostgres(async context => {
+    const { people, workers, against, rounds } = options
+    const ours = await Side.open(context, { name: 'ours', checkout, people, workers })
+    const theirs = against === undefined ? undefined : await openRevision(context, options, against)
+    onStart(await serverVersion(ours.service))
+    const measured = options.rows.map((row): Measured => ({ row, ours: [], theirs: [], statement: [] }))
+    for (let round = 0; round < rounds; round += 1) {
+      await ours.restart()
+      await theirs?.restart()
+      for (const each of measured) {
+        // Otherwise autovacuum runs during the next row, and each first read of a changed row marks it and writes WAL.
+        for (const side of theirs ? [ours, theirs] : [ours])
+          await inDatabase(side.service.url, client => client.query('vacuum (analyze)'))
+        await measureRound(each, { ours, theirs, options, isReversed: round % 2 === 1 })
+        if (round === rounds - 1) onRow(each)
+      }
+      onRound()
     }
-    printSummary(figures)
-    return figures
+    return measured
   })
 }
 
-async function measureRow(target: BenchTarget, row: BenchRow): Promise<Figure> {
-  const { rounds } = target.options
-  const ours: Side[] = []
-  const theirs: Side[] = []
-  await settle(target.service)
-  // The first seconds of each side fill caches and compile code, so they do not count.
-  await measureService(target, row, 2)
-  for (let round = 0; round < rounds; round += 1) {
-    // The second side finds a warmer machine, so the sides take turns at the start.
-    if (round % 2 === 1) ours.push(await measureService(target, row))
-    theirs.push(await measureReference(target, row))
-    if (round % 2 === 0) ours.push(await measureService(target, row))
+async function openRevision(
+  context: { postgres: BenchPostgres; acquire: Cleanup['acquire'] },
+  { people, workers }: Options,
+  revision: string,
+): Promise<Side> {
+  const folder = join(context.postgres.folder, 'revision')
+  const checkout = await addCheckout(folder, await readCommit(revision), context.acquire)
+  return Side.open(context, { name: 'theirs', checkout, people, workers })
+}
+
+type Round = { ours: Side; theirs: Side | undefined; options: Options; isReversed: boolean }
+
+/** Measures all sides of a row, one after the other. The last finds a warmer machine, so the order changes every round. */
+async function measureRound({ row, ...figures }: Measured, { ours, theirs, options, isReversed }: Round) {
+  const { sql } = row
+  const steps = [
+    async () => figures.ours.push(await measureSide(row, ours, options)),
+    async () => {
+      const measured = theirs && (await unlessMissing(() => measureSide(row, theirs, options)))
+      if (measured) figures.theirs.push(measured)
+    },
+    async () => {
+      if (sql && options.hasStatements) figures.statement.push(await measureStatement(sql, ours, options))
+    },
+  ]
+  for (const step of isReversed ? steps.toReversed() : steps) {
+    await setTimeout(options.pauseMs)
+    await step()
   }
-  const [own, other] = [medianSide(ours), medianSide(theirs)]
-  const ratio = ratioOf(row, own, other)
-  return { row, ours: own, theirs: other, ratio, met: isWithin(row, ratio, row.atLeast) }
 }
 
-function ratioOf(row: BenchRow, ours: Run, theirs: Run): number {
-  return row.measure === 'latency' ? ours.p50Ms / theirs.p50Ms : ours.rate / theirs.rate
+/** Returns undefined if a revision does not have the endpoint or the parameter of a row. */
+async function unlessMissing(work: () => Promise<Figures>): Promise<Figures | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof UnexpectedResponse && [400, 404, 405].includes(error.status)) return undefined
+    throw error
+  }
 }
 
-function measureReference(target: BenchTarget, { against, clients }: BenchRow): Promise<Side> {
-  if ('row' in against) return measureService(target, allRows.find(({ name }) => name === against.row)!)
-  const { postgres, service, large, options } = target
-  return measureLoad(target, () => loadPostgres(postgres, service, against.sql, clients, large, options.seconds))
+async function measureSide(row: Row, side: Side, options: Options): Promise<Figures> {
+  return 'prepare' in row
+    ? measureWork(side, await row.prepare(side))
+    : measureRequests(side, row.requests(side), options)
 }
 
-/** Runs the requests of a row against a service. Returns the figures with the resources used. */
-export function measureService(target: BenchTarget, row: BenchRow, seconds = target.options.seconds): Promise<Side> {
-  return measureLoad(target, () => loadService(target.service, row, target[row.organization], seconds))
+const perItem = ({ nodeUs, postgresUs, peakMb }: Usage, done: number) => ({
+  nodeUs: nodeUs / done,
+  postgresUs: postgresUs / done,
+  peakMb,
+})
+
+async function measureWork(side: Side, work: () => Promise<number>): Promise<Figures> {
+  const startedMs = performance.now()
+  const { result: done, usage } = await withUsage(side, work)
+  const rate = done / ((performance.now() - startedMs) / 1_000)
+  const none = Number.NaN
+  return { rate, p50Ms: none, p99Ms: none, aloneP50Ms: none, aloneP99Ms: none, ...perItem(usage, done) }
 }
 
-/** Runs a load after a pause. Returns its figures with the resources used. */
-export async function measureLoad<R extends Run>(
-  target: BenchTarget,
-  work: () => Promise<R>,
-): Promise<R & { usage: Usage }> {
-  await coolDown()
-  const { result, usage } = await withUsage(target, work)
-  return { ...result, usage }
+const connections = 64
+/** No row reached this rate. */
+const maxRate = 40_000
+/** undici in this process sends no more beside a service on the same cores. */
+const maxPacedRate = 2_000
+
+async function measureRequests(side: Side, next: () => BenchRequest, options: Options): Promise<Figures> {
+  const { folder } = side.postgres
+  // The first request says whether the revision has the endpoint. The first seconds fill caches and compile code.
+  await ask(side, next())
+  const { rate } = await loadClosed(side, { folder, next, connections, seconds: options.warmUpSeconds, maxRate })
+  const closed = { folder, next, seconds: options.seconds, maxRate: 3 * rate + 1_000 }
+  const { result, usage } = await loadClosed(side, { ...closed, connections }, work => withUsage(side, work))
+  const alone = await loadClosed(side, { ...closed, connections: 1, seconds: options.aloneSeconds })
+  const perSecond = Math.min(maxPacedRate, result.rate / 2)
+  const paced = await loadAtRate(side, { next, perSecond, seconds: options.aloneSeconds })
+  return {
+    ...figuresOf(result, usage),
+    p99Ms: paced.p99Ms,
+    aloneP50Ms: alone.p50Ms,
+    aloneP99Ms: alone.p99Ms,
+  }
 }
+
+async function measureStatement(sql: string, side: Side, { seconds }: Options): Promise<Figures> {
+  const { folder } = side.postgres
+  const variables = { organization: side.organizationId, people: side.people }
+  const { result, usage } = await withUsage(side, () =>
+    loadStatement({ folder, url: side.service.url, sql, variables, seconds }),
+  )
+  return figuresOf(result, usage)
+}
+
+const figuresOf = (load: Load, usage: Usage): Figures => ({
+  rate: load.rate,
+  p50Ms: load.p50Ms,
+  p99Ms: load.p99Ms,
+  aloneP50Ms: Number.NaN,
+  aloneP99Ms: Number.NaN,
+  ...perItem(usage, load.done),
+})

@@ -5,7 +5,9 @@ export type LoadResponse = { status: number; retryAfter: boolean } | undefined
 
 /**
  * A keep-alive connection with one request at a time. It parses only as much of HTTP as it needs to find the end of a response. The
- * generator shares its machine with kith, and an HTTP client would use more CPU than kith spends on a refusal.
+ * generator shares its cores with kith, and a client library uses more CPU than kith spends on a refusal: with undici, a storm of 5,600
+ * requests a second waited in the generator (p99 2.5 and 7.8 s; here 0.9 s, with twice the rate). wrk sends at no rate, and does not
+ * tell refusals from successes.
  */
 export class Connection {
   readonly #socket: Socket
