@@ -468,8 +468,9 @@ export type BatchDryRun = {
         /** The error code. */
         error: string
         message: string
+        /** The paths begin at the whole body. */
         details: {
-          /** A JSON Pointer into the whole body. */
+          /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
           path: string
           message: string
         }[]
@@ -1001,6 +1002,7 @@ export type DossierLine =
       record_id: string
       external_id: string | null
       stack_key: string
+      /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
       attribute_values: Record<string, unknown>
       state: 'active' | 'placeholder'
       version: number

@@ -173,7 +173,10 @@ const shown = {
         }),
         at: Type.String({ format: 'date-time' }),
       },
-      { description: 'Why kith has made the webhook inactive. `active: true` activates it again.' },
+      {
+        title: 'WebhookDisabled',
+        description: 'Why kith has made the webhook inactive. `active: true` activates it again.',
+      },
     ),
   ),
   failing_since: moment,
