@@ -102,6 +102,9 @@ const nounOf: Record<ValueType, string> = {
   identifier: 'an identifier',
 }
 
+const acrossRelationship = ({ key }: Attribute) =>
+  `leads across the relationship ${key}: an aggregate uses fields of the entity itself, and attribute_values.${key} groups by its target`
+
 type ParsedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
 
 function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): ParsedField {
@@ -112,8 +115,11 @@ function parseField(name: string, path: Path, { definitions, stack_id, undeclare
       `is not a field of a ${stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
     )
   if (field.kind !== 'attribute') return { field, type: typeOfColumn(field) }
-  const attribute = definitions.declared.get(stack_id)?.get(field.key)
+  const declared = definitions.declared.get(stack_id)
+  const attribute = declared?.get(field.key)
   if (!attribute) {
+    const first = declared?.get(field.key.split('.', 1)[0]!)
+    if (first && isRelationship(first)) return throwInvalid(path, acrossRelationship(first))
     undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
     return { field, type: 'json' }
   }

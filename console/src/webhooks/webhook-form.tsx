@@ -12,7 +12,7 @@ const groups = ['person', 'consent', 'record', 'stack', 'attribute', 'consent_ty
 
 type Form = {
   url: string
-  events: string[]
+  events: NewWebhook['events']
   stacks: string
   keys: string
   payload: 'full' | 'ids'
@@ -90,7 +90,7 @@ export function WebhookForm({
         <fieldset className={styles.events!}>
           <legend>{texts.events}</legend>
           {groups.map(group => {
-            const name = `${group}.*`
+            const name = `${group}.*` as const
             return (
               <Checkbox
                 key={group}
