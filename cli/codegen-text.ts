@@ -36,8 +36,9 @@ function attributeText(attribute: Attribute, indent: string): string {
   const { key, name, description, type, target_stack, cardinality } = attribute
   const target = target_stack === null ? '' : `; target: '${target_stack}'`
   const values = attribute.enum === null ? '' : `; values: ${attribute.enum.map(literal).join(' | ')}`
+  const required = attribute.required ? '; required: true' : ''
   const about = description ? `${name}: ${description}` : name
-  return `${comment(about, key, indent)}${key}: { type: '${type}'; cardinality: '${cardinality}'${target}${values} }`
+  return `${comment(about, key, indent)}${key}: { type: '${type}'; cardinality: '${cardinality}'${target}${values}${required} }`
 }
 
 /** A literal type. JSON escapes what TypeScript escapes, but for two line ends. */

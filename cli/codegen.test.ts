@@ -132,6 +132,26 @@ describe('kith codegen', () => {
     expect([...printed.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5'])
   })
 
+  it('makes the compiler reject a create without a required attribute', async () => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    await client.schema.attributes.create({ owner: 'orders', key: 'total', type: 'number', required: true })
+    await client.schema.attributes.create({ owner: 'orders', key: 'note', type: 'text' })
+    await codegen()
+    const written = await readFile(fileOf('schema.ts'), 'utf8')
+    expect(written).toContain("total: { type: 'number'; cardinality: 'one'; required: true }\n")
+    const right = `
+      client.stack('orders').create({ attribute_values: { total: 10 } })
+      client.stack('orders').patch('o', { attribute_values: { note: null } })`
+    expect(await compile(right)).toBe('')
+    const wrong = [
+      `client.stack('orders').create({ external_id: 'o' })`,
+      `client.stack('orders').create({ attribute_values: { note: 'x' } })`,
+      `client.stack('orders').patch('o', { attribute_values: { total: null } })`,
+    ]
+    const printed = await compile(wrong.join('\n'))
+    expect([...printed.matchAll(/^use\.ts\((\d+),/gm)].map(([, line]) => line)).toEqual(['4', '5', '6'])
+  })
+
   it('makes the compiler reject a filter with a misspelt key or an operand of another type', async () => {
     await declareShop()
     await codegen()

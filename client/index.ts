@@ -60,6 +60,7 @@ export type {
   BodyOf,
   EntityOf,
   Name,
+  NewBodyOf,
   OrganizationSchema,
   ReadValues,
   WriteValues,

@@ -58,6 +58,7 @@ import { searchBody, searchPageSchema } from '../src/search/schema.ts'
 import { newSegment, segment, segmentPatch, writtenSegment } from '../src/segments/schema.ts'
 import { listedSession } from '../src/sessions/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
+import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
 import {
   backlog,
   delivery,
@@ -257,6 +258,9 @@ const plain: Record<string, string> = {
 /** The type names by the titles of the schemas, for types that other types contain. */
 const names = new Map(Object.entries(shapes).map(([name, { schema }]) => [(schema as JsonSchema).title ?? name, name]))
 
+// TypeScript knows no patterns, but template literals.
+names.set('WebhookEventName', 'WebhookEventName')
+
 /** Returns the TypeScript type of a JSON Schema. Throws if the schema has no TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
   return names.get(schema.title ?? '') ?? inlineType(schema, indent)
@@ -311,6 +315,10 @@ export function wireText(): string {
     `/** The error codes, a closed list. */\nexport type ErrorCode =\n  | ${codes.join('\n  | ')}\n`,
     '/** A fault of one value. `path` is a JSON Pointer into the body. */',
     'export type Detail = { path: string; message: string }\n',
+    '/** What happens to a subject, in the names of events. */',
+    `export type WebhookEventKind = ${allEvents.map(literal).join(' | ')}\n`,
+    '/** An event that a webhook asks for: one of a subject, or all of it. */',
+    `export type WebhookEventName = \`\${${eventSubjects.map(literal).join(' | ')}}.\${WebhookEventKind | '*'}\`\n`,
     types.join('\n'),
   ].join('\n')
   return execFileSync(join(root, 'node_modules/.bin/biome'), ['format', '--stdin-file-path', file], {

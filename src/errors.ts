@@ -1,3 +1,6 @@
+import type { Static } from 'typebox'
+import { Type } from './json-schema.ts'
+
 /** The closed list of error codes with their possible statuses. The first status is the default. */
 export const errorStatuses = {
   failed_binding_json: [400],
@@ -14,7 +17,14 @@ export const errorStatuses = {
 export type ErrorCode = keyof typeof errorStatuses
 
 /** A fault of one value. `path` is a JSON Pointer into the request body (`''` is the whole body). */
-export type Detail = { path: string; message: string }
+export const detail = Type.Object(
+  {
+    path: Type.String({ description: 'A JSON Pointer into the body, or `/name` for a parameter of the path.' }),
+    message: Type.String(),
+  },
+  { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
+)
+export type Detail = Static<typeof detail>
 
 /** The content of an error response. Rules return it as plain data. */
 export type Refusal = {

@@ -3,7 +3,7 @@ import { EntityReads, pathOf, pathOfId } from './entity-reads.ts'
 import { isKithError } from './errors.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
-import type { BodyOf, EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
 import type { Request } from './transport.ts'
@@ -44,7 +44,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   create<U extends WriteOptions = Record<never, never>>(
-    body: BodyOf<S, O>,
+    body: NewBodyOf<S, O>,
     options?: U,
   ): Promise<Written<U, EntityOf<S, O>>> {
     return this.#write('POST', '', body, options, false)

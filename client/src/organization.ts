@@ -1,11 +1,12 @@
 import type { Attribute, Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
-/** A declared attribute in the format of `kith codegen`. `values` are those that its `enum` allows. */
+/** A declared attribute in the format of `kith codegen`. `values` are those that its `enum` allows. A `required` one needs a value. */
 export type AttributeShape = {
   type: Attribute['type']
   cardinality: Attribute['cardinality']
   target?: string
   values?: string | number | boolean
+  required?: true
 }
 
 /** The schema of an organization in the format of `kith codegen`. It is the type parameter of `createClient`. */
@@ -52,10 +53,14 @@ type Undeclared = { [key: string]: unknown }
 /** The attribute values of a read. Declared ones have their types, all others are unknown. */
 export type ReadValues<A extends { [key: string]: AttributeShape }> = { [K in keyof A]?: ReadValue<A[K]> } & Undeclared
 
-/** The attribute values of a write. Null clears a value and removes links. */
+/** The attribute values of a write. Null clears a value and removes links, except of a required attribute. */
 export type WriteValues<A extends { [key: string]: AttributeShape }> = {
-  [K in keyof A]?: WriteValue<A[K]> | null
+  [K in keyof A]?: WriteValue<A[K]> | (A[K] extends { required: true } ? never : null)
 } & Undeclared
+
+type RequiredKey<A extends { [key: string]: AttributeShape }> = {
+  [K in keyof A]: A[K] extends { required: true } ? K : never
+}[keyof A]
 
 /** The declared attributes of an owner. */
 export type AttributesOf<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
@@ -70,8 +75,16 @@ export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O exten
       attribute_values: ReadValues<AttributesOf<S, O>>
     }
 
-/** The body of create, replace and patch of an owner's entities. */
+/** The body of replace, patch and upsert of an owner's entities. */
 export type BodyOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<
   O extends 'people' ? PersonBody : RecordBody,
   'attribute_values'
 > & { attribute_values?: WriteValues<AttributesOf<S, O>> | null }
+
+/** The body of a create: that of other writes, with the required attributes of the owner. */
+export type NewBodyOf<S extends OrganizationSchema, O extends Owner<S>> = BodyOf<S, O> &
+  ([RequiredKey<AttributesOf<S, O>>] extends [never]
+    ? unknown
+    : {
+        attribute_values: { [K in RequiredKey<AttributesOf<S, O>>]: WriteValue<AttributesOf<S, O>[K]> }
+      })

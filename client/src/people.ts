@@ -32,10 +32,27 @@ export type LookupKey =
   | { mobile_number: string; mobile_prefix?: string; email?: never; external_id?: never }
   | { external_id: string; email?: never; mobile_prefix?: never; mobile_number?: never }
 
-/** One write of a batch of people. With `match`, an upsert needs no external identifier. */
-export type PeopleOperation<S extends OrganizationSchema> =
-  | Operation<S, 'people'>
-  | { op: 'upsert'; external_id?: string; body: BodyOf<S, 'people'>; if_match?: number | '*' }
+/** A value of one of the kinds that a person is recognized by. The default is the external identifier alone. */
+type RecognizedBy<Kind> = Kind extends 'email'
+  ? { email: string }
+  : Kind extends 'mobile'
+    ? { mobile_number: string }
+    : { external_id: string }
+
+/** The kinds that `match` names. */
+type KindOf<M> = M extends Match ? M[number] : 'external_id'
+
+type PeopleUpsert<S extends OrganizationSchema, Kind> = {
+  op: 'upsert'
+  external_id?: string
+  body: BodyOf<S, 'people'>
+  if_match?: number | '*'
+} & (Kind extends 'external_id' ? { external_id: string } : { body: RecognizedBy<Kind> })
+
+/** One write of a batch of people. An upsert has a value of one of the kinds that the `match` of the batch names. */
+export type PeopleOperation<S extends OrganizationSchema, Kind extends MatchKind = MatchKind> =
+  | Exclude<Operation<S, 'people'>, { op: 'upsert' }>
+  | PeopleUpsert<S, Kind>
 
 /** The other person of a merge: by its external identifier, or by its internal one. */
 export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
@@ -95,8 +112,8 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(person.external_id, (await client.people.get('news-7')).id === person.id) // shop-1 true
    * ```
    */
-  override upsert<U extends WriteOptions = Record<never, never>>(
-    body: Body<S> & ({ external_id: string; match?: Match } | { external_id?: string; match: Match }),
+  override upsert<U extends WriteOptions = Record<never, never>, const M extends Match = readonly ['external_id']>(
+    body: Body<S> & { match?: M } & RecognizedBy<M[number]>,
     options?: U,
   ): Promise<Written<U, Person<S>>> {
     return super.upsert(body as Body<S> & { external_id: string }, options)
@@ -300,7 +317,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   override batch<U extends BatchOptions & { match?: Match } = Record<never, never>>(
-    operations: readonly PeopleOperation<S>[],
+    operations: readonly PeopleOperation<S, KindOf<U['match']>>[],
     options?: U,
   ): Promise<Written<U, BatchResult, BatchDryRun>> {
     return super.batch(operations as readonly Operation<S, 'people'>[], options)

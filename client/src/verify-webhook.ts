@@ -1,15 +1,23 @@
-import type { Change, Webhook } from './wire.ts'
+import type { Change, Webhook, WebhookEventKind } from './wire.ts'
 
 /** A change as a webhook with the payload `ids` sends it: without values and without the external identifier. */
 export type ChangeIds = Pick<Change, 'sequence' | 'at' | 'subject' | 'id' | 'stack_key' | 'operation' | 'version'>
 
-/** The body of a webhook's request. `Payload` is the payload of the webhook. */
+/** The members of a change that its subject decides. Definitions have numbers. */
+type OfSubject<Subject> = { subject: Subject; id: Subject extends 'person' | 'record' ? string : number }
+
+/**
+ * The body of a webhook's request. `Payload` is the payload of the webhook. Its `type` tells the subject of the change in `data`:
+ * `person.updated` has a person's.
+ */
 export type WebhookEvent<Payload extends Webhook['payload'] = 'full'> =
   | {
-      type: `${Change['subject']}.${'created' | 'updated' | 'deleted' | 'restored'}`
-      timestamp: string
-      data: Payload extends 'ids' ? ChangeIds : Change
-    }
+      [Subject in Change['subject']]: {
+        type: `${Subject}.${WebhookEventKind}`
+        timestamp: string
+        data: (Payload extends 'ids' ? ChangeIds : Change) & OfSubject<Subject>
+      }
+    }[Change['subject']]
   | { type: 'webhook.test'; timestamp: string; data: { webhook_id: number } }
 
 /** The headers of a request: those of Node's `http`, of `fetch`, or any other object of names and values. */

@@ -15,6 +15,13 @@ export type ErrorCode =
 /** A fault of one value. `path` is a JSON Pointer into the body. */
 export type Detail = { path: string; message: string }
 
+/** What happens to a subject, in the names of events. */
+export type WebhookEventKind = 'created' | 'updated' | 'deleted' | 'restored' | 'merged' | 'unmerged' | 'erased'
+
+/** An event that a webhook asks for: one of a subject, or all of it. */
+export type WebhookEventName =
+  `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'consent'}.${WebhookEventKind | '*'}`
+
 /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
 export type Person = {
   /** The internal identifier. */
@@ -468,8 +475,9 @@ export type BatchDryRun = {
         /** The error code. */
         error: string
         message: string
+        /** The paths begin at the whole body. */
         details: {
-          /** A JSON Pointer into the whole body. */
+          /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
           path: string
           message: string
         }[]
@@ -1001,6 +1009,7 @@ export type DossierLine =
       record_id: string
       external_id: string | null
       stack_key: string
+      /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
       attribute_values: Record<string, unknown>
       state: 'active' | 'placeholder'
       version: number
@@ -1523,8 +1532,8 @@ export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: string[]
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
   /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
@@ -1557,8 +1566,8 @@ export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: string[]
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
   /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
@@ -1592,8 +1601,8 @@ export type WebhookWithSecret = {
 export type NewWebhook = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: string[]
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
   /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
@@ -1609,8 +1618,8 @@ export type NewWebhook = {
 export type WebhookPatch = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url?: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events?: string[]
+  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
   /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */

@@ -43,6 +43,14 @@ type Schema = {
     orders: { type: 'stack'; cardinality: 'many'; target: 'orders' }
   }
   stacks: {
+    products: {
+      kind: 'item'
+      attributes: {
+        sku: { type: 'text'; cardinality: 'one'; required: true }
+        maker: { type: 'person'; cardinality: 'one'; required: true }
+        price: { type: 'number'; cardinality: 'one' }
+      }
+    }
     orders: {
       kind: 'item'
       attributes: {
@@ -115,6 +123,52 @@ describe('a client with a schema', () => {
     never(() => shop.stack('orders').batch([{ op: 'create', body: { attribute_values: { total: 'x' } } }]))
     // @ts-expect-error: there is no such stack
     never(() => shop.stack('ordres'))
+  })
+
+  it('requires the required attributes of a create, and refuses to clear them', () => {
+    const products = shop.stack('products')
+    never(() => products.create({ attribute_values: { sku: 'a', maker: 'ada', other: 1 } }))
+    never(() => products.batch([{ op: 'create', body: { attribute_values: { sku: 'a', maker: { id: 'u' } } } }]))
+    never(() => products.patch('p', { attribute_values: { price: null } }))
+    never(() => products.upsert({ external_id: 'p', attribute_values: { price: 1 } }))
+    // A value that was stored before the rule may be missing.
+    never(async () => products.replace('p', writable(await products.get('p'))))
+    // @ts-expect-error: sku and maker are required
+    never(() => products.create({ external_id: 'p' }))
+    // @ts-expect-error: maker is required
+    never(() => products.create({ attribute_values: { sku: 'a' } }))
+    // @ts-expect-error: maker is required
+    never(() => products.batch([{ op: 'create', body: { attribute_values: { sku: 'a' } } }]))
+    // @ts-expect-error: sku is a text
+    never(() => products.create({ attribute_values: { sku: 1, maker: 'ada' } }))
+    // @ts-expect-error: sku is required
+    never(() => products.patch('p', { attribute_values: { sku: null } }))
+  })
+
+  it('requires a value that a person is recognized by', () => {
+    const email = 'ada@example.com'
+    const match = ['email', 'mobile'] as const
+    never(() => shop.people.upsert({ external_id: 'ada' }))
+    never(() => shop.people.upsert({ match: ['email'], email }))
+    never(() => shop.people.upsert({ match: ['external_id', 'email'], external_id: 'ada' }))
+    never(() => client.people.upsert({ match, mobile_number: '+39333000', external_id: 'ada' }))
+    never(() => client.people.batch([{ op: 'upsert', external_id: 'ada', body: {} }]))
+    never(() => client.people.batch([{ op: 'upsert', body: { email } }], { match: ['email'] }))
+    never(() => client.people.batch([{ op: 'upsert', body: { mobile_number: '1' } }], { match, atomic: true }))
+    // @ts-expect-error: no email
+    never(() => client.people.upsert({ match: ['email'], external_id: 'ada' }))
+    // @ts-expect-error: the email is null
+    never(() => client.people.upsert({ match: ['email'], email: null }))
+    // @ts-expect-error: neither an email nor a number
+    never(() => client.people.upsert({ match, external_id: 'ada' }))
+    // @ts-expect-error: no external identifier
+    never(() => client.people.upsert({ email }))
+    // @ts-expect-error: no email
+    never(() => client.people.batch([{ op: 'upsert', external_id: 'ada', body: {} }], { match: ['email'] }))
+    // @ts-expect-error: no external identifier
+    never(() => client.people.batch([{ op: 'upsert', body: { email } }]))
+    // @ts-expect-error: there is no such key
+    never(() => client.people.upsert({ match: ['mail'], email }))
   })
 
   it('accepts names as values of relationships', () => {
@@ -198,10 +252,34 @@ describe('changes', () => {
     })
   })
 
+  it('of a webhook are told apart by their type', () => {
+    never(async () => {
+      const event = await verifyWebhook('', {}, '')
+      if (event.type === 'person.merged') {
+        expectTypeOf(event.data.subject).toEqualTypeOf<'person'>()
+        expectTypeOf(event.data.id).toBeString()
+      }
+      if (event.type === 'stack.updated') expectTypeOf(event.data.id).toBeNumber()
+      if (event.type === 'webhook.test') expectTypeOf(event.data).toEqualTypeOf<{ webhook_id: number }>()
+      // @ts-expect-error: an event is in the past tense
+      if (event.type === 'person.update') console.log(event)
+    })
+  })
+
+  it('of a webhook are those of its events, which name a subject', () => {
+    const url = 'https://receiver.example/kith'
+    never(() => client.webhooks.create({ url, events: ['person.erased', 'segment.*', 'consent.*'] }))
+    never(async () => client.webhooks.update(1, { events: (await client.webhooks.get(1)).events }))
+    // @ts-expect-error: all of no subject
+    never(() => client.webhooks.create({ url, events: ['*'] }))
+    // @ts-expect-error: the subject is called person
+    never(() => client.webhooks.update(1, { events: ['people.created'] }))
+  })
+
   it('of a webhook have no values with the payload ids', () => {
     never(async () => {
       const full = await verifyWebhook('', {}, '')
-      if (full.type !== 'webhook.test') expectTypeOf(full.data).toEqualTypeOf<Change>()
+      if (full.type !== 'webhook.test') expectTypeOf(full.data).toExtend<Change>()
       const ids = await verifyWebhook<'ids'>('', new Headers(), [''])
       // @ts-expect-error: there are no values
       if (ids.type !== 'webhook.test') console.log(ids.data.after)

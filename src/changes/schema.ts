@@ -40,10 +40,13 @@ const exampleChange = {
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
 
-const segmentPeople = Type.Object({
-  key: Type.String({ description: 'The key of the segment.' }),
-  people: Type.Array(Type.String({ format: 'uuid' }), { description: 'The ids of the people.' }),
-})
+const segmentPeople = Type.Object(
+  {
+    key: Type.String({ description: 'The key of the segment.' }),
+    people: Type.Array(Type.String({ format: 'uuid' }), { description: 'The ids of the people.' }),
+  },
+  { title: 'SegmentPeople' },
+)
 
 /** A change as the feed and the histories show it. */
 export const change = Type.Object(
@@ -71,6 +74,7 @@ export const change = Type.Object(
       Type.Object(
         { entered: Type.Array(segmentPeople), left: Type.Array(segmentPeople) },
         {
+          title: 'SegmentMoves',
           description:
             'The people who entered or left the segments that the request asks for, by this change. Only with `segment`.',
         },

@@ -128,26 +128,32 @@ const exampleAnswer = {
 }
 
 const standingAnswer = nullable(
-  Type.Object({
-    state: Type.Boolean(),
-    pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
-    answered_at: Type.String({ format: 'date-time' }),
-    person_id: nullable(
-      Type.String({
-        format: 'uuid',
-        description: 'The merged person who gave the answer. Null for an own one.',
-      }),
-    ),
-  }),
+  Type.Object(
+    {
+      state: Type.Boolean(),
+      pending: Type.Boolean({ description: 'Whether it is a grant that waits for its confirmation.' }),
+      answered_at: Type.String({ format: 'date-time' }),
+      person_id: nullable(
+        Type.String({
+          format: 'uuid',
+          description: 'The merged person who gave the answer. Null for an own one.',
+        }),
+      ),
+    },
+    { title: 'StandingAnswer' },
+  ),
 )
 
 /** A standing answer before and after a write. */
-export const answerChange = Type.Object({
-  consent_type_id: Type.Integer({ minimum: 1 }),
-  channel: Type.Enum(['email', 'sms']),
-  before: standingAnswer,
-  after: standingAnswer,
-})
+export const answerChange = Type.Object(
+  {
+    consent_type_id: Type.Integer({ minimum: 1 }),
+    channel: Type.Enum(['email', 'sms']),
+    before: standingAnswer,
+    after: standingAnswer,
+  },
+  { title: 'AnswerChange' },
+)
 
 /** A page of the consent history of a person. */
 export const consentHistoryPage = Type.Object(
@@ -313,7 +319,7 @@ const configuredChannels = Type.Array(
         Type.Boolean({ description: 'Whether a grant is `pending` until it is confirmed. False by default.' }),
       ),
     },
-    { additionalProperties: false },
+    { additionalProperties: false, title: 'NewConsentTypeChannel' },
   ),
   { minItems: 1, maxItems: 2, description: 'The channels that the purpose applies to, without duplicates.' },
 )
@@ -362,7 +368,12 @@ export const consent_type = Type.Object(
     state: definitionState,
     mandatory: Type.Boolean(),
     default_state: Type.Boolean(),
-    channels: Type.Array(Type.Object({ channel, is_default: Type.Boolean(), double_opt_in: Type.Boolean() })),
+    channels: Type.Array(
+      Type.Object(
+        { channel, is_default: Type.Boolean(), double_opt_in: Type.Boolean() },
+        { title: 'ConsentTypeChannel' },
+      ),
+    ),
     text_versions: Type.Integer({ minimum: 0, description: 'The number of its texts, whose versions count from 1.' }),
     ...times,
   },

@@ -24,7 +24,7 @@ const operation = Type.Object(
       Type.String({ description: 'The value of the `If-Match` header: `*`, or a version in double quotes.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'BatchOperation' },
 )
 type Operation = Static<typeof operation>
 

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
+import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
 import { matchKinds } from './write-request.ts'
@@ -30,6 +31,7 @@ export function attributeValues({ requestKeys }: Limits) {
     nullable(
       Type.Record(Type.String(), Type.Unknown(), {
         maxProperties: requestKeys,
+        title: 'NewAttributeValues',
         description: 'Custom attribute values. The value of a relationship is the external identifier of its target.',
       }),
     ),
@@ -50,6 +52,7 @@ export const matchBody = Type.Optional(
 /** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {
   attribute_values: Type.Record(Type.String(), Type.Unknown(), {
+    title: 'AttributeValues',
     description:
       'The value of a relationship is the external identifier of its target, or an array of them for `many`.',
   }),
@@ -67,6 +70,7 @@ export const entityFields = {
         version: Type.Integer({ minimum: 1 }),
       },
       {
+        title: 'AsOf',
         description:
           'Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity.',
       },
@@ -83,24 +87,28 @@ export function pageSchema(element: TSchema) {
   )
 }
 
-const batchDone = Type.Object({
-  index: Type.Integer({ minimum: 0 }),
-  status: Type.Enum([200, 201]),
-  id: Type.String({ description: 'The internal identifier.' }),
-  external_id: nullable(Type.String()),
-})
+const batchDone = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0 }),
+    status: Type.Enum([200, 201]),
+    id: Type.String({ description: 'The internal identifier.' }),
+    external_id: nullable(Type.String()),
+  },
+  { title: 'BatchDone' },
+)
 
-const batchRefused = Type.Object({
-  index: Type.Integer({ minimum: 0 }),
-  status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the same request on its own.' }),
-  error: Type.String({ description: 'The error code.' }),
-  message: Type.String(),
-  details: Type.Array(
-    Type.Object({ path: Type.String({ description: 'A JSON Pointer into the whole body.' }), message: Type.String() }),
-  ),
-  reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
-  outcome: Type.Optional(Type.Literal('unknown', { description: 'The outcome of the write is unknown.' })),
-})
+const batchRefused = Type.Object(
+  {
+    index: Type.Integer({ minimum: 0 }),
+    status: Type.Integer({ minimum: 400, maximum: 599, description: 'The status of the same request on its own.' }),
+    error: Type.String({ description: 'The error code.' }),
+    message: Type.String(),
+    details: Type.Array(detail, { description: 'The paths begin at the whole body.' }),
+    reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
+    outcome: Type.Optional(Type.Literal('unknown', { description: 'The outcome of the write is unknown.' })),
+  },
+  { title: 'BatchRefused' },
+)
 
 /** The response of a batch: one item for each operation, in the same order. */
 export const batchAnswer = Type.Object(
@@ -189,11 +197,16 @@ export const batchDryRunAnswer = Type.Object(
     dry_run: Type.Literal(true),
     items: Type.Array(
       Type.Union([
-        Type.Object({
-          ...batchDone.properties,
-          id: nullable(Type.String({ description: 'The internal identifier. Null if the operation would create it.' })),
-          dry_run: dryRunAnswer,
-        }),
+        Type.Object(
+          {
+            ...batchDone.properties,
+            id: nullable(
+              Type.String({ description: 'The internal identifier. Null if the operation would create it.' }),
+            ),
+            dry_run: dryRunAnswer,
+          },
+          { title: 'BatchDryRunDone' },
+        ),
         batchRefused,
       ]),
     ),

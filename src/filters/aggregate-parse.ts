@@ -102,9 +102,8 @@ const nounOf: Record<ValueType, string> = {
   identifier: 'an identifier',
 }
 
-/** The message for a field of a relationship's target, which would be read as a key of the entity itself that nothing carries. */
-const acrossRelationship = (key: string) =>
-  `leads across the relationship ${key}: an aggregate uses fields of the entities themselves. Group by ${key}`
+const acrossRelationship = ({ key }: Attribute) =>
+  `leads across the relationship ${key}: an aggregate uses fields of the entity itself, and attribute_values.${key} groups by its target`
 
 type ParsedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
 
@@ -119,9 +118,8 @@ function parseField(name: string, path: Path, { definitions, stack_id, undeclare
   const declared = definitions.declared.get(stack_id)
   const attribute = declared?.get(field.key)
   if (!attribute) {
-    const [key, ...rest] = field.key.split('.')
-    const relationship = rest.length > 0 ? declared?.get(key!) : undefined
-    if (relationship && isRelationship(relationship)) return throwInvalid(path, acrossRelationship(relationship.key))
+    const first = declared?.get(field.key.split('.', 1)[0]!)
+    if (first && isRelationship(first)) return throwInvalid(path, acrossRelationship(first))
     undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
     return { field, type: 'json' }
   }

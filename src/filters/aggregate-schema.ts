@@ -23,7 +23,7 @@ const span = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'AggregateSpan' },
 )
 
 const measure = Type.Object(
@@ -31,7 +31,7 @@ const measure = Type.Object(
     op: Type.Enum([...measureOperations]),
     field: Type.Optional(Type.String({ description: `${fieldDescription} Only \`count\` needs none.` })),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'AggregateMeasure' },
 )
 
 /** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
@@ -64,15 +64,18 @@ export type AggregateBody = Static<typeof aggregateBody>
 export type GroupBy = NonNullable<AggregateBody['group_by']>[number]
 export type Measure = NonNullable<AggregateBody['measures']>[number]
 
-const group = Type.Object({
-  by: Type.Array(Type.Unknown(), {
-    description:
-      'The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day.',
-  }),
-  measures: Type.Array(Type.Union([Type.Number(), Type.String(), Type.Null()]), {
-    description: 'The results of `measures`, in its order. Numbers are exact. Null: no value was measured.',
-  }),
-})
+const group = Type.Object(
+  {
+    by: Type.Array(Type.Unknown(), {
+      description:
+        'The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day.',
+    }),
+    measures: Type.Array(Type.Union([Type.Number(), Type.String(), Type.Null()]), {
+      description: 'The results of `measures`, in its order. Numbers are exact. Null: no value was measured.',
+    }),
+  },
+  { title: 'AggregateGroup' },
+)
 
 /** The response of the aggregate endpoints. */
 export const aggregateAnswer = Type.Object(

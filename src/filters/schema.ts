@@ -68,6 +68,7 @@ export const sortBody = Type.Optional(
     },
     {
       additionalProperties: false,
+      title: 'Sort',
       description:
         'Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
     },
@@ -87,7 +88,7 @@ const cursor = (format: string, maxSize: number) =>
           }),
         ),
       },
-      { additionalProperties: false },
+      { additionalProperties: false, title: format === 'uuid' ? 'PersonCursor' : 'RecordCursor' },
     ),
   )
 
@@ -131,7 +132,10 @@ const counts = {
 
 /** The warnings about undeclared keys of a request. */
 export const warnings = Type.Array(
-  Type.Object({ path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() }),
+  Type.Object(
+    { path: Type.String({ description: 'A JSON Pointer into the body.' }), message: Type.String() },
+    { title: 'Warning' },
+  ),
   {
     description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
   },
@@ -148,6 +152,7 @@ export function answerSchema(element: TSchema, { person, record }: Elements, isF
   const { title, properties } = element as TObject & { title: string }
   const included = Type.Optional(
     Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
+      title: 'Included',
       description:
         'Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`.',
     }),
@@ -195,12 +200,12 @@ export function relatedBody(maxSize: number) {
               Type.String({ description: 'The identifier of the last item of the previous page.' }),
             ),
           },
-          { additionalProperties: false },
+          { additionalProperties: false, title: 'RelatedCursor' },
         ),
       ),
       sorting_type: direction,
     },
-    { additionalProperties: false },
+    { additionalProperties: false, title: 'RelatedBody' },
   )
 }
 

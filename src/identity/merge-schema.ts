@@ -31,11 +31,16 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases', string>) =>
   Type.Object({
     fields: Type.Array(
-      Type.Object({
-        path: Type.String({ description: 'A JSON Pointer into the person: `/first_name`, `/attribute_values/city`.' }),
-        before: Type.Unknown(),
-        after: Type.Unknown(),
-      }),
+      Type.Object(
+        {
+          path: Type.String({
+            description: 'A JSON Pointer into the person: `/first_name`, `/attribute_values/city`.',
+          }),
+          before: Type.Unknown(),
+          after: Type.Unknown(),
+        },
+        { title: 'FieldChange' },
+      ),
       { description: 'The fields and attribute values of the survivor that change.' },
     ),
     links: Type.Object({
@@ -52,7 +57,7 @@ const shared = {
   merge_id: nullable(Type.Integer({ minimum: 1, description: 'The number of the merge. Null in a dry run.' })),
   merged: Type.Object(
     { id: Type.String({ format: 'uuid' }), external_id: nullable(Type.String()) },
-    { description: 'The identifiers of the person who is merged, or returns.' },
+    { title: 'MergedPerson', description: 'The identifiers of the person who is merged, or returns.' },
   ),
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAjv } from '../../test/support/contract.ts'
+import { createAjv, documentedCodes } from '../../test/support/contract.ts'
 import { openApiDocument, routeTable } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { errorStatuses } from '../errors.ts'
@@ -34,13 +34,11 @@ const operations: OperationEntry[] = Object.entries(document.paths).flatMap(([pa
 )
 const operationAt = (address: string) => operations.find(entry => entry.address === address)!.operation
 
-/** The error codes that the schema of a response allows. */
+/** The error codes that a response documents. */
 function codesAt(operation: Operation, status: number): string[] {
   const name = operation.responses[status]?.$ref?.split('/').at(-1)
   if (name === undefined) return []
-  const { content } = document.components.responses![name] as Content
-  const [, narrowed] = content['application/json']!.schema.allOf as { properties: { error: { enum: string[] } } }[]
-  return narrowed!.properties.error.enum
+  return documentedCodes(document.components.responses![name]!)
 }
 
 describe('the OpenAPI document', () => {
@@ -177,10 +175,13 @@ describe('the examples of the document', () => {
     const validate = ajv.compile({ $ref: `contract#${pointer}` })
     return validate(value) ? [] : [`${pointer}: ${ajv.errorsText(validate.errors)}`]
   }
-  const refuseMedia = (pointer: string, { example, examples = {} }: Media) =>
-    [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])].flatMap(value =>
-      refuse(`${pointer}/schema`, value),
-    )
+  const refuseMedia = (pointer: string, { schema, example, examples = {} }: Media) => {
+    const values = [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])]
+    const inLines = values.flatMap(value => String(value).trimEnd().split('\n'))
+    return 'contentSchema' in schema
+      ? inLines.flatMap(line => refuse(`${pointer}/schema/contentSchema`, JSON.parse(line)))
+      : values.flatMap(value => refuse(`${pointer}/schema`, value))
+  }
   const typeOf = (part: Partial<Content> | undefined) =>
     ['application/json', 'application/x-ndjson', ...plainTypes].find(type => part?.content?.[type])
   const media = (part: Partial<Content> | undefined) => part?.content?.[typeOf(part) ?? '']
@@ -215,6 +216,65 @@ describe('the examples of the document', () => {
         refuseMedia(`/components/responses/${name}${innerOf(response as Content)}`, media(response as Content)!),
       ).toEqual([])
     }
+  })
+})
+
+describe('the models of a generated client', () => {
+  const isReference = (schema: JsonSchema) => typeof schema.$ref === 'string'
+  const contents = (part: Partial<Content> | undefined) =>
+    Object.values(part?.content ?? {}).map(({ schema }) => schema)
+
+  /** The object schemas in a schema that are no component. */
+  function inlineObjects(value: unknown, place: string): string[] {
+    if (typeof value !== 'object' || value === null) return []
+    const { examples: _, example: __, ...rest } = value as JsonSchema
+    const isInline = [rest.type].flat().includes('object') || (rest.additionalProperties ?? false) !== false
+    const inner = Object.entries(rest).flatMap(([key, part]) => inlineObjects(part, `${place}/${key}`))
+    return isInline ? [place, ...inner] : inner
+  }
+
+  it('have names: every object in a request, a response and a component is a component', () => {
+    const bodies = operations.flatMap(({ address, operation: { requestBody, responses } }) =>
+      [requestBody, ...Object.values(responses)].flatMap(part => inlineObjects(contents(part), address)),
+    )
+    const errors = Object.entries(document.components.responses!).flatMap(([name, response]) =>
+      inlineObjects(contents(response as Content), name),
+    )
+    const components = Object.entries(document.components.schemas!).flatMap(([name, { type: _, ...schema }]) =>
+      Object.entries(schema).flatMap(([keyword, part]) =>
+        keyword === 'properties'
+          ? Object.entries(part as object).flatMap(([key, inner]) => inlineObjects(inner, `${name}.${key}`))
+          : inlineObjects(part, `${name}/${keyword}`),
+      ),
+    )
+    expect([...bodies, ...errors, ...components]).toEqual([])
+  })
+
+  it('have names that are different also as the names of classes and files', () => {
+    const names = Object.keys(document.components.schemas!)
+    expect(new Set(names.map(name => name.toLowerCase())).size).toBe(names.length)
+    for (const name of names) expect(name).toMatch(/^[A-Z][A-Za-z]*$/)
+  })
+
+  it('have one for all errors: every error response is a reference to a response with the schema Error', () => {
+    for (const { address, operation } of operations)
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const isOwn = address === 'POST /oauth/token' && ['400', '401'].includes(status)
+        expect([address, status, isReference(response)]).toEqual([address, status, Number(status) >= 400 && !isOwn])
+      }
+    for (const response of Object.values(document.components.responses!))
+      expect(contents(response as Content)).toEqual([{ $ref: '#/components/schemas/Error' }])
+  })
+
+  it('have a stream as text, with the schema of a line', () => {
+    const streams = operations.flatMap(({ address, operation: { requestBody, responses } }) =>
+      [requestBody, ...Object.values(responses)].flatMap(part => {
+        const schema = part?.content?.['application/x-ndjson']?.schema
+        return schema ? [[address, schema.type, isReference(schema.contentSchema as JsonSchema)]] : []
+      }),
+    )
+    expect(streams.length).toBeGreaterThan(0)
+    for (const [address, type, isNamed] of streams) expect([address, type, isNamed]).toEqual([address, 'string', true])
   })
 })
 

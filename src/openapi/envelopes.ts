@@ -1,19 +1,11 @@
 import type { TSchema } from 'typebox'
-import { type ErrorCode, errorStatuses } from '../errors.ts'
+import { detail, type ErrorCode, errorStatuses } from '../errors.ts'
 import { Type } from '../json-schema.ts'
 
 /** The envelope of a successful response around its `data`. */
 export const successEnvelope = (data: TSchema) => Type.Object({ status: Type.Literal('Success'), data })
 
 const request_id = Type.String({ description: 'The request id, as in the header X-Request-Id.' })
-
-const detail = Type.Object(
-  {
-    path: Type.String({ description: 'A JSON Pointer into the body, or `/name` for a parameter of the path.' }),
-    message: Type.String(),
-  },
-  { title: 'Detail', examples: [{ path: '/attribute_values/age', message: 'must be a number' }] },
-)
 
 const outcome = Type.Optional(
   Type.Enum(['unknown', 'done'], {

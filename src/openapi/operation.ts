@@ -11,7 +11,7 @@ import { isWriting } from '../scopes.ts'
 import { successEnvelope } from './envelopes.ts'
 import { ifMatchPattern, pathExternalId } from './patterns.ts'
 import { type createErrorResponses, errorCodesOf, openErrorCodesOf } from './refusals.ts'
-import type { JsonSchema, Shapes } from './shapes.ts'
+import { type JsonSchema, pascalCase, type Shapes } from './shapes.ts'
 
 /** The components that all operations share. */
 type Parts = {
@@ -97,7 +97,10 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
     parameters: parametersOf(row, parts),
     ...(body && { requestBody: requestOf(row, body, parts) }),
     ...(row.line && {
-      requestBody: { required: true, content: { [ndjsonType]: contentOf(row.line, undefined, parts.shapes) } },
+      requestBody: {
+        required: true,
+        content: { [ndjsonType]: linesOf(row.line, undefined, parts.shapes, `${namePrefix(row)}Line`) },
+      },
     }),
     responses: { ...successesOf(row, parts), ...parts.errorResponses.write(errorCodesOf(row)) },
   }
@@ -106,10 +109,13 @@ export function operationOf(row: Route, parts: Parts): JsonSchema {
 /** The operation object of a path outside `/v1`. */
 export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Parts): JsonSchema {
   const { operationId, summary, description, tag, answer, answerType = jsonType, enveloped, request } = row
-  const content = enveloped ? envelopeOf(answer, undefined, shapes) : contentOf(answer, undefined, shapes)
+  const name = namePrefix(row)
+  const content = enveloped
+    ? envelopeOf(answer, undefined, shapes, name)
+    : contentOf(answer, undefined, shapes, `${name}Response`)
   const ownResponses = Object.entries(row.ownRefusals ?? {}).map(([status, refusal]) => [
     status,
-    ownResponseOf(refusal, status, shapes),
+    ownResponseOf(refusal, status, shapes, `${name}Error`),
   ])
   return {
     operationId,
@@ -118,7 +124,10 @@ export function openOperationOf(row: OpenRoute, { shapes, errorResponses }: Part
     ...(description !== undefined && { description }),
     security: [],
     ...(request && {
-      requestBody: { required: true, content: { [request.contentType]: contentOf(request.body, undefined, shapes) } },
+      requestBody: {
+        required: true,
+        content: { [request.contentType]: contentOf(request.body, undefined, shapes, `${name}Body`) },
+      },
     }),
     responses: {
       200: { description: 'Done.', headers: headersOf(['X-Request-Id']), content: { [answerType]: content } },
@@ -132,9 +141,10 @@ function ownResponseOf(
   { description, answer }: { description: string; answer: TSchema },
   status: string,
   shapes: Shapes,
+  name: string,
 ): JsonSchema {
   const names = status === '401' ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id']
-  return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes) } }
+  return { description, headers: headersOf(names), content: { [jsonType]: contentOf(answer, undefined, shapes, name) } }
 }
 
 function parametersOf(row: Route, { parameters }: Parts): JsonSchema[] {
@@ -234,11 +244,12 @@ const preferOf = (prefers: Route['prefers'] & {}) => ({
   schema: { type: 'string' },
 })
 
-function requestOf({ hasDefaults, example }: Route, body: TSchema, { shapes }: Parts): JsonSchema {
+function requestOf(row: Route, body: TSchema, { shapes }: Parts): JsonSchema {
+  const { hasDefaults, example } = row
   const { required = [] } = body as { required?: string[] }
   return {
     required: !hasDefaults || required.length > 0,
-    content: { [jsonType]: contentOf(body, example?.body, shapes) },
+    content: { [jsonType]: contentOf(body, example?.body, shapes, `${namePrefix(row)}Body`) },
   }
 }
 
@@ -249,27 +260,32 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (prefers?.includes('return=representation')) names.push('Preference-Applied')
   if (honorsIdempotencyKey(row)) names.push('Idempotency-Replayed')
   if (isWriting(row.scope, method) && !row.streams) names.push('X-Kith-Sequence')
+  const contentIn = (type: string, data: TSchema, name: string, value?: unknown) =>
+    type === ndjsonType
+      ? linesOf(data, value, shapes, `${name}Line`)
+      : contentOf(data, value, shapes, `${name}Response`)
   const plainType = row.streams ? ndjsonType : answerType
-  const contentWith = (data: TSchema) => {
+  const contentWith = (data: TSchema, name: string) => {
     const content: Record<string, JsonSchema> = plainType
-      ? { [plainType]: contentOf(data, example?.answer, shapes) }
-      : { [jsonType]: envelopeOf(data, example?.answer, shapes) }
-    for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentOf(schema, undefined, shapes)
+      ? { [plainType]: contentIn(plainType, data, name, example?.answer) }
+      : { [jsonType]: envelopeOf(data, example?.answer, shapes, name) }
+    for (const [type, schema] of Object.entries(mediaTypes)) content[type] = contentIn(type, schema, name)
     return content
   }
-  const content = contentWith(answer)
-  const ownHeaders = mapDescriptions(row.successHeaders)
+  const responseOf = (status: string, description: string) => {
+    const headerNames = status === '201' ? [...names, 'Location'] : names
+    const headers = { ...headersOf(headerNames), ...mapDescriptions(row.successHeaders) }
+    const name = namePrefix(row)
+    if (!row.dryRun || status !== '200') return { description, headers, content: contentWith(answer, name) }
+    const content = contentWith(Type.Union([answer, row.dryRun]), `${name}OrDryRun`)
+    return { description: `${description} ${dryRunDescription}`, headers, content }
+  }
   const responses = Object.fromEntries(
-    Object.entries(successes).map(([status, description]) => {
-      const headerNames = status === '201' ? [...names, 'Location'] : names
-      return [status, { description, headers: { ...headersOf(headerNames), ...ownHeaders }, content }]
-    }),
+    Object.entries(successes).map(([status, description]) => [status, responseOf(status, description)]),
   )
-  if (!row.dryRun) return responses
-  const description = [successes[200], dryRunDescription].filter(Boolean).join(' ')
-  const dryRunContent = successes[200] === undefined ? row.dryRun : Type.Union([answer, row.dryRun])
-  const dryRunHeaders = responses[200]?.headers ?? headersOf(['X-Request-Id'])
-  return { ...responses, 200: { description, headers: dryRunHeaders, content: contentWith(dryRunContent) } }
+  if (!row.dryRun || responses[200]) return responses
+  const content = contentWith(row.dryRun, `${namePrefix(row)}DryRun`)
+  return { ...responses, 200: { description: dryRunDescription, headers: headersOf(['X-Request-Id']), content } }
 }
 
 const dryRunDescription = 'With `dry_run=true`: what the request would do.'
@@ -280,14 +296,38 @@ const mapDescriptions = (headers: Record<string, string> = {}) =>
 const headersOf = (names: string[]) =>
   Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
 
-function contentOf(schema: TSchema, example: unknown, shapes: Shapes): JsonSchema {
+/** The beginning of the names of schemas that an operation has for itself. */
+const namePrefix = ({ operationId }: { operationId: string }) => pascalCase(operationId)
+
+function contentOf(schema: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {
   const value = example ?? exampleOf(schema)
-  return { schema: shapes.write(schema), ...(value !== undefined && { example: value }) }
+  return { schema: shapes.write(schema, name), ...(value !== undefined && { example: value }) }
 }
 
-function envelopeOf(data: TSchema, example: unknown, shapes: Shapes): JsonSchema {
+/**
+ * The content of a stream: text, whose lines `contentSchema` describes. As the schema of the content itself, it would make
+ * generated clients send and parse a stream as one value.
+ */
+function linesOf(line: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {
+  const { schema, example: value } = contentOf(line, example, shapes, name)
+  return {
+    schema: {
+      type: 'string',
+      format: 'binary',
+      description: 'Lines of JSON. `contentSchema` describes one.',
+      contentMediaType: ndjsonType,
+      contentSchema: schema,
+    },
+    ...(value !== undefined && { example: `${JSON.stringify(value)}\n` }),
+  }
+}
+
+/** The content of a successful response. Operations with the same named data share the name of the envelope. */
+function envelopeOf(data: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {
   const value = example ?? exampleOf(data)
-  return contentOf(successEnvelope(data), value === undefined ? undefined : { status: 'Success', data: value }, shapes)
+  const { title = 'const' in data ? 'Done' : name } = data as { title?: string }
+  const enveloped = value === undefined ? undefined : { status: 'Success', data: value }
+  return contentOf(successEnvelope(data), enveloped, shapes, `${title}Response`)
 }
 
 /** The example of a schema: its first example, its constant, or the example of the first option of a union. */

@@ -5,27 +5,74 @@ import { patterns } from './patterns.ts'
 
 export type JsonSchema = { [keyword: string]: unknown }
 
-/** The named schemas of a document. Each is written once, under the `title` of its schema. */
+/** The named schemas of a document. Each is written once, under its name. */
 export type Shapes = {
   schemas: Record<string, JsonSchema>
-  /** Converts a schema for the document: a reference if it has a title, else plain JSON Schema. */
-  write(schema: TSchema): JsonSchema
+  /**
+   * Converts a schema for the document. A schema with a title, and every object schema, becomes a reference to a named
+   * one. An object without a title is named after its place, which begins with `name`.
+   */
+  write(schema: TSchema, name: string): JsonSchema
 }
 
-/** Creates an empty set of shapes. Its `write` throws an Error if two different schemas have the same title. */
+/** Creates an empty set of shapes. Its `write` throws an Error if two different schemas would have the same name. */
 export function createShapes(): Shapes {
   const schemas: Record<string, JsonSchema> = {}
 
-  function writeOne({ title, ...keywords }: JsonSchema): JsonSchema {
-    const written = simplify(keywords)
-    if (typeof title !== 'string') return written
-    if (!isDeepStrictEqual(schemas[title] ?? written, written))
-      throw new Error(`two different schemas have the title ${title}`)
-    schemas[title] = written
-    return { $ref: `#/components/schemas/${title}` }
+  function referTo(name: string, schema: JsonSchema): JsonSchema {
+    const named = mapInner(schema, nameObject, name)
+    if (!isDeepStrictEqual(schemas[name] ?? named, named))
+      throw new Error(`two different schemas have the title ${name}`)
+    schemas[name] = named
+    return { $ref: `#/components/schemas/${name}` }
   }
 
-  return { schemas, write: schema => mapSchema(schema, writeOne) }
+  const nameObject = (schema: JsonSchema, name: string): JsonSchema =>
+    schema.type === 'object' ? referTo(name, schema) : mapInner(schema, nameObject, name)
+
+  const writeOne = ({ title, ...keywords }: JsonSchema): JsonSchema => {
+    const written = simplify(keywords)
+    return typeof title === 'string' ? referTo(title, written) : written
+  }
+
+  return { schemas, write: (schema, name) => nameObject(mapSchema(schema, writeOne), name) }
+}
+
+/** Returns a copy of a schema in which `change` was applied to the schemas in it, each with a name after its place. */
+function mapInner(
+  schema: JsonSchema,
+  change: (inner: JsonSchema, name: string) => JsonSchema,
+  name: string,
+): JsonSchema {
+  const { properties, items, additionalProperties, anyOf } = schema as {
+    properties?: Record<string, JsonSchema>
+    items?: JsonSchema
+    additionalProperties?: JsonSchema | boolean
+    anyOf?: JsonSchema[]
+  }
+  return {
+    ...schema,
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([key, inner]) => [key, change(inner, name + pascalCase(key))]),
+      ),
+    }),
+    ...(items && { items: change(items, `${name}Item`) }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: change(additionalProperties, `${name}Value`),
+    }),
+    ...(anyOf && { anyOf: anyOf.map(option => change(option, name + pascalCase(constantOf(option)))) }),
+  }
+}
+
+/** `attribute_values` as `AttributeValues`. */
+export const pascalCase = (words: string) =>
+  words.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** The constant that tells an option of a union from the others, or no text if it has none. */
+function constantOf({ properties = {} }: { properties?: Record<string, JsonSchema> }): string {
+  const constant = Object.values(properties).find(inner => typeof inner.const === 'string')?.const
+  return typeof constant === 'string' ? constant : ''
 }
 
 /** The same schema in the form that OpenAPI tools support best. */
@@ -49,12 +96,13 @@ function withFreeKeys({ patternProperties, ...rest }: JsonSchema): JsonSchema {
   return { ...rest, additionalProperties: patterns[0]![1] }
 }
 
-/** Writes a union of a plain type and null as a type array: `["string", "null"]`. */
+/** Writes a union of a plain type and null as a type array: `["string", "null"]`. An object keeps its name in a union. */
 function withNullableType({ anyOf, ...rest }: JsonSchema): JsonSchema {
   if (!Array.isArray(anyOf)) return rest
   const [first, second, ...others] = anyOf as JsonSchema[]
   const blockingKeywords = ['enum', 'const', 'anyOf', '$ref']
-  const isPlain = typeof first?.type === 'string' && !blockingKeywords.some(keyword => keyword in first)
+  const isPlain =
+    typeof first?.type === 'string' && first.type !== 'object' && !blockingKeywords.some(keyword => keyword in first)
   if (!isPlain || second?.type !== 'null' || others.length > 0) return { ...rest, anyOf }
   return { ...first, ...rest, type: [first.type, 'null'] }
 }

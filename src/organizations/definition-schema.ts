@@ -17,7 +17,10 @@ export const times = {
 
 /** The response of an endpoint that lists all definitions of a kind. */
 export const listSchema = <T extends TSchema>(element: T) =>
-  Type.Object({ items: Type.Array(element) }, { examples: [{ items: examplesOf(element) }] })
+  Type.Object(
+    { items: Type.Array(element) },
+    { title: `${(element as { title?: string }).title}List`, examples: [{ items: examplesOf(element) }] },
+  )
 
 /** The examples of a schema. */
 export const examplesOf = (schema: TSchema): unknown[] => (schema as { examples?: unknown[] }).examples ?? []

@@ -13,7 +13,7 @@ const pageText = Type.Object(
       Type.String({ minLength: 1, maxLength: 2_048, description: 'The text below it. At most 2 KiB.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: 'PageText' },
 )
 export type PageText = Static<typeof pageText>
 

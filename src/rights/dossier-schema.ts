@@ -1,6 +1,7 @@
 import type { Static, TProperties } from 'typebox'
 import { change } from '../changes/schema.ts'
 import { effectiveConsent, recordedAnswer } from '../consents/schema.ts'
+import { entityFields } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
@@ -119,7 +120,7 @@ const record = Type.Object({
   record_id: Type.String(),
   external_id: text,
   stack_key: Type.String(),
-  attribute_values: Type.Record(Type.String(), Type.Unknown()),
+  attribute_values: entityFields.attribute_values,
   state: Type.Enum(['active', 'placeholder']),
   version: number,
   created_at: time,

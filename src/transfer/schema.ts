@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { matchKinds } from '../entities/write-request.ts'
+import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
 
 const importParameters = {
@@ -55,48 +56,61 @@ const counts = {
   failed: count('Refused lines.'),
 }
 
-const finalCounts = Type.Object({
-  ...counts,
-  sequence: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      description:
-        'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
-    }),
-  ),
-})
+const finalCounts = Type.Object(
+  {
+    ...counts,
+    sequence: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'The number of a change. The log up to it includes all lines that were not refused. Absent if nothing was stored.',
+      }),
+    ),
+  },
+  { title: 'ImportCounts' },
+)
 
-const details = Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))
+const details = Type.Array(detail)
+const progress = Type.Object(counts, { title: 'ImportProgress' })
 
-const refusedLine = Type.Object({
-  line: Type.Integer({ minimum: 1, description: 'The number of the line in the body. Blank lines count.' }),
-  error: Type.String({ description: 'The error code, as for a single request.' }),
-  message: Type.String(),
-  details,
-  reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
-})
+const refusedLine = Type.Object(
+  {
+    line: Type.Integer({ minimum: 1, description: 'The number of the line in the body. Blank lines count.' }),
+    error: Type.String({ description: 'The error code, as for a single request.' }),
+    message: Type.String(),
+    details,
+    reason: Type.Optional(Type.Literal('erased', { description: 'A value belonged to a person who was erased.' })),
+  },
+  { title: 'ImportRefusedLine' },
+)
 
 const lineNumber = Type.Integer({ minimum: 1 })
-const refused_lines = Type.Object({
-  refused_lines: Type.Array(Type.Array(lineNumber, { minItems: 2, maxItems: 2 }), {
-    description:
-      'After the first 10,000 refusals, or 1 MiB of them: the further refused lines, without their reasons. ' +
-      'Each item is the first and the last line of a run.',
-  }),
-})
+const refused_lines = Type.Object(
+  {
+    refused_lines: Type.Array(Type.Array(lineNumber, { minItems: 2, maxItems: 2 }), {
+      description:
+        'After the first 10,000 refusals, or 1 MiB of them: the further refused lines, without their reasons. ' +
+        'Each item is the first and the last line of a run.',
+    }),
+  },
+  { title: 'ImportRefusedLines' },
+)
 
-const progressLine = Type.Object({ progress: Type.Object(counts) })
+const progressLine = Type.Object({ progress }, { title: 'ImportProgressLine' })
 
-const faultLine = Type.Object({
-  error: Type.String(),
-  message: Type.String(),
-  details,
-  request_id: Type.String(),
-  outcome: Type.Optional(
-    Type.Literal('unknown', { description: 'Lines that `progress` does not count may have been stored.' }),
-  ),
-  progress: Type.Object(counts),
-})
+const faultLine = Type.Object(
+  {
+    error: Type.String(),
+    message: Type.String(),
+    details,
+    request_id: Type.String(),
+    outcome: Type.Optional(
+      Type.Literal('unknown', { description: 'Lines that `progress` does not count may have been stored.' }),
+    ),
+    progress,
+  },
+  { title: 'ImportFault' },
+)
 
 /** A line of an import's response. The last line has the counts, or the fault that ended the import early. */
 export const importAnswer = Type.Union([finalCounts, progressLine, refusedLine, refused_lines, faultLine], {

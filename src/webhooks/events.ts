@@ -19,10 +19,15 @@ const operationsByEvent = {
   erased: 'erase',
 } as const
 type Event = keyof typeof operationsByEvent
-const allEvents = Object.keys(operationsByEvent) as Event[]
+
+/** What happens to a subject, in the names of events. */
+export const allEvents = Object.keys(operationsByEvent) as Event[]
+
+/** The subjects in the names of events. */
+export const eventSubjects = Object.keys(readScopes) as Subject[]
 
 /** An event, such as `person.updated`, or all of a subject, `person.*`. */
-export const eventPattern = `^(${Object.keys(readScopes).join('|')})\\.(\\*|${allEvents.join('|')})$`
+export const eventPattern = `^(${eventSubjects.join('|')})\\.(\\*|${allEvents.join('|')})$`
 
 /** The scopes that read what the events tell of. */
 export const scopesOf = (events: readonly string[]) =>

@@ -9,12 +9,12 @@ const url = Type.String({
   maxLength: 2_048,
   description: 'Where changes are sent: an https URL without a user and without a fragment, on a public address.',
 })
-const events = Type.Array(Type.String({ pattern: eventPattern }), {
+const events = Type.Array(Type.String({ title: 'WebhookEventName', pattern: eventPattern }), {
   minItems: 1,
   maxItems: 50,
   description:
     'The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, ' +
-    '`stack`, `attribute`, `consent_type`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` ' +
+    '`stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` ' +
     'means all of a subject.',
 })
 const stacks = nullable(
@@ -173,7 +173,10 @@ const shown = {
         }),
         at: Type.String({ format: 'date-time' }),
       },
-      { description: 'Why kith has made the webhook inactive. `active: true` activates it again.' },
+      {
+        title: 'WebhookDisabled',
+        description: 'Why kith has made the webhook inactive. `active: true` activates it again.',
+      },
     ),
   ),
   failing_since: moment,

@@ -58,7 +58,7 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
     compiled ??= compileDocument(createDocument())
     const { document, ajv, validators } = compiled
     const pointer = schemaPointer(document, received)
-    const validate = validators.get(pointer) ?? ajv.compile({ $ref: `contract#${pointer}` })
+    const validate = validators.get(pointer) ?? ajv.compile(schemaAt(document, pointer))
     validators.set(pointer, validate)
     if (validate(received.body)) return
     const { method, path, status, body } = received
@@ -69,7 +69,21 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
   }
 }
 
+/** A reference to a schema. That of an error response allows the codes of its examples only. */
+function schemaAt({ components }: OpenApiDocument, pointer: string): object {
+  const [, name] = /^\/components\/responses\/([^/]+)/.exec(pointer) ?? []
+  const schema = { $ref: `contract#${pointer}` }
+  if (name === undefined) return schema
+  return { ...schema, properties: { error: { enum: documentedCodes(components.responses![name]!) } } }
+}
+
+/** The error codes that an error response documents: the names of its examples. */
+export function documentedCodes({ content }: { content?: unknown }): string[] {
+  return Object.keys((content as { 'application/json': { examples: object } })['application/json'].examples)
+}
+
 const errorSchema = '/components/schemas/Error'
+const ndjsonType = 'application/x-ndjson'
 
 /**
  * The JSON Pointer of a response's schema. For an unknown operation it is the error schema; a success of one throws.
@@ -90,7 +104,7 @@ function schemaPointer(
   if (!response) throw new Error(`${method} ${path} returned ${status}, which ${template} does not document`)
   const documented = Object.keys(response.content ?? {})
   const contentType = documented.find(type => type === received) ?? documented[0] ?? 'application/json'
-  const inner = `/content/${contentType.replace('/', '~1')}/schema`
+  const inner = `/content/${contentType.replace('/', '~1')}/schema${contentType === ndjsonType ? '/contentSchema' : ''}`
   if (response.$ref === undefined)
     return `/paths/${template.replaceAll('~', '~0').replaceAll('/', '~1')}/${method.toLowerCase()}/responses/${status}${inner}`
   const name = response.$ref.slice('#/components/responses/'.length)

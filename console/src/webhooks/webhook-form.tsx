@@ -14,7 +14,7 @@ const groups = [...subjects, 'consent'] as const
 
 type Form = {
   url: string
-  events: string[]
+  events: NewWebhook['events']
   stacks: string
   keys: string
   payload: 'full' | 'ids'
@@ -92,7 +92,7 @@ export function WebhookForm({
         <fieldset className={styles.events!}>
           <legend>{texts.events}</legend>
           {groups.map(group => {
-            const name = `${group}.*`
+            const name = `${group}.*` as const
             return (
               <Checkbox
                 key={group}

@@ -52,10 +52,10 @@ const token = Type.Object(
   },
 )
 
-const refusalSchema = (words: GrantRefusal['error'][]) =>
+const refusalSchema = (title: string, words: GrantRefusal['error'][]) =>
   Type.Object(
     { error: Type.Enum(words), error_description: Type.String() },
-    { examples: [{ error: words[0], error_description: unknownClientRefusal.error_description }] },
+    { title, examples: [{ error: words[0], error_description: unknownClientRefusal.error_description }] },
   )
 
 export const tokenRow: OpenRoute = {
@@ -73,11 +73,11 @@ export const tokenRow: OpenRoute = {
   ownRefusals: {
     400: {
       description: 'The request is malformed, or requests a scope that the client does not have (RFC 6749, 5.2).',
-      answer: refusalSchema(['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
+      answer: refusalSchema('TokenRefusal', ['invalid_request', 'invalid_scope', 'unsupported_grant_type']),
     },
     401: {
       description: 'The client is unknown, or its secret is wrong (RFC 6749, 5.2).',
-      answer: refusalSchema(['invalid_client']),
+      answer: refusalSchema('ClientRefusal', ['invalid_client']),
     },
   },
   refusals: { 413: 'invalid_parameter', 429: 'rate_limit_exceeded', 503: 'operation_failed' },
