@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -24,6 +24,14 @@ const pages = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/console/*.md']
 const runnable = pages
   .map(({ page, blocks }) => ({ page, script: blocks.filter(({ comment }) => comment === undefined) }))
   .filter(({ script }) => script.length > 0)
+  .map(({ page, script }) => ({ page, script, missing: findMissing(script.map(block => block.script).join('\n')) }))
+
+/** The programs that a script calls, that a machine with only Node.js may lack, and that this one lacks. */
+function findMissing(script: string): string[] {
+  return ['jq', 'openssl', 'curl'].filter(
+    program => new RegExp(`\\b${program} `).test(script) && spawnSync(program, ['--version']).error,
+  )
+}
 
 it('every picture is shown on a page', () => {
   const shown = pages.map(({ text }) => text).join('\n') + readFileSync(join(checkout, 'README.md'), 'utf8')
@@ -72,9 +80,11 @@ describe('the shell blocks of the documents', () => {
     }
   })
 
-  it.each(runnable)(
+  it.for(runnable)(
     'of $page succeed in their order, on the seeded shop',
-    async ({ page, script }) => {
+    { timeout: 60_000 },
+    async ({ page, script, missing }, { skip }) => {
+      skip(missing.length > 0, `needs ${missing.join(' and ')}`)
       const { key, token } = await service.organization()
       const access = { KITH_URL: address, KITH_TOKEN: token }
       if (page !== 'docs/seed.md') {
@@ -98,6 +108,5 @@ describe('the shell blocks of the documents', () => {
       }).catch(error => error)
       expect(run.code ?? 0, `${run.stderr}\n${run.stdout}`.replaceAll(token, '…').slice(-2_000)).toBe(0)
     },
-    60_000,
   )
 })
