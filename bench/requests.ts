@@ -25,8 +25,8 @@ export class UnexpectedResponse extends Error {
   }
 }
 
-/** Sends a request and returns the `data` of its response. Throws {@link UnexpectedResponse} unless it succeeds. */
-export async function ask<T>(target: Target, request: BenchRequest): Promise<T> {
+/** Sends a request and returns the text of its response. Throws {@link UnexpectedResponse} unless it succeeds. */
+export async function askText(target: Target, request: BenchRequest): Promise<string> {
   const { method, path, body } = request
   const response = await fetch(target.address + path, {
     method,
@@ -35,8 +35,12 @@ export async function ask<T>(target: Target, request: BenchRequest): Promise<T> 
   })
   const text = await response.text()
   if (!response.ok) throw new UnexpectedResponse(request, response.status, text)
-  return (JSON.parse(text) as { data: T }).data
+  return text
 }
+
+/** Sends a request to kith and returns the `data` of its response. Throws {@link UnexpectedResponse} unless it succeeds. */
+export const ask = async <T>(target: Target, request: BenchRequest): Promise<T> =>
+  (JSON.parse(await askText(target, request)) as { data: T }).data
 
 /** Imports people, each a line. Throws unless all lines end with `result`. Returns their number. */
 export async function importPeople(target: Target, lines: readonly string[], result: string, query = '') {

@@ -4,6 +4,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { quote } from '../src/welcome.ts'
 import { compileCache, runInProcess } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
 import { useService } from './support/service.ts'
@@ -40,22 +41,20 @@ it('every picture is shown on a page', () => {
   expect(pictures.filter(picture => !shown.includes(`images/${basename(picture)}`))).toEqual([])
 })
 
-const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`
-
 describe('the shell blocks of the documents', () => {
   const service = useService()
   let address: string
   let programs: string
   beforeAll(async () => {
     programs = await makeFolder()
-    const kith = `exec ${quoted(process.execPath)} ${quoted(join(checkout, 'cli', 'main.ts'))}`
+    const kith = `exec ${quote(process.execPath)} ${quote(join(checkout, 'cli', 'main.ts'))}`
     const curl = (await promisify(execFile)('sh', ['-c', 'command -v curl'])).stdout.trim()
     // Pages name the organization default, and each page has one of its own here.
     const scripts = {
       kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${kith} "$@"`,
       npx: 'exec "$@"',
       // A refused request fails the page.
-      curl: `case " $* " in *" --fail "*) exec ${quoted(curl)} "$@" ;; esac\nexec ${quoted(curl)} --fail-with-body "$@"`,
+      curl: `case " $* " in *" --fail "*) exec ${quote(curl)} "$@" ;; esac\nexec ${quote(curl)} --fail-with-body "$@"`,
     }
     for (const [name, script] of Object.entries(scripts)) {
       await writeFile(join(programs, name), `#!/bin/sh\n${script}\n`)

@@ -18,7 +18,7 @@ import type { BenchPostgres } from '../environment.ts'
 import { loadClosed } from '../load.ts'
 import { median, runProgram } from '../measure.ts'
 import { word } from '../population.ts'
-import { type BenchRequest, headersOf, type Target } from '../requests.ts'
+import { askText, type BenchRequest, type Target } from '../requests.ts'
 import { withPostgres } from '../run.ts'
 import { checkout, Side } from '../side.ts'
 
@@ -222,18 +222,6 @@ async function endProgram(child: ChildProcess) {
 }
 
 type Context = { postgres: BenchPostgres; acquire: Cleanup['acquire'] }
-
-async function askText(target: Target, request: BenchRequest): Promise<string> {
-  const { method, path, body } = request
-  const response = await fetch(target.address + path, {
-    method,
-    headers: headersOf(target, request),
-    body: body ? JSON.stringify(body) : null,
-  })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`)
-  return text
-}
 
 /** GraphQL answers errors with 200, so a response is read before each load. */
 async function verify({ name, target, requests, shows }: Product, work: Work) {

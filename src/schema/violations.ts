@@ -131,7 +131,7 @@ const isSmall = (rows: readonly Row[]) =>
 
 type Holders = Awaited<ReturnType<typeof findHolders>>
 
-/** Who holds the values of rows, if the values have to be unique. */
+/** Reads the entities that hold the values of rows. Undefined unless the values have to be unique. */
 async function readHolders(
   db: Pick<Database, 'query'>,
   { organization_id }: Definitions,
