@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { receiptOf } from '../test/support/receipts.ts'
-import { useService } from '../test/support/service.ts'
+import { useOwnService } from '../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let folder: string
 let empty: Awaited<ReturnType<typeof createTestDatabase>> | undefined
 let environment: Record<string, string>

@@ -3,9 +3,9 @@ import { searchFollower } from '../src/entities/indexes/search-index.ts'
 import { observedFollower } from '../src/observed/follow.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { type Organization, useOwnService } from '../test/support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 beforeAll(async () => {
   organization = await service.organization()

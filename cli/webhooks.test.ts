@@ -4,9 +4,9 @@ import type { Sender } from '../src/webhooks/send.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../test/support/receiver.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { type Organization, useOwnService } from '../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let organization: Organization
 let receiver: Receiver
 let sender: Sender

@@ -6,10 +6,10 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { readDocument, runExample } from '../client/test/examples.ts'
 import { checkout } from './support/process.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
 const document = 'docs/changes.md'
-const service = useService()
+const service = useOwnService()
 
 it('the nightly sync in curl continues where it ended', async () => {
   const { client, token } = await service.organization()

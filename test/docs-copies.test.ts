@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 
 type Change = {
   id: string

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { errorStatuses } from '../src/errors.ts'
-import { type Send, useService } from './support/service.ts'
+import { type Send, useOwnService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
 
@@ -39,7 +39,7 @@ function parseExample(text: string): Example {
 const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => parseExample(match[1]!.trimEnd()))
 
 describe('docs/api.md', () => {
-  const service = useService()
+  const service = useOwnService()
   let send: Send
   beforeAll(async () => {
     send = (await service.organization()).send

@@ -5,9 +5,9 @@ import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 const browser = useBrowser()
 const consoleOf = (organization: Organization) => ({ service, browser, organization })
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type BrowserSession, samePage, signIn } from '../../test/support/browser-session.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
 
 // Behind a proxy, each attempt can come from an address of its own.
-const service = useService({ KITH_BEHIND_PROXY: '1' })
+const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 let organization: Organization
 let session: BrowserSession
 let value: string

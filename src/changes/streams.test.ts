@@ -12,7 +12,7 @@ import {
   type WireChange,
 } from '../../test/support/changes.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { allScopes, type Send, type Service, startService, useService } from '../../test/support/service.ts'
+import { allScopes, type Send, type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
@@ -22,7 +22,7 @@ import { openDatabase } from '../db/db.ts'
 import { renewLogId } from './log-id.ts'
 import { countFollowers } from './log-tail.ts'
 
-const service = useService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
+const service = useOwnService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
 let shop: Shop
 let send: Send
 let start: number

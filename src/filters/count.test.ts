@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
-import { type Organization, type Send, startService, useService } from '../../test/support/service.ts'
+import { type Organization, type Send, startService, useOwnService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let send: Send
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Organization, type Service, startService, useService } from '../../test/support/service.ts'
+import { type Organization, type Service, startService, useOwnService } from '../../test/support/service.ts'
 
 /** A filter reads 8 + 64 + 512 links for each person, which takes longer than the time limit of a request. */
 const people = 20_000
 const filterCount = 24
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '30000' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '30000' })
 /** A service on the same database whose requests have less time. */
 let impatient: Service
 let slow: Organization

@@ -2,14 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { follow, throwReported } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import type { Follower, Task } from './follower.ts'
 import { createFollowers, listFailingFollowers, readFollowerLag } from './followers.ts'
 import { LeaseLost } from './lease.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let other: Organization
 beforeEach(async () => {

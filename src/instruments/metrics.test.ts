@@ -6,10 +6,10 @@ import { query } from '../../test/support/embedded-service.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { lockPerson } from '../../test/support/process.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { urlOfDatabase } from '../db/embedded.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 beforeAll(async () => {
   organization = await service.organization()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { sealLedgers } from '../../test/support/ledger.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { type Database, openDatabase, statement, type Transaction } from '../db/db.ts'
 import type { Follower } from '../followers/follower.ts'
 import { createFollowers, listFailingFollowers } from '../followers/followers.ts'
@@ -9,7 +9,7 @@ import { parseCheckpoint } from './checkpoint.ts'
 import { parseNote } from './note.ts'
 import { ledgerFollower } from './seal.ts'
 
-const service = useService()
+const service = useOwnService()
 
 let people = 0
 async function answer({ send }: Organization, count: number, consents = ['email']) {

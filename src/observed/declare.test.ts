@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { valueFault } from '../attributes/values.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import { type DeclareBody, declaredTypes } from './schema.ts'
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 let next = 0
 beforeAll(async () => {

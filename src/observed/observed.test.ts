@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { definitionKey } from '../organizations/definition-schema.ts'
 import { maxKeys, observedFollower } from './follow.ts'
 import { declarableKey } from './observed.ts'
 
-const service = useService()
+const service = useOwnService()
 let hours = 0
 
 /** Counts what was written since the last call. */

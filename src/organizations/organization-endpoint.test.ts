@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_LIMIT_PAGE: '50', KITH_LIMIT_CONSENT_TYPES: '7' })
+const service = useOwnService({ KITH_LIMIT_PAGE: '50', KITH_LIMIT_CONSENT_TYPES: '7' })
 
 const path = '/v1/organization'
 

@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Reply, useService } from '../../test/support/service.ts'
+import { type Reply, useOwnService } from '../../test/support/service.ts'
 import { makeShop, type Shop } from '../../test/support/writes.ts'
 import type { Statement } from '../db/db.ts'
 import { copyAllSql } from '../entities/read/read-sql.ts'
 
-const service = useService()
+const service = useOwnService()
 let ours: Shop
 let theirs: Shop
 beforeAll(async () => {

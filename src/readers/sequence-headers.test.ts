@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let organization: Organization
 beforeEach(async () => {
   organization = await service.organization()

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
-import { type Send, useService } from '../../test/support/service.ts'
+import { type Send, useOwnService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 let send: Send
 let organization_id: number
 beforeEach(async () => {

@@ -8,9 +8,9 @@ import {
   tableDecisions,
 } from '../../test/support/person-canaries.ts'
 import { followSegments } from '../../test/support/segments.ts'
-import { allScopes, type Organization, useService } from '../../test/support/service.ts'
+import { allScopes, type Organization, useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read any member of a line
 type Line = Record<string, any> & { type: string }

@@ -5,7 +5,7 @@ import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries, plantCanaries, readTables, tableDecisions } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, useOwnService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import { statement } from '../db/db.ts'
 import { auditLedger } from '../ledger/audit.ts'
@@ -14,7 +14,7 @@ import { ledgerFollower } from '../ledger/seal.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
 import { completeErasures, erasePerson, notRemoved } from './erasure.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Organization
 beforeAll(async () => {
   shop = await makeShop(service)

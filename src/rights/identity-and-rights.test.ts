@@ -5,7 +5,7 @@ import { sealLedgers } from '../../test/support/ledger.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, type Reply, type Service, startService, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
@@ -15,7 +15,7 @@ import { retentionFollower } from './retention.ts'
 
 // Promises that several parts keep together: aliases, match, merge, unmerge, erasure, dossier, retention and duplicates.
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Organization
 beforeEach(async () => {
   shop = await makeShop(service)

@@ -3,12 +3,12 @@ import { verifyReceipt } from '../../client/index.ts'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from './retention.ts'
 
-const service = useService()
+const service = useOwnService()
 const dayMs = 86_400_000
 
 /** Lets the retention of one organization work as if it were `days` later. */

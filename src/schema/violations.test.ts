@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, type Send, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, type Send, useOwnService } from '../../test/support/service.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let send: Send
 beforeEach(async () => {

@@ -3,14 +3,14 @@ import { openEvents, readFeed } from '../../test/support/changes.ts'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } from '../../test/support/segments.ts'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, useOwnService } from '../../test/support/service.ts'
 import { makeShop, names } from '../../test/support/writes.ts'
 import { countFollowers } from '../changes/log-tail.ts'
 import { hashesOfCondition } from '../filters/membership.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeEach(async () => {
   shop = await makeShop(service)

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { followSegments, SegmentMirror } from '../../test/support/segments.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const some = (key: string, filter: object) => ({ [`attribute_values.${key}`]: { $some: filter } })
 const answered = (state: boolean) => ({ consents: { $some: { consent_type_id: 1, channel: 'email', state } } })

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { codeFor, sendAsPage, signIn } from '../../test/support/browser-session.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { version } from '../version.ts'
 import { deleteExpired } from './sessions.ts'
 
 // Behind a proxy, a test can send its attempts from an address of its own.
-const service = useService({ KITH_BEHIND_PROXY: '1' })
+const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 let organization: Organization
 beforeEach(async () => {
   organization = await service.organization()

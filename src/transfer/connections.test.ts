@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, startService, useService } from '../../test/support/service.ts'
+import { type Organization, startService, useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '2000' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
 let organization: Organization
 const people = '/v1/people/import'
 

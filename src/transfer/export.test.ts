@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '2000' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
 let organization: Organization
 beforeEach(async () => {
   organization = await service.organization()

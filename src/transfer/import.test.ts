@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_LIMIT_BODY_BYTES: '4096' })
+const service = useOwnService({ KITH_LIMIT_BODY_BYTES: '4096' })
 let organization: Organization
 const people = '/v1/people/import'
 

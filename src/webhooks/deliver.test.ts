@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { makeShop } from '../../test/support/writes.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
@@ -12,7 +12,7 @@ import type { Sender } from './send.ts'
 import { Slots } from './slots.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let organization: Organization
 let receiver: Receiver
 let sender: Sender

@@ -8,11 +8,11 @@ import type { Query } from '../../src/filters/select.ts'
 import { countFittingSql, countObservedSql } from '../../src/observed/sql.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { explain as explainStatement } from '../support/explain.ts'
-import { type Service, useService } from '../support/service.ts'
+import { type Service, useOwnService } from '../support/service.ts'
 
 const people = 30_000
 
-const service = useService()
+const service = useOwnService()
 let organization: Awaited<ReturnType<Service['organization']>>
 let definitions: Definitions
 beforeAll(async () => {

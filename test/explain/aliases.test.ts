@@ -18,14 +18,14 @@ import { matchingStatements } from '../../src/filters/select.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // One large organization, in which each person has an alias and a merged identifier, next to many small ones.
 const people = 20_000
 const smallOrganizations = 2_000
 const maxRows = 30
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 const uuidOf = (kind: number, i: string) => `('0190000${kind}-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0'))::uuid`
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
   readQuotersSql,
 } from '../../src/entities/erase/erase-sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // Ten people link to the one who is erased, in an organization with a long log. The statistics are those of an empty table, or fresh.
 const people = 20_000
@@ -21,7 +21,7 @@ const sqlId = (n: string) => `('0190000a-0000-7000-8000-' || lpad(to_hex(${n}), 
 const erased = '0190000a-0000-7000-8000-000000000001'
 const head = people * changesPerPerson
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()

@@ -7,13 +7,13 @@ import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements, type Query, type SortKey, sortedStatements } from '../../src/filters/select.ts'
 import { parseSort } from '../../src/filters/sort.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
-import { type Service, useService } from '../support/service.ts'
+import { type Service, useOwnService } from '../support/service.ts'
 
 // A manual run with a million people gave the same plans. The plans do not change above some ten thousand.
 const people = 30_000
 const orders = people / 2
 
-const service = useService()
+const service = useOwnService()
 let organization: Awaited<ReturnType<Service['organization']>>
 let definitions: Definitions
 beforeAll(async () => {

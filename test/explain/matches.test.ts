@@ -4,7 +4,7 @@ import { readPageByKey } from '../../src/entities/read/read-sql.ts'
 import { findMatchesSql, readIsFillingSql } from '../../src/entities/write/match-sql.ts'
 import { listUnfilledSql, lockUnfilledSql } from '../../src/identity/key-fill-sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // One large organization, whose records have no keys, next to many small ones.
 const people = 20_000
@@ -12,7 +12,7 @@ const records = 30_000
 const smallOrganizations = 2_000
 const maxRows = 30
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()

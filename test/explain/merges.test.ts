@@ -19,7 +19,7 @@ import {
   returnLinksToSql,
 } from '../../src/identity/merge-sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // Ten entities link to each of the two people, in an organization with many links, aliases and merges, next to many small ones.
 const people = 20_000
@@ -30,7 +30,7 @@ const maxRows = 100
 const idOf = (n: number) => `0190000a-0000-7000-8000-${n.toString(16).padStart(12, '0')}`
 const sqlId = (n: string) => `('0190000a-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()

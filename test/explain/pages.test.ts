@@ -13,13 +13,13 @@ import { parseFilter } from '../../src/filters/parse.ts'
 import { countStatement } from '../../src/filters/select.ts'
 import { reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 const people = 20_000
 /** Every person refers to one of these. */
 const referrers = 100
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let referrer: number
 const idOf = (number: number) => `01900000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`

@@ -3,14 +3,14 @@ import type { Statement } from '../../src/db/db.ts'
 import { checkUniqueSql, findHoldersSql } from '../../src/entities/write/unique-sql.ts'
 import { scanValuesSql } from '../../src/schema/violations-sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // One large organization next to many small ones.
 const people = 20_000
 const smallOrganizations = 2_000
 const maxRows = 40
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 let index_id: number
 beforeAll(async () => {

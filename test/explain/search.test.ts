@@ -15,13 +15,13 @@ import {
   walkPrefixSql,
 } from '../../src/search/sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 // One large organization next to another one with the same words.
 const people = 20_000
 const maxRows = 400
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()

@@ -9,12 +9,12 @@ import {
   useSignInCodeSql,
 } from '../../src/sessions/sql.ts'
 import { explain } from '../support/explain.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 const sessions = 20_000
 const maxRows = 40
 
-const service = useService()
+const service = useOwnService()
 let shop: Organization
 beforeAll(async () => {
   shop = await service.organization()

@@ -7,7 +7,7 @@ import type { Write } from '../../src/entities/write-request.ts'
 import { cachedDefinitions } from '../../src/organizations/definitions.ts'
 import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
 import { explain } from '../support/explain.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { makeShop, type Shop, write, writeAll } from '../support/writes.ts'
 
 // One large organization next to many small ones: PostgreSQL's average statistics do not fit the large one.
@@ -16,7 +16,7 @@ const smallOrganizations = 5_000
 // The limit for a set of one write, with a margin for other rows on a target's page.
 const maxRows = 40
 
-const service = useService()
+const service = useOwnService()
 let shop: Shop
 beforeAll(async () => {
   shop = await makeShop(service)

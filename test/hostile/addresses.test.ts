@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 let shop: Shop
 beforeAll(async () => {
   shop = await makeShop(service)

@@ -6,11 +6,11 @@ import { planOf, requestOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, type TestTenant } from '../hostile/test-tenant.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 const canary = 'zqcanary7'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let writer: Organization
 let reader: TestTenant

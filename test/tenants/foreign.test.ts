@@ -6,10 +6,10 @@ import { createSender, type RawResponse, type Sender } from '../hostile/sender.t
 import { readDigest } from '../hostile/test-tenant.ts'
 import { signIn } from '../support/browser-session.ts'
 import { follow } from '../support/followers.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 import { bodyCases, type Case, isIdentifier, type OwnIds, type Pairs, pathCases, webhook } from './foreign.ts'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let owner: Organization
 let pairs: Pairs

@@ -35,11 +35,11 @@ import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { formOf, requestPage } from '../support/pages.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../support/receiver.ts'
-import { type Reply, useService } from '../support/service.ts'
+import { type Reply, useOwnService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
 let twin: Shop
 let tables: string[]

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../../test/support/followers.ts'
-import { useService } from '../../../test/support/service.ts'
+import { useOwnService } from '../../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../../test/support/writes.ts'
 import type { Database } from '../../db/db.ts'
 import { createFollowers } from '../../followers/followers.ts'
 import { danglingLinkFollower } from './dangling-link-cleanup.ts'
 
-const service = useService()
+const service = useOwnService()
 let shop: Shop
 beforeEach(async () => {
   shop = await makeShop(service)

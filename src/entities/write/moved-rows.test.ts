@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { type Organization, type Reply, useService } from '../../../test/support/service.ts'
+import { type Organization, type Reply, useOwnService } from '../../../test/support/service.ts'
 import { names } from '../../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 beforeAll(async () => {
   await service.sql('create table skipping (times integer)')

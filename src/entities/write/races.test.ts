@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { useService } from '../../../test/support/service.ts'
+import { useOwnService } from '../../../test/support/service.ts'
 import { makeShop, names, type Shop, write, writeAll } from '../../../test/support/writes.ts'
 import type { Write } from '../write-request.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const shop = () => makeShop(service)
 const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMetrics } from '../../../test/support/metrics.ts'
-import { type Reply, useService } from '../../../test/support/service.ts'
+import { type Reply, useOwnService } from '../../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 
 type Op = {
   op: 'create' | 'patch' | 'put' | 'upsert' | 'delete' | 'rename' | 'get'

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../../test/support/followers.ts'
-import { type Reply, type Send, useService } from '../../../test/support/service.ts'
+import { type Reply, type Send, useOwnService } from '../../../test/support/service.ts'
 import { makeShop, type Shop } from '../../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 let shop: Shop
 let send: Send
 beforeEach(async () => {

@@ -1,10 +1,10 @@
 import { text } from 'node:stream/consumers'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Reply, type Send, type Service, useService } from '../../../test/support/service.ts'
+import { type Reply, type Send, type Service, useOwnService } from '../../../test/support/service.ts'
 import { statement } from '../../db/db.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '500' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '500' })
 let url: string
 let send: Send
 let token: string

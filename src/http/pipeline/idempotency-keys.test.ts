@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../../../client/index.ts'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService, useService } from '../../../test/support/service.ts'
+import { type Organization, type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
 import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
 
-const service = useService()
+const service = useOwnService()
 let second: Service
 let organization: Organization
 let ask: KeyedClient['ask']

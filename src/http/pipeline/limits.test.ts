@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { limitVariable } from '../../../test/support/limit-variable.ts'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Send, startService, useService } from '../../../test/support/service.ts'
+import { type Send, startService, useOwnService } from '../../../test/support/service.ts'
 import { type Limits, loadConfig } from '../../config.ts'
 
 /** Limits that are small enough to reach, each with its own number. */
@@ -38,7 +38,7 @@ const environment = Object.fromEntries(
   Object.entries(small).map(([name, value]) => [limitVariable(name), String(value)]),
 )
 
-const service = useService(environment)
+const service = useOwnService(environment)
 let send: Send
 let organization: { id: number; key: string; token: string }
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
 
-const service = useService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
+const service = useOwnService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
 let organization: Organization
 let stopReading: () => unknown
 beforeAll(async () => {
