@@ -1,16 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
-import { type Send, useService } from '../../test/support/service.ts'
-import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
+import { names } from '../../test/support/writes.ts'
 
 const service = useService()
-let shop: Shop
-let send: Send
-beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
-})
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send } = shop
 
 type History = { items: WireChange[]; has_more: boolean }
 const history = async (path: string): Promise<History> => {
@@ -71,7 +68,7 @@ describe.each(['/v1/people', '/v1/stacks/companies'])('the history of an entity 
   it('is not found for an entity that never existed, of another stack or of another organization', async () => {
     const id = await createWith(0, path)
     const unknown = path === '/v1/people' ? randomUUID() : 'f'.repeat(24)
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const replies = [
       await send('GET', `${path}/nobody/history`),
       await send('GET', `${path}/internal/${unknown}/history`),

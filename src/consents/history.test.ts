@@ -1,22 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../test/support/changes.ts'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { RecordedAnswer } from './recorded-answers.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  // Type 1 is the default of both channels, and type 2 has both.
-  await send('POST', '/v1/schema/consent-types', {
-    key: 'surveys',
-    channels: [{ channel: 'email' }, { channel: 'sms' }],
-  })
-})
+// Type 1 is the default of both channels, and type 2 has both.
+const organization = useShop(service, { key: 'surveys', channels: [{ channel: 'email' }, { channel: 'sms' }] })
+const { send } = organization
 
 type Page = { items: RecordedAnswer[]; has_more: boolean }
 

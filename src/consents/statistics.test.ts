@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { ConsentStatistics } from '../../client/index.ts'
 import { fuzzSeed } from '../../test/hostile/seed.ts'
 import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import { endsOf } from './statistics.ts'
 
 const service = useService()
@@ -247,8 +248,7 @@ describe('POST /v1/consents/statistics', () => {
   })
 
   it('refuses a channel that the consent type does not have, and a token without the scope consents:read', async () => {
-    const { key, send } = await service.organization()
-    await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] })
+    const { key, send } = await createShop(service, { key: 'surveys', channels: [{ channel: 'email' }] })
     const refused = await send('POST', path, { interval: 'day', consent_type_id: 2, channel: 'sms' })
     expect([refused.status, refused.body.details?.map(detail => detail.path)]).toEqual([400, ['/channel']])
     const reader = service.sender(await service.tokenFor(key, 'people:read schema:read'))

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import type { Person } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 
@@ -102,9 +103,11 @@ async function stateOf(organization: Organization): Promise<unknown[]> {
 const operations = ['create', 'upsert', 'put', 'patch'] as const
 
 async function organizationWithPeople(names: string[]): Promise<Organization> {
-  const organization = await service.organization()
-  await organization.client.schema.attributes.create({ key: 'born', owner: 'people', type: 'date' })
-  await organization.client.schema.attributes.create({ key: 'visits', owner: 'people', type: 'number' })
+  const organization = await createShop(
+    service,
+    { key: 'born', owner: 'people', type: 'date' },
+    { key: 'visits', owner: 'people', type: 'number' },
+  )
   const people = names.map(external_id => ({ external_id, first_name: 'Stored', attribute_values: { city: 'Bonn' } }))
   if (names.length > 0) await importLines(organization, '/v1/people/import', linesFrom(people))
   return organization

@@ -1,17 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Reply, useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
 const service = useService()
-let shop: Organization
+const shop = useSharedShop(service, 'orders')
 beforeAll(async () => {
-  shop = await service.organization()
-  const ok = async (method: string, path: string, body?: object) => {
-    const reply = await shop.send(method, path, body)
-    if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-    return reply.body.data
-  }
-  await ok('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+  const { ok } = shop
   // Values of before the declaration, of other types.
   await ok('POST', '/v1/stacks/orders', {
     external_id: 'early',
@@ -290,7 +285,6 @@ describe('the refusal of an aggregate', () => {
 })
 
 describe('an aggregate with many groups', () => {
-  let many: Organization
   const fill = (first: number, last: number, values: string) =>
     service.sql(
       `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
@@ -300,8 +294,8 @@ describe('an aggregate with many groups', () => {
     )
   const ask = (body: object) => many.send('POST', '/v1/people/aggregate', body)
   const refusedPaths = ({ status, body }: Reply) => [status, body.details?.map(({ path }) => path)]
+  const many = useSharedShop(service)
   beforeAll(async () => {
-    many = await service.organization()
     await fill(1, 10_000, `jsonb_build_object('key', i, 'few', i % 7)`)
   })
 

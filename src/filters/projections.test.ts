@@ -1,16 +1,15 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createDataset } from '../../test/support/filter-world.ts'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
+const organization = useSharedShop(service)
+const { send } = organization
 beforeAll(async () => {
-  organization = await service.organization()
-  send = organization.send
   await createDataset(organization, 11)
   await send('POST', '/v1/people', { external_id: 'odd', attribute_values: oddValues, email: 'odd@example.org' })
   await send('PATCH', '/v1/people/p1', {

@@ -3,13 +3,13 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { checkAccessibility } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { linksOf, storedAnswers } from '../../test/support/pages.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 
 const service = useService({ KITH_RATE_PAGES: '100000' })
 const browser = useBrowser()
-let organization: Organization
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   const { send } = organization
   const unbroken = 'Donaudampfschifffahrtsgesellschaftskapitänsmützenversand'
   for (const [path, body] of [

@@ -1,11 +1,9 @@
-import { beforeEach, expect, it } from 'vitest'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const organization = useShop(service)
 
 const path = '/v1/schema/settings'
 const read = async ({ send } = organization) => (await send('GET', path)).body.data
@@ -106,7 +104,7 @@ it('takes texts of 2 KiB', async () => {
 })
 
 it('needs the scopes schema:read and schema:write, and belongs to one organization', async () => {
-  const other = await service.organization()
+  const other = await createShop(service)
   await patch({ display_name: 'Books' })
   expect(await read(other)).toEqual(unset)
   const reader = service.sender(await service.tokenFor(organization.key, 'schema:read people:write'))

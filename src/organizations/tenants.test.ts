@@ -1,19 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Reply, useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { createShop, type Shop, useSharedShop } from '../../test/support/shop.ts'
 import type { Statement } from '../db/db.ts'
 import { copyAllSql } from '../entities/read/read-sql.ts'
 
 const service = useService()
-let ours: Shop
-let theirs: Shop
-beforeAll(async () => {
-  ours = await makeShop(service)
-  theirs = await makeShop(service)
-})
+const ours = useSharedShop(service, 'referrer', 'friends', 'employer')
+const theirs = useSharedShop(service, 'referrer', 'friends', 'employer')
 
 const ada = {
   external_id: 'ada',
@@ -93,7 +89,10 @@ describe('two organizations with equal identifiers', () => {
   )
 
   it('list, filter and relate only their own entities', async () => {
-    const [left, right] = [await makeShop(service), await makeShop(service)]
+    const [left, right] = [
+      await createShop(service, 'referrer', 'friends', 'employer'),
+      await createShop(service, 'referrer', 'friends', 'employer'),
+    ]
     for (const shop of [left, right]) await shop.send('POST', '/v1/people', ada)
     const find = async (shop: Shop, path: string, body: object) =>
       (await shop.send('POST', path, body)).body.data.items.map((item: { id: string }) => item.id)
@@ -109,7 +108,7 @@ describe('two organizations with equal identifiers', () => {
   })
 
   it('have separate definitions and consent types, each numbered from 1', async () => {
-    const [left, right] = [await service.organization(), await service.organization()]
+    const [left, right] = [await createShop(service), await createShop(service)]
     const createDefinitions = async ({ send }: Shop, type: string) => [
       (await send('POST', '/v1/schema/stacks', { key: 'orders', kind: type === 'text' ? 'item' : 'event' })).status,
       (await send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', type })).body.data.id,
@@ -137,7 +136,7 @@ describe('two organizations with equal identifiers', () => {
   })
 
   it('number their changes separately, from 1', async () => {
-    const [left, right] = [await service.organization(), await service.organization()]
+    const [left, right] = [await createShop(service), await createShop(service)]
     await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 3 ? left : right).send('POST', '/v1/people', {})))
     const numbers = async ({ id }: Shop) =>
       (

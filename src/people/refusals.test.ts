@@ -1,14 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-let organization: Awaited<ReturnType<Service['organization']>>
+const organization = useShop(service, { key: 'age', owner: 'people', type: 'number' }, 'referrer')
+const { send } = organization
 beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/attributes', { key: 'age', owner: 'people', type: 'number' })
-  await send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
   await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', attribute_values: { city: 'Rome' } })
   await send('POST', '/v1/people', { external_id: 'bob' })
 })

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { type Send, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 let send: Send
 let organization_id: number
 beforeEach(async () => {
-  const shop = await makeShop(service)
+  const shop = await createShop(service, 'referrer', 'friends', 'employer')
   send = shop.send
   organization_id = shop.id
 })
@@ -170,7 +170,7 @@ describe('a target named by its internal identifier', () => {
   })
 
   it('must belong to the kind of the relationship and to the organization', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     expect((await other.send('POST', '/v1/people', { attribute_values: { referrer: { id: bob.id } } })).status).toBe(
       400,
     )

@@ -4,6 +4,7 @@ import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from './retention.ts'
@@ -216,9 +217,8 @@ describe('the retention of the log', () => {
   })
 
   it('does not take a placeholder that was completed later for a whole entity', async () => {
-    const organization = await service.organization()
+    const organization = await createShop(service, 'referrer')
     const { send } = organization
-    await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob' } })
     await retain(organization, 8, 7)
     await send('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
 import { type Frequencies, findPlaces } from './search.ts'
 import { parseSearchText } from './search-text.ts'
@@ -266,8 +267,7 @@ describe('a search of people', () => {
   })
 
   it('finds placeholders by their identifier, and a survivor by the identifiers of the merged', async () => {
-    const shop = await service.organization()
-    await shop.send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
+    const shop = await createShop(service, 'referrer')
     await create(shop, { ...ada, attribute_values: { referrer: 'unborn-5' } })
     await create(shop, { external_id: 'news-9', first_name: 'Augusta' })
     await index()
@@ -398,8 +398,7 @@ describe('a search of people', () => {
 
 describe('a search of records', () => {
   it('finds records by searchable attributes and by their external identifier', async () => {
-    const shop = await service.organization()
-    await shop.send('POST', '/v1/schema/stacks', { key: 'books', kind: 'item' })
+    const shop = await createShop(service, { key: 'books', kind: 'item' })
     const title = { key: 'title', owner: 'books', type: 'text' }
     const { id } = (await shop.send('POST', '/v1/schema/attributes', title)).body.data
     const path = '/v1/stacks/books'
@@ -429,8 +428,7 @@ describe('a search of records', () => {
   })
 
   it('names what to declare if a stack has no text attribute', async () => {
-    const shop = await service.organization()
-    await shop.send('POST', '/v1/schema/stacks', { key: 'books', kind: 'item' })
+    const shop = await createShop(service, { key: 'books', kind: 'item' })
     const { body } = await search(shop, { text: 'x' }, '/v1/stacks/books')
     expect(body.details?.[0]?.message).toContain('POST /v1/schema/attributes {"owner": "books"')
     expect((await search(shop, { text: 'x' }, '/v1/stacks/none')).status).toBe(404)

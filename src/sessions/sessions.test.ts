@@ -1,16 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { codeFor, sendAsPage, signIn } from '../../test/support/browser-session.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { version } from '../version.ts'
 import { deleteExpired } from './sessions.ts'
 
 // Behind a proxy, a test can send its attempts from an address of its own.
 const service = useService({ KITH_BEHIND_PROXY: '1' })
-let organization: Organization
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const organization = useShop(service)
 
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   sendAsPage(service, 'POST', '/console/session', { body, headers })

@@ -5,6 +5,7 @@ import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
 import type { Organization, Reply, Service } from './service.ts'
+import { expectSuccess } from './shop.ts'
 
 /** Whether a table can hold what belongs to a person, and why. */
 export type TableDecision = { holds: boolean; why: string }
@@ -313,12 +314,6 @@ async function merge(
     'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 2, now())',
     [organization_id, mergedName, id],
   )
-}
-
-async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
 }
 
 /** Where a canary was found: the column as `table.column`, and the place where the canary was planted. */

@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { useService } from '../../../test/support/service.ts'
+import { createShop, type Shop, useShop } from '../../../test/support/shop.ts'
 import { expectSortTerms } from '../../../test/support/sort-terms.ts'
-import { makeShop, recordStatements, resultOf, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { recordStatements, resultOf, write, writeAll } from '../../../test/support/writes.ts'
 
 const service = useService()
 
@@ -34,9 +35,8 @@ async function sortByAll({ send }: Pick<Shop, 'send'>) {
     expect(await send('POST', '/v1/stacks/companies/list', { sort: { field } })).toMatchObject({ status: 200 })
 }
 
-let shop: Shop
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 beforeEach(async () => {
-  shop = await makeShop(service)
   await declare(shop)
 })
 
@@ -163,7 +163,7 @@ describe('each sort index', () => {
     const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(rounds, async steps => {
-        const organization = await makeShop(service)
+        const organization = await createShop(service, 'referrer', 'friends', 'employer')
         await declare(organization)
         await sortByAll(organization)
         for (const round of steps) {

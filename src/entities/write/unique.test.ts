@@ -1,17 +1,14 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { type Organization, type Reply, type Send, useService } from '../../../test/support/service.ts'
+import { type Reply, useService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
 import { backfillIndexes } from '../indexes/index-backfill.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-})
+const organization = useShop(service)
+const { send } = organization
 
 const attributesPath = '/v1/schema/attributes'
 const unique = { key: 'code', owner: 'people', type: 'text', indexed: true, unique: true }
