@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { PersonBody } from '../../client/index.ts'
 import { type Send, useService } from '../../test/support/service.ts'
+import { plainColumns } from '../profile-fields.ts'
 
 const service = useService()
 let send: Send
@@ -22,17 +24,8 @@ const full = {
   language: 'en_GB',
   push_notification_consent: true,
   attribute_values: { city: 'London', nested: { a: [1, null, 'x'] } },
-}
-const unset = {
-  first_name: null,
-  last_name: null,
-  email: null,
-  mobile_prefix: null,
-  mobile_number: null,
-  date_of_birth: null,
-  language: null,
-  push_notification_consent: null,
-}
+} satisfies Required<Omit<PersonBody, 'email_consent' | 'sms_consent' | 'consents'>>
+const unset = Object.fromEntries(plainColumns.map(column => [column, null]))
 
 describe('a person', () => {
   it('is created with all fields and read by either identifier', async () => {
