@@ -215,15 +215,6 @@ describe('POST /v1/consents/statistics', () => {
     expect(itemOf(statistics, 5, 'email').granted.at(-1)).toBe(2)
   })
 
-  it('counts nothing of another organization', async () => {
-    const [one, other] = [await service.organization(), await service.organization()]
-    await one.send('POST', '/v1/people', { external_id: 'ada', email: 'ada@example.com', ...answer(true) })
-    const { items } = await other.client.consents.statistics({ interval: 'day' })
-    expect(items.flatMap(({ granted, contactable }) => [...granted, contactable]).every(count => count === 0)).toBe(
-      true,
-    )
-  })
-
   it.each([
     ['too many intervals', { interval: 'day', from: '2020-01-01T00:00:00Z' }, '/from'],
     [

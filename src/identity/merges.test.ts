@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { useService } from '../../test/support/service.ts'
-import { createShop, dataOf, useShop } from '../../test/support/shop.ts'
+import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names, runAfterFirst, write, writeAll } from '../../test/support/writes.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from '../rights/retention.ts'
@@ -70,15 +70,6 @@ describe('a merge is refused and stores nothing', () => {
       expect([reply.status, reply.body.error, reply.body.details?.[0]?.path ?? '']).toEqual([status, error, path])
     }
     expect(await head()).toEqual(before)
-  })
-
-  it('with a person of another organization', async () => {
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
-    const stranger = (await other.send('POST', '/v1/people', { external_id: 'eve' })).body.data
-    await create('ada')
-    for (const from of [{ from: 'eve' }, { from_id: stranger.id }])
-      expect((await shop.send('POST', '/v1/people/ada/merge', from)).status).toBe(404)
-    expect((await shop.send('POST', `/v1/people/internal/${stranger.id}/merge`, { from: 'ada' })).status).toBe(404)
   })
 
   it('with another version than If-Match names, and with the scope to read alone', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { PersonBody } from '../../client/index.ts'
 import { type Send, useService } from '../../test/support/service.ts'
+import type { Profile } from '../entities/entity-row.ts'
 import { plainColumns } from '../profile-fields.ts'
 
 const service = useService()
@@ -24,7 +24,10 @@ const full = {
   language: 'en_GB',
   push_notification_consent: true,
   attribute_values: { city: 'London', nested: { a: [1, null, 'x'] } },
-} satisfies Required<Omit<PersonBody, 'email_consent' | 'sms_consent' | 'consents'>>
+} satisfies Record<
+  Exclude<keyof Profile, 'email_consent' | 'sms_consent'> | 'external_id' | 'attribute_values',
+  unknown
+>
 const unset = Object.fromEntries(plainColumns.map(column => [column, null]))
 
 describe('a person', () => {

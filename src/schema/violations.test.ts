@@ -195,12 +195,4 @@ describe('a request for violations', () => {
     expect(await statuses('schema:read people:read')).toEqual([200, 403])
     expect(await statuses('schema:read records:read')).toEqual([403, 200])
   })
-
-  it('shows nothing of another organization', async () => {
-    await store({ ada: 5 })
-    await declare({ type: 'number', maximum: 3 })
-    const other = await service.organization()
-    await other.send('POST', attributesPath, { key: 'a', owner: 'people', type: 'number', maximum: 3 })
-    expect((await other.send('GET', `${attributesPath}/1/violations`)).body.data.items).toEqual([])
-  })
 })

@@ -110,22 +110,6 @@ describe('a webhook', () => {
     expect((await stored())[0]).toMatchObject({ secrets: [], url: '' })
   })
 
-  it('of another organization is not found', async () => {
-    await create()
-    const other = await service.organization()
-    for (const [method, path, body] of [
-      ['GET', '', undefined],
-      ['PATCH', '', { active: false }],
-      ['DELETE', '', undefined],
-      ['POST', '/rotate', undefined],
-      ['POST', '/test', undefined],
-      ['POST', '/replay', { after: 0 }],
-      ['GET', '/deliveries', undefined],
-    ] as const)
-      expect((await other.send(method, `/v1/webhooks/1${path}`, body)).status).toBe(404)
-    expect((await organization.send('GET', '/v1/webhooks/1')).body.data.active).toBe(true)
-  })
-
   it('that is paused and activated keeps its position', async () => {
     await create()
     await organization.send('PATCH', '/v1/webhooks/1', { active: false })
