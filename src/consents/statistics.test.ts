@@ -116,10 +116,12 @@ describe('POST /v1/consents/statistics', () => {
   it('counts what reads of the past show, through deletions, restorations, merges and their reversals', async () => {
     const seed = fuzzSeed()
     console.log(`consent statistics: KITH_FUZZ_SEED=${seed}`)
-    const organization = await service.organization()
+    const organization = await createShop(service, {
+      key: 'surveys',
+      channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }],
+      default_state: true,
+    })
     const { send, client } = organization
-    const channels = [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }]
-    await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels, default_state: true })
     const ids: string[] = []
     for (let who = 0; who < 8; who++) {
       const created = await send('POST', '/v1/people', { external_id: `p${who}`, email: `p${who}@example.com` })
@@ -192,10 +194,12 @@ describe('POST /v1/consents/statistics', () => {
   })
 
   it('counts who may be written to by the rules of the consent type', async () => {
-    const { send, client } = await service.organization()
     const types = [{ mandatory: true }, { default_state: true }, {}, {}]
-    for (const [index, type] of types.entries())
-      await send('POST', '/v1/schema/consent-types', { key: `t${index}`, channels: [{ channel: 'email' }], ...type })
+    const channels = [{ channel: 'email' as const }]
+    const { send, client } = await createShop(
+      service,
+      ...types.map((type, index) => ({ key: `t${index}`, channels, ...type })),
+    )
     const consents = [3, 4, 5].map(consent_type_id => ({ consent_type_id, channel: 'email', state: true }))
     const refused = [{ consent_type_id: 3, channel: 'email', state: false }]
     await send('POST', '/v1/people', { external_id: 'ada', email: 'ada@example.com', consents })

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { insertPeople, personIdSql } from '../../test/support/many-people.ts'
 import { useService } from '../../test/support/service.ts'
-import { useSharedShop } from '../../test/support/shop.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import type { Database } from '../db/db.ts'
 import { maxIncluded, readIncluded } from '../entities/read/included.ts'
 import { readIncludedSql } from '../entities/read/included-sql.ts'
@@ -185,25 +186,13 @@ describe('include is refused', () => {
 
 /** Creates an organization whose people `p1`, `p2` and so on have `links` friends each, who are the same ones. */
 async function makeCircle(people: number, links: number, attributes: string) {
-  const own = await service.organization()
-  const { id } = (
-    await own.send('POST', '/v1/schema/attributes', {
-      key: 'friends',
-      owner: 'people',
-      type: 'person',
-      cardinality: 'many',
-    })
-  ).body.data
-  const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
-  await service.sql(
-    `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
-     select $1, 0, ${idOf('n')}, 'p' || n, true, 1, ${attributes}, now(), now() from generate_series(1, $2::integer) n`,
-    [own.id, people + links],
-  )
+  const own = await createShop(service, 'friends')
+  await insertPeople(service.sql, own.id, people + links, { attributes })
   await service.sql(
     `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-     select $1, ${idOf('n')}, $2, 0, ${idOf('$3::integer + m')}, m - 1 from generate_series(1, $3::integer) n, generate_series(1, $4::integer) m`,
-    [own.id, id, people, links],
+     select $1, ${personIdSql('n')}, 1, 0, ${personIdSql('$2::integer + m')}, m - 1
+     from generate_series(1, $2::integer) n, generate_series(1, $3::integer) m`,
+    [own.id, people, links],
   )
   return own
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { insertPeople } from '../../test/support/many-people.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { createShop, useSharedShop, useShop } from '../../test/support/shop.ts'
 import { expectSortTerms } from '../../test/support/sort-terms.ts'
@@ -376,13 +377,9 @@ describe('pages of many candidates', () => {
       { ...attribute, key: 'group', type: 'text' },
       { ...attribute, key: 'rank', type: 'number' },
     )
-    await service.sql(
-      `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at, has_keys)
-       select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'p' || i, true, 1,
-         jsonb_build_object('group', case when i % 50 = 0 then 'few' else 'many' end, 'rank', (i * 7919) % 10007), now(), now(), true
-       from generate_series(1, $2::integer) i`,
-      [organization.id, Math.ceil((total * 50) / 49)],
-    )
+    await insertPeople(service.sql, organization.id, Math.ceil((total * 50) / 49), {
+      attributes: `jsonb_build_object('group', case when n % 50 = 0 then 'few' else 'many' end, 'rank', (n * 7919) % 10007)`,
+    })
     await backfillIndexes(service.db)
     const sort = { field: 'attribute_values.rank', direction: 'desc' as const }
     const of = async (group: string) => {

@@ -21,22 +21,15 @@ async function retain({ id }: Organization, days: number, logRetentionDays?: num
   await follow(service.db, [{ ...follower, work, maxConcurrent: 100 }], { nowMs })
 }
 
-async function organizationWithEvents(retention_days: number | null): Promise<Organization> {
-  const organization = await service.organization()
-  const { send } = organization
-  await send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event', retention_days })
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'event' })
-  await send('POST', '/v1/schema/attributes', { owner: 'visits', key: 'visitor', type: 'person' })
-  await send('POST', '/v1/schema/attributes', { owner: 'visits', key: 'page', type: 'text', indexed: true })
-  await send('POST', '/v1/schema/attributes', {
-    owner: 'people',
-    key: 'visited',
-    type: 'stack',
-    target_stack: 'visits',
-    cardinality: 'many',
-  })
-  return organization
-}
+const organizationWithEvents = (retention_days: number | null): Promise<Organization> =>
+  createShop(
+    service,
+    { key: 'visits', kind: 'event', retention_days },
+    { key: 'orders', kind: 'event' },
+    'visitor',
+    { owner: 'visits', key: 'page', type: 'text', indexed: true },
+    { owner: 'people', key: 'visited', type: 'stack', target_stack: 'visits', cardinality: 'many' },
+  )
 
 const visit = (n: number) => ({ external_id: `visit ${n}`, attribute_values: { visitor: 'ada', page: `page ${n}` } })
 

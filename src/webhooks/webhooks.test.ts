@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Service, startService } from '../../test/support/service.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Service, startService, useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 import { createWebhook } from './webhooks.ts'
 
-let service: Service
-let organization: Organization
+const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let closed: Service
 beforeAll(async () => {
-  service = await startService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
   closed = await startService({}, service.databaseUrl)
 })
-afterAll(async () => {
-  await closed.stop()
-  await service.stop()
-})
-beforeEach(async () => {
-  organization = await service.organization()
-})
+afterAll(() => closed.stop())
+const organization = useShop(service)
 
 const url = 'https://127.0.0.1:9/kith'
 const events = ['person.updated']
