@@ -4,21 +4,19 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
 let folder: string
-let organization: Organization
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-api-'))
 })
 afterAll(() => rm(folder, { recursive: true }))
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const organization = useShop(service)
 
 const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
 const api = (...words: string[]) => runInProcess(['api', ...words], environment(), folder)

@@ -11,12 +11,12 @@ import { numbersTo } from '../test/support/changes.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { endProcesses, launch, terminate, tokenFrom } from '../test/support/process.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 const service = useService()
-let organization: Organization
 let environment: Record<string, string>
 let folder: string
 const started: ReturnType<typeof startCommand>[] = []
@@ -24,8 +24,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-follow-'))
 })
 afterAll(() => rm(folder, { recursive: true }))
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
   await rm(file('state.json'), { force: true })
 })

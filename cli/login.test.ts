@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { createShop, useShop } from '../test/support/shop.ts'
 
 const service = useService()
 let folder: string
-let organization: Organization
+const organization = useShop(service)
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-login-'))
-  organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
 })
 afterEach(() => rm(folder, { recursive: true }))
@@ -86,7 +86,7 @@ describe('kith login', () => {
 
 describe('a command', () => {
   it('uses the profile of --profile, else of KITH_PROFILE, else default', async () => {
-    const other = await service.organization()
+    const other = await createShop(service)
     await other.client.people.create({ external_id: 'grace' })
     await login('default')
     await login('other', other)

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
 let client: Client
 let directory: string
 
@@ -19,8 +19,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(directory, { recursive: true })
 })
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   client = organization.client
 })
 

@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client, ImportCounts } from '../client/index.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './seed/lines.ts'
 
 const service = useService()
-let organization: Organization
 let client: Client
 
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   client = organization.client
 })
 
@@ -78,7 +78,7 @@ describe('kith seed', () => {
       /^companies: 3 created, 0 updated, 0 unchanged\nproducts: 18 created, .*\npeople: [^\n]*\n$/s,
     )
     const read = await readAll()
-    organization = await service.organization()
+    await organization.renew()
     client = organization.client
     await seed(...shop)
     expect(await readAll()).toEqual(read)

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorStatuses } from '../src/errors.ts'
-import { type Send, useOwnService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
+import { useSharedShop } from './support/shop.ts'
 
 const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
 
@@ -40,10 +41,7 @@ const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => 
 
 describe('docs/api.md', () => {
   const service = useOwnService()
-  let send: Send
-  beforeAll(async () => {
-    send = (await service.organization()).send
-  })
+  const { send } = useSharedShop(service)
 
   it('has examples', () => {
     expect(examples.length).toBeGreaterThan(20)

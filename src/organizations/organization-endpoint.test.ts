@@ -25,12 +25,6 @@ describe('GET /v1/organization', () => {
     })
   })
 
-  it('counts nothing of another organization', async () => {
-    const [one, other] = [await service.organization(), await service.organization()]
-    await one.send('POST', '/v1/people', {})
-    expect((await other.send('GET', path)).body.data.counts.changes).toBe(0)
-  })
-
   it('is refused without the scope schema:read', async () => {
     const { key } = await service.organization()
     const send = service.sender(await service.tokenFor(key, 'people:read people:write'))
