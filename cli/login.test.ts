@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
-import { useService } from '../test/support/service.ts'
-import { createShop, useShop } from '../test/support/shop.ts'
+import { runInProcess } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
 let folder: string
-const organization = useShop(service)
+let organization: Organization
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-login-'))
+  organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
 })
 afterEach(() => rm(folder, { recursive: true }))
@@ -41,9 +41,8 @@ describe('kith login', () => {
 
   it('reads a token from standard input', async () => {
     const words = ['login', '--url', service.address, '--token', '-']
-    const { child, ended } = startCommand(words, { XDG_CONFIG_HOME: folder })
-    child.stdin.end(`${organization.token}\n`)
-    expect((await ended).code).toBe(0)
+    const environment = { XDG_CONFIG_HOME: folder }
+    expect((await runInProcess(words, environment, folder, `${organization.token}\n`)).code).toBe(0)
     expect(JSON.parse(await readFile(pathOf('default'), 'utf8'))).toEqual({
       url: service.address,
       token: organization.token,
@@ -86,7 +85,7 @@ describe('kith login', () => {
 
 describe('a command', () => {
   it('uses the profile of --profile, else of KITH_PROFILE, else default', async () => {
-    const other = await createShop(service)
+    const other = await service.organization()
     await other.client.people.create({ external_id: 'grace' })
     await login('default')
     await login('other', other)

@@ -5,11 +5,11 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
-import { useService } from '../test/support/service.ts'
-import { useShop } from '../test/support/shop.ts'
+import { runInProcess } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
+let organization: Organization
 let client: Client
 let directory: string
 
@@ -19,18 +19,15 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(directory, { recursive: true })
 })
-const organization = useShop(service)
 beforeEach(async () => {
+  organization = await service.organization()
   client = organization.client
 })
 
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
 async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
   const environment = { KITH_URL: service.address, KITH_TOKEN: token }
-  if (input === '') return runInProcess(['schema', ...args], environment, directory)
-  const { child, ended } = startCommand(['schema', ...args], environment, directory)
-  child.stdin.end(input)
-  return ended
+  return runInProcess(['schema', ...args], environment, directory, input)
 }
 
 type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[]; segments?: object[] }
