@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 
 const limits = { stacks: 3, attributes: 4, consent_types: 3 }
 
-const service = useService({
+const service = useOwnService({
   KITH_LIMIT_STACKS: `${limits.stacks}`,
   KITH_LIMIT_ATTRIBUTES: `${limits.attributes}`,
   KITH_LIMIT_CONSENT_TYPES: `${limits.consent_types}`,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Service, startService, useService } from '../../test/support/service.ts'
+import { type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { createWebhook } from './webhooks.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let closed: Service
 beforeAll(async () => {
   closed = await startService({}, service.databaseUrl)

@@ -2,7 +2,7 @@ import { beforeAll } from 'vitest'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termsOf } from '../../src/entities/indexes/index-keys.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
-import { type Organization, type Service, useService } from '../support/service.ts'
+import { type Organization, type Service, useOwnService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
 
 /**
@@ -56,7 +56,7 @@ export const linkingPerson = (n: number, k: number) => 1 + ((n * 7 + k * 1999) %
 
 /** Makes the world before the tests of the file. */
 export function useWorld(): World {
-  const service = useService()
+  const service = useOwnService()
   const world = { service } as World
   beforeAll(async () => {
     world.shop = await makeShop(service)

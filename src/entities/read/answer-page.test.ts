@@ -3,11 +3,11 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { insertPeople } from '../../../test/support/many-people.ts'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 
 // Memory for two pages in parts at a time. The long deadline is for the test that leaves a response unread.
-const service = useService({ KITH_LIMIT_ANSWER_BYTES: '2097152', KITH_LIMIT_REQUEST_MS: '60000' })
+const service = useOwnService({ KITH_LIMIT_ANSWER_BYTES: '2097152', KITH_LIMIT_REQUEST_MS: '60000' })
 const organization = useShop(service, 'referrer')
 
 /** Inserts people of 448 KiB each, named `large1`, `large2` and so on in order of id. */

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { signIn } from '../../../test/support/browser-session.ts'
 import { type Lock, lockPerson, lockTable, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Organization, startService, useService } from '../../../test/support/service.ts'
+import { type Organization, startService, useOwnService } from '../../../test/support/service.ts'
 import { useSharedShop } from '../../../test/support/shop.ts'
 
 const origin = 'https://app.example'
@@ -19,7 +19,7 @@ const environment = {
   KITH_CORS_ORIGINS: origin,
 }
 
-const service = useService(environment)
+const service = useOwnService(environment)
 const one = useSharedShop(service)
 const other = useSharedShop(service)
 let lock: Lock | undefined

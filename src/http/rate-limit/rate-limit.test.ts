@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Reply, type Send, type Service, startService, useService } from '../../../test/support/service.ts'
+import { type Reply, type Send, type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { openDatabase, statement } from '../../db/db.ts'
 import type { Fault } from '../../errors.ts'
@@ -32,7 +32,7 @@ describe('without a configured rate', () => {
 })
 
 describe('a rate of one a second and a burst of five', () => {
-  const service = useService({
+  const service = useOwnService({
     KITH_RATE_READ: '1',
     KITH_RATE_READ_BURST: '5',
     KITH_RATE_WRITE: '1',
