@@ -201,6 +201,8 @@ describe('the pages in a browser', { timeout: 120_000 }, () => {
       expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
       await page.getByRole('group', { name: 'Marketing' }).getByLabel('SMS').check()
       await page.getByRole('button', { name: 'Save' }).click()
+      // A reload while the page of the response is loading reloads neither.
+      await page.getByRole('link', { name: 'Back to your preferences' }).waitFor()
       await page.reload()
       await page.getByRole('link', { name: 'Back to your preferences' }).click()
       expect(await page.getByRole('group', { name: 'Marketing' }).getByLabel('SMS').isChecked()).toBe(true)
