@@ -2,7 +2,6 @@ import { beforeAll, expect, it } from 'vitest'
 import { statement } from '../../src/db/db.ts'
 import {
   blankFilledSql,
-  blankLaterQuotesSql,
   blankQuotesInSql,
   blankQuotesSql,
   countQuotersChangesSql,
@@ -56,7 +55,6 @@ it.each([
     await tx.query(statement('', `set local plan_cache_mode = force_generic_plan`), [])
     return [
       await explain(tx, blankQuotesSql, [shop.id, [erased], names]),
-      await explain(tx, blankLaterQuotesSql, [shop.id, head - 10, names]),
       await explain(tx, blankFilledSql, [shop.id, erased]),
       await explain(tx, countQuotersChangesSql, [shop.id, [erased], 20]),
       await explain(tx, readQuotersSql, [shop.id, [erased], 20, null, 0]),

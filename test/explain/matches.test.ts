@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
 import { readPageByKey } from '../../src/entities/read/read-sql.ts'
 import { findMatchesSql, readIsFillingSql } from '../../src/entities/write/match-sql.ts'
-import { listUnfilledSql, lockUnfilledSql } from '../../src/identity/key-fill-sql.ts'
+import { listUnfilledSql, readWithoutKeysSql } from '../../src/identity/key-fill-sql.ts'
 import { explain } from '../support/explain.ts'
 import { type Organization, useService } from '../support/service.ts'
 
@@ -42,7 +42,7 @@ const reads = (id: number) =>
     [findMatchesSql, [id, '[{"number":0,"external_id":"p7","email":"p8@example.org","mobile":"+399"}]', 11]],
     [findMatchesSql, [id, '[{"number":0,"email":"nobody@example.org"}]', 11]],
     [listUnfilledSql, []],
-    [lockUnfilledSql, [id, firstId, 500]],
+    [readWithoutKeysSql, [id, firstId, 500]],
   ] as const
 
 it('reads only a few rows to look people up and to see that all have keys, whatever PostgreSQL knows of the table', async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
-import { checkUniqueSql, findHoldersSql } from '../../src/entities/write/unique-sql.ts'
+import { findHoldersSql } from '../../src/entities/write/unique-sql.ts'
 import { scanValuesSql } from '../../src/schema/violations-sql.ts'
 import { explain } from '../support/explain.ts'
 import { type Organization, useService } from '../support/service.ts'
@@ -52,7 +52,6 @@ it('a unique value is looked up by its term, and a page of violations reads the 
   const claims = JSON.stringify([claim('c7', person(7)), claim('c77', person(77)), claim('free', person(9))])
   const reads: [Statement, unknown[]][] = [
     [findHoldersSql, [shop.id, claims]],
-    [checkUniqueSql, [shop.id, claims]],
     [scanValuesSql, [shop.id, 0, person(5_000), 20, 'code', []]],
     [scanValuesSql, [shop.id, 0, person(5_000), 20, 'code', [1]]],
   ]
