@@ -4,7 +4,7 @@ import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { momentBetween } from '../../../test/support/moments.ts'
 import { history, repeatReads } from '../../../test/support/past-reads.ts'
 import { type Send, useService } from '../../../test/support/service.ts'
-import { makeShop, runAfterFirst, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { makeShop, type Shop } from '../../../test/support/writes.ts'
 
 const service = useService()
 let shop: Shop
@@ -115,19 +115,6 @@ describe('a read with at or version', () => {
     expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...linked, as_of: expect.anything() })
     expect(await ok('GET', `/v1/people/ada?at=${afterRestore}`)).toEqual({ ...restored, as_of: expect.anything() })
     expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...relinked, as_of: expect.anything() })
-  })
-
-  it('shows the linked target if its name passed to another entity during the write', async () => {
-    await create({ external_id: 'bob' })
-    await create({ external_id: 'ada' })
-    const db = runAfterFirst('read_bearers', service.db, async () => {
-      await patch('bob', { external_id: 'robert' })
-      await create({ external_id: 'bob' })
-    })
-    await writeAll(db, shop, [write('patch', 'ada', { attribute_values: { referrer: 'bob' } })])
-    const today = await read('ada')
-    expect(today.attribute_values).toEqual({ referrer: 'robert' })
-    expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...today, as_of: expect.anything() })
   })
 
   it('shows the links of an import between its own lines', async () => {
