@@ -12,10 +12,10 @@ export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 
 /**
- * A row was not where the transaction had read it, so the head got no number. Run again, the transaction finds it. No other statement
- * stores null where none is allowed.
+ * The same transaction run again may succeed: a deadlock, a serialization failure, or a row that was not where the transaction had read it,
+ * so that the head got no number. No other statement stores null where none is allowed.
  */
-export const isRowMoved = (error: unknown): boolean => hasCode(error, '23502')
+export const isConflict = (error: unknown): boolean => isDeadlock(error) || hasCode(error, '23502')
 
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')

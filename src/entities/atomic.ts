@@ -1,6 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import { isRowMoved } from '../db/pg-errors.ts'
+import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
@@ -53,7 +53,7 @@ export async function writeAtomically(
     return results
   }
   const { signal } = options
-  const results = await retryConflicts(() => db.transaction(write, { signal }), isRowMoved, signal)
+  const results = await retryConflicts(() => db.transaction(write, { signal }), isConflict, signal)
   if (!options.previews) announceCommit(db, organization_id)
   return results
 }

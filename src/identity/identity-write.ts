@@ -1,6 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Transaction } from '../db/db.ts'
-import { isRowMoved } from '../db/pg-errors.ts'
+import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import type { Change } from '../entities/decide/decide.ts'
@@ -33,7 +33,7 @@ export async function runIdentityWrite(
   try {
     const run = async (tx: Transaction) => work(tx, await lockDefinitions(tx, cached))
     const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))
-    const result = await retryConflicts(transact, isRowMoved, signal)
+    const result = await retryConflicts(transact, isConflict, signal)
     const { entities, version, sequence, ...members } = result
     const dry_run = body.dry_run === true
     if (!dry_run) {

@@ -1,6 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
-import { isRowMoved } from '../db/pg-errors.ts'
+import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import { erasableText } from '../entities/erase/erasable-values.ts'
@@ -142,7 +142,7 @@ export async function erasePerson(
     return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
   }
   const transact = () => (request.dry_run ? runAndRollBack(db, erase, { signal }) : db.transaction(erase, { signal }))
-  const erased = await retryConflicts(transact, isRowMoved, signal)
+  const erased = await retryConflicts(transact, isConflict, signal)
   if (erased && request.dry_run)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
   if (erased) {

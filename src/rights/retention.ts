@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceCommit } from '../changes/commit-events.ts'
+import type { Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { eraseEntities } from '../entities/erase/erase-stage.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
@@ -79,10 +82,11 @@ async function eraseSet(
   const targets = expired.map(({ id }) => ({ stack_id, id }))
   // Stored responses go within a day, which is the shortest retention.
   const written = { actor: 'retention', request_id: randomUUID(), searchesResponses: false }
-  const { entities } = await db.transaction(async tx => {
+  const erase = async (tx: Transaction) => {
     const current = await lockDefinitions(tx, definitions)
     return eraseEntities(tx, current, targets, { ...written, at: new Date().toISOString() })
-  })
+  }
+  const { entities } = await retryConflicts(() => db.transaction(erase), isConflict)
   announceCommit(db, organization_id)
   db.observer?.retentionEnded('records', entities.length)
   return expired.length < recordsPerSet ? 'last' : 'more'

@@ -1,4 +1,5 @@
 import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
+import { isLockTimeout } from '../../db/pg-errors.ts'
 import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
 import { readVersionsSql } from '../../organizations/definitions-sql.ts'
 import { lockHead } from '../../organizations/head.ts'
@@ -73,6 +74,9 @@ async function readUnfilledSorts(db: Database, organization_id: number): Promise
 
 export type FillProgress = { ready: boolean; indexed: number; total: number }
 
+/** How long a request waits at a time for the head, so that it can say how far the fill is. */
+const lockTimeoutMs = 250
+
 /**
  * Fills a sort index until it is ready or `untilMs` of the clock of `performance`. Other processes may fill it at the same time.
  * Returns its progress, or undefined if it was dropped.
@@ -89,7 +93,11 @@ export async function fillSortIndex(
   await db.query(beginFillSql, [organization_id, id, stack_id], signal)
   while (performance.now() < untilMs) {
     const work = (tx: Transaction) => fillBatch(tx, organization_id, index, entitiesPerBatch)
-    const scanned = await db.transaction(work, { signal })
+    const scanned = await db.transaction(work, { signal, lockTimeoutMs }).catch(error => {
+      if (isLockTimeout(error)) return 'held by a writer' as const
+      throw error
+    })
+    if (scanned === 'held by a writer') continue
     if (scanned === undefined) break
     if (scanned < entitiesPerBatch) {
       await markReady(db, organization_id, id)

@@ -96,8 +96,8 @@ export const readSortProgressSql = statement(
 )
 
 /**
- * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes
- * them, under the locks of the rows. A set does not read the times of the rows that it locks.
+ * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes them. A set
+ * does not read the times of its rows.
  */
 export const deleteTimeTermsSql = statement(
   'delete_time_terms',

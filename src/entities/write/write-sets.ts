@@ -1,6 +1,6 @@
 import { announceCommit } from '../../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
-import { isRowMoved, isUnavailable } from '../../db/pg-errors.ts'
+import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import type { Refusal } from '../../errors.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
@@ -159,7 +159,7 @@ async function runSet(
   const work = (tx: Transaction) => runStages(tx, definitions, set, limits, previews ? { previews, isLast } : 'commit')
   try {
     const transact = () => db.transaction(work, { signal, readsFirst: true })
-    const { outcomes, definitions: current } = await retryConflicts(transact, isRowMoved, signal)
+    const { outcomes, definitions: current } = await retryConflicts(transact, isConflict, signal)
     if (!previews && hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
     if (current !== definitions) await reloadDefinitions(db, definitions.organization_id, signal)
     return outcomes
