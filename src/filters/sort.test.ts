@@ -465,6 +465,7 @@ describe('the index of a sort', () => {
        insert into sort_indexes (organization_id, stack_id, field, index_id) select $1, 0, 'last_name', schema_version from head`,
       [organization.id],
     )
+    await organization.send('POST', '/v1/people/list')
     const holder = await service.db.connect()
     try {
       await holder.query('begin')
