@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, type Shop, useShop } from '../../../test/support/shop.ts'
-import { resultOf, runAfterFirst, write, writeAll } from '../../../test/support/writes.ts'
+import { resultOf, runBeforeTransaction, write, writeAll } from '../../../test/support/writes.ts'
 import type { Write } from '../write-request.ts'
 
 const service = useService()
@@ -120,7 +120,7 @@ describe('a new entity with a released name', () => {
     }
   })
 
-  describe('whose name is released between two statements of its creation', () => {
+  describe('whose name is released before its creation locks the head', () => {
     const versionOfAda = async (shop: Shop) => {
       const rows = await service.sql<{ version: number }>(
         `select version from entities where organization_id = $1 and external_id = 'ada'`,
@@ -129,7 +129,7 @@ describe('a new entity with a released name', () => {
       return rows[0]!.version
     }
     const writesOf = (shop: Shop, writes: Write[]) =>
-      runAfterFirst('read_names_left', service.db, async () => {
+      runBeforeTransaction(service.db, async () => {
         for (const write of writes) await writeAll(service.db, shop, [write])
       })
 
