@@ -27,7 +27,6 @@ export function testRules(world: World): void {
     const claims = JSON.stringify([claim('c7', 7), claim('c77', 77), claim('free', 9)])
     const reads: [Statement, unknown[]][] = [
       [findHoldersSql, [claims]],
-      [[claims]],
       [scanValuesSql, [0, personId(5_000), 20, 'code', []]],
       [scanValuesSql, [0, personId(5_000), 20, 'code', [attributes.referrer]]],
     ]
