@@ -7,7 +7,7 @@ import type { StoredRow } from '../entity-row.ts'
 import type { Item } from './plan-write.ts'
 import { storeSet } from './store-stage.ts'
 
-/** A change that follows from no body. `row` is the locked row, if the entity has one. */
+/** A change that follows from no body. `row` is the stored row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
 
 /** The writer, as the change log names it. */
