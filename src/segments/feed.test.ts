@@ -12,7 +12,7 @@ import { parseFilter } from '../filters/parse.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 
 const service = useService()
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'friends', 'employer')
 
 const follow = () => followSegments(service)
 const person = async (external_id: string, body: object = {}): Promise<string> =>

@@ -4,7 +4,7 @@ import { useService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
 const service = useService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const shop = useSharedShop(service)
 
 describe('a batch with `atomic: true`', () => {
   it('returns the error of the first operation that fails', async () => {
