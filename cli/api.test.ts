@@ -1,21 +1,16 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-api-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = useFolder()
 const organization = useShop(service)
 
 const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })

@@ -1,23 +1,20 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { compileCache, runInProcess } from '../test/support/command.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { compileCache, runInProcess, useFolder } from '../test/support/command.ts'
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
-let folder: string
+const folder = useFolder()
 let bashScript: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-completion-'))
   await symlink(program, join(folder, 'kith'))
   await writeFile(join(folder, 'people one.csv'), '')
   bashScript = (await printScript('bash')).stdout
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const printScript = (shell: string) => runInProcess(['completion', shell], {})
 

@@ -1,30 +1,25 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../client/index.ts'
-import { breakingProxy, runInProcess, startCommand } from '../test/support/command.ts'
+import { breakingProxy, runInProcess, startCommand, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 
 const peopleCount = 3_000
 
 const service = useService()
 let token: string
-let base: string
+const base = useFolder()
 let directory: string
 let folders = 0
 
 beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'kith-export-'))
   ;({ token } = await service.organization())
   const client = createClient({ url: service.address, token })
   const bodies = Array.from({ length: peopleCount }, (_, i) => ({ external_id: `p${i}`, first_name: `a\n"${i}` }))
   for await (const answer of client.people.import(bodies)) expect(answer).not.toHaveProperty('error')
-})
-afterAll(async () => {
-  await rm(base, { recursive: true })
 })
 beforeEach(async () => {
   directory = join(base, String(++folders))

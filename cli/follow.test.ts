@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Change, createClient } from '../client/index.ts'
 import { startBalancer } from '../test/support/balancer.ts'
 import { numbersTo } from '../test/support/changes.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { endProcesses, launch, terminate, tokenFrom } from '../test/support/process.ts'
 import { useService } from '../test/support/service.ts'
@@ -18,12 +17,8 @@ const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
 const service = useService()
 let environment: Record<string, string>
-let folder: string
+const folder = useFolder()
 const started: ReturnType<typeof startCommand>[] = []
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-follow-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
 const organization = useShop(service)
 beforeEach(async () => {
   environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }

@@ -1,28 +1,19 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Client } from '../client/index.ts'
-import { breakingProxy, runInProcess, startCommand } from '../test/support/command.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { breakingProxy, runInProcess, startCommand, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let client: Client
-let token: string
-let base: string
+const base = useFolder()
 let directory: string
 
-beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'kith-import-'))
-})
-afterAll(async () => {
-  await rm(base, { recursive: true })
-})
+const organization = useShop(service)
+const { client } = organization
 beforeEach(async () => {
-  const organization = await service.organization()
-  ;({ token, client } = organization)
   directory = join(base, organization.key)
   await mkdir(directory)
 })
@@ -31,7 +22,7 @@ const file = (name: string) => join(directory, name)
 const put = (name: string, content: string | Buffer) => writeFile(file(name), content)
 const lines = (count: number) =>
   Array.from({ length: count }, (_, i) => `{"external_id":"p${i}","first_name":"N${i}"}\n`)
-const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: token })
+const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
 
 const start = (args: string[], environment: Record<string, string> = settings()) =>
   startCommand(['import', ...args], environment, directory)
@@ -204,7 +195,7 @@ describe('the connection of an import', () => {
     await put('people.ndjson', lines(20_000).join(''))
     const { code, stdout, stderr } = await run(['people', 'people.ndjson', '--json'], '', {
       KITH_URL: proxy.address,
-      KITH_TOKEN: token,
+      KITH_TOKEN: organization.token,
     })
     proxy.server.close()
     expect(stderr).toMatch(/broke.* Continuing after line \d+ in 0\.2 s\./)
@@ -214,7 +205,7 @@ describe('the connection of an import', () => {
 
   it('is not retried if the service never answered', async () => {
     await put('people.ndjson', lines(1).join(''))
-    const nowhere = { KITH_URL: 'http://127.0.0.1:1', KITH_TOKEN: token }
+    const nowhere = { KITH_URL: 'http://127.0.0.1:1', KITH_TOKEN: organization.token }
     const { code, stdout, stderr } = await run(['people', 'people.ndjson'], '', nowhere)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^127\.0\.0\.1:1 cannot be reached[^\n]*\n$/)
@@ -223,11 +214,11 @@ describe('the connection of an import', () => {
 
   it('uses the token of a file or of standard input, or a client', async () => {
     await put('people.ndjson', lines(1).join(''))
-    await put('token', `${token}\n`)
+    await put('token', `${organization.token}\n`)
     const onlyUrl = { KITH_URL: service.address }
     const byFile = await run(['people', 'people.ndjson', '--token-file', 'token'], '', onlyUrl)
     expect(byFile.code).toBe(0)
-    const byInput = await run(['people', 'people.ndjson', '--token-file', '-'], token, onlyUrl)
+    const byInput = await run(['people', 'people.ndjson', '--token-file', '-'], organization.token, onlyUrl)
     expect(byInput.code).toBe(0)
     const wrong = await run(['people', 'people.ndjson', '--client-id', 'x.y', '--client-secret', 'z'], '', onlyUrl)
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringMatching(/client/i) })

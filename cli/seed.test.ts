@@ -1,18 +1,15 @@
 import { once } from 'node:events'
-import { beforeEach, describe, expect, it } from 'vitest'
-import type { Client, ImportCounts } from '../client/index.ts'
+import { describe, expect, it } from 'vitest'
+import type { ImportCounts } from '../client/index.ts'
 import { runInProcess, startCommand } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useShop } from '../test/support/shop.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './seed/lines.ts'
 
 const service = useService()
-let client: Client
 
 const organization = useShop(service)
-beforeEach(async () => {
-  client = organization.client
-})
+const { client } = organization
 
 function seed(...args: string[]) {
   const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
@@ -79,7 +76,6 @@ describe('kith seed', () => {
     )
     const read = await readAll()
     await organization.renew()
-    client = organization.client
     await seed(...shop)
     expect(await readAll()).toEqual(read)
   })
