@@ -1,29 +1,20 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
-import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let folder: string
-let organization: Organization
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-api-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const folder = useFolder()
+const organization = useShop(service)
 
 const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
 const api = (...words: string[]) => runInProcess(['api', ...words], environment(), folder)
-/** Runs `kith api` with this standard input. */
-const apiOf = (input: string, ...words: string[]) => runInProcess(['api', ...words], environment(), folder, input)
 
 describe('kith api', () => {
   it('prints the body on standard output and the status on standard error', async () => {
@@ -48,7 +39,9 @@ describe('kith api', () => {
     const type = ['--header', 'content-type: application/x-ndjson']
     const imported = await api('POST', '/v1/people/import', '--body', '@people.ndjson', ...type)
     expect([imported.code, imported.stdout]).toEqual([0, expect.stringContaining('"created":2')])
-    expect((await apiOf('{"first_name":"Ada"}', 'PATCH', '/v1/people/ada', '--body', '-')).code).toBe(0)
+    const { child, ended } = startCommand(['api', 'PATCH', '/v1/people/ada', '--body', '-'], environment())
+    child.stdin.end('{"first_name":"Ada"}')
+    expect((await ended).code).toBe(0)
     expect((await organization.client.people.get('ada')).first_name).toBe('Ada')
     const exported = await api('POST', '/v1/people/export')
     expect(exported.stdout.trimEnd().split('\n')).toHaveLength(2)

@@ -1,47 +1,36 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Client } from '../client/index.ts'
-import { runInProcess } from '../test/support/command.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let client: Client
-let token: string
-let base: string
+const base = useFolder()
 let directory: string
 
-beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'kith-csv-'))
-})
-afterAll(async () => {
-  await rm(base, { recursive: true })
-})
+const organization = useShop(
+  service,
+  'orders',
+  { owner: 'people', key: 'age', type: 'number' },
+  { owner: 'people', key: 'member', type: 'boolean' },
+  { owner: 'people', key: 'since', type: 'date' },
+  { owner: 'people', key: 'seen', type: 'datetime' },
+  { owner: 'people', key: 'extra', type: 'json' },
+  { owner: 'people', key: 'friend', type: 'person' },
+  { owner: 'people', key: 'tags', type: 'text', cardinality: 'many' },
+)
+const { client } = organization
 beforeEach(async () => {
-  const organization = await service.organization()
-  ;({ token, client } = organization)
   directory = join(base, organization.key)
   await mkdir(directory)
-  const { stacks, attributes } = client.schema
-  await stacks.create({ key: 'orders', kind: 'item' })
-  const types = {
-    age: 'number',
-    member: 'boolean',
-    since: 'date',
-    seen: 'datetime',
-    extra: 'json',
-    friend: 'person',
-  } as const
-  for (const [key, type] of Object.entries(types)) await attributes.create({ key, owner: 'people', type })
-  await attributes.create({ key: 'tags', owner: 'people', type: 'text', cardinality: 'many' })
 })
 
 /** Imports this text as people.csv. Returns the exit code, the messages and the counts. */
 async function importCsv(content: string | Buffer, ...args: string[]) {
   await writeFile(join(directory, 'people.csv'), content)
   const all = ['import', 'people', 'people.csv', '--json', ...args]
-  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+  const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
   const { code, stdout, stderr } = await runInProcess(all, environment, directory)
   return { code, stderr, counts: stdout === '' ? null : JSON.parse(stdout) }
 }
@@ -246,12 +235,14 @@ describe('a CSV file of kith export', () => {
     for (const body of bodies) await client.people.create(body)
     await client.people.create({ external_id: 'dan', attribute_values: { friend: 'ghost' } })
     await client.people.delete('dan')
-    const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
     const args = ['export', 'people', '--output', 'out.csv.gz']
-    expect(await runInProcess(args, environment, directory)).toMatchObject({ code: 0, stdout: '' })
+    const exported = startCommand(args, environment, directory)
+    expect(await exported.ended).toMatchObject({ code: 0, stdout: '' })
     const before = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
     for (const { external_id } of [...bodies, { external_id: 'ghost' }]) await client.people.delete(external_id)
-    expect(await runInProcess(['import', 'people', 'out.csv.gz'], environment, directory)).toMatchObject({
+    const imported = startCommand(['import', 'people', 'out.csv.gz'], environment, directory)
+    expect(await imported.ended).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/3 created.*\nSkipped 1 placeholders/),
     })
@@ -263,7 +254,7 @@ describe('a CSV file of kith export', () => {
 
 it('kith export says in its help that CSV escapes no formula, and escapes none', async () => {
   await client.people.create({ external_id: 'eve', first_name: '=1+1' })
-  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
+  const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
   const { stdout } = await runInProcess(['export', 'people', '--format', 'csv'], environment, directory)
   expect(stdout.split('\n')[1]).toMatch(/^eve,=1\+1,/)
   const help = await runInProcess(['export', '--help'], environment, directory)

@@ -2,21 +2,15 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { breakingProxy } from '../../test/support/command.ts'
 import { useService } from '../../test/support/service.ts'
-import { type Change, type Client, createClient, isKithError, writable } from '../index.ts'
+import { useShop } from '../../test/support/shop.ts'
+import { type Change, createClient, isKithError, writable } from '../index.ts'
 
 const service = useService()
-let client: Client
-let token: string
-let organization: { id: number; key: string }
+const organization = useShop(service, 'buyer')
+const { client } = organization
 /** The number of the newest change before the test. */
 let start: number
 beforeEach(async () => {
-  const made = await service.organization()
-  organization = made
-  token = made.token
-  client = createClient({ url: service.address, token })
-  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
-  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
   start = (await client.changes.list()).head
 })
 
@@ -64,7 +58,7 @@ describe('client.changes.list', () => {
   })
 
   it('waits for the first change, also for longer than the timeout of the client', async () => {
-    const patient = createClient({ url: service.address, token, timeoutMs: 500, retries: 0 })
+    const patient = createClient({ url: service.address, token: organization.token, timeoutMs: 500, retries: 0 })
     const waiting = patient.changes.list({ after: start, wait: 2 })
     expect(await waiting).toMatchObject({ items: [], last: start })
     const next = client.changes.list({ after: start, wait: 20 })
@@ -91,7 +85,7 @@ describe('client.changes.follow', () => {
   it('misses and repeats nothing while a proxy breaks the connection again and again, in the middle of events', async () => {
     await importPeople(3_000)
     const proxy = await breakingProxy(service.address, { down: 20_011, repeats: true })
-    const broken = createClient({ url: proxy.address, token, random: () => 0 })
+    const broken = createClient({ url: proxy.address, token: organization.token, random: () => 0 })
     const seen = await take(broken.changes.follow({ after: start }), start + 3_000)
     proxy.server.close()
     expect(proxy.cuts()).toBeGreaterThan(20)
@@ -110,7 +104,7 @@ describe('client.changes.follow', () => {
     const narrow = await service.tokenFor(organization.key, 'people:read')
     const refusalOf = (options: { token?: string; stack?: string }) =>
       take(
-        createClient({ url: service.address, token: options.token ?? token }).changes.follow({
+        createClient({ url: service.address, token: options.token ?? organization.token }).changes.follow({
           ...(options.stack !== undefined && { stack: options.stack }),
         }),
         1,

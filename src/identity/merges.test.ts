@@ -8,7 +8,7 @@ import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from '../rights/retention.ts'
 
 const service = useService()
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'referrer', 'friends')
 
 const get = async (path: string) => (await shop.send('GET', `/v1/people/${path}`)).body.data
 const create = async (external_id: string, body: object = {}) =>

@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { useOwnService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
-const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const service = useService()
+const shop = useSharedShop(service)
 
 describe('a path that is not percent-encoded UTF-8', () => {
   it('is refused with 400 and names the parameter', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { useOwnService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
-const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const service = useService()
+const shop = useSharedShop(service)
 
 describe('a batch with `atomic: true`', () => {
   it('returns the error of the first operation that fails', async () => {

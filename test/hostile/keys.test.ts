@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { useOwnService } from '../support/service.ts'
+import { useService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 import { createSender } from './sender.ts'
 
-const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const service = useService()
+const shop = useSharedShop(service, 'referrer')
 
 describe('keys that JavaScript objects inherit', () => {
   it.each(['valueOf', 'toString'])('rewrites a value with the key %s', async key => {

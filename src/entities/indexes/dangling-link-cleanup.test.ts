@@ -100,7 +100,7 @@ describe('the cleanup', () => {
   it('processes deletions and links of several batches in every organization', async () => {
     await linkTo(['hub'], 1_050)
     await remove('hub')
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service, 'friends')
     const targets = names('t', 210)
     for (const [n, part] of [targets.slice(0, 100), targets.slice(100, 200), targets.slice(200)].entries())
       await other.send('POST', '/v1/people', { external_id: `s${n}`, attribute_values: { friends: part } })

@@ -408,7 +408,7 @@ describe('a further identifier of a person', () => {
   })
 
   it('means nothing in another organization', async () => {
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     const { sequence } = await head(other)
     for (const [method, path, body] of [
       ['GET', '/v1/people/newsletter'],
@@ -451,7 +451,7 @@ describe('a further identifier of a person', () => {
 
 describe('the first alias of an organization', () => {
   it('increments the version of the definitions, and so does the first after all have gone', async () => {
-    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
+    const fresh = await createShop(service)
     const versions = async () => (await head(fresh)).schema_version
     const start = await versions()
     const id = (await fresh.send('POST', '/v1/people', { external_id: 'eve' })).body.data.id
@@ -466,7 +466,7 @@ describe('the first alias of an organization', () => {
   })
 
   it('is found by a process that read the definitions before', async () => {
-    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
+    const fresh = await createShop(service, 'referrer')
     const by = async (method: string, path: string, body?: unknown, headers = {}) =>
       (await fresh.send(method, path, body, headers)).body.data
     const id = (await by('POST', '/v1/people', { external_id: 'eve' })).id
@@ -572,7 +572,7 @@ describe('writes at the same time', () => {
 
 describe('an organization without aliases', () => {
   it('runs no statement about them', async () => {
-    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
+    const fresh = await createShop(service, 'referrer')
     const { db, statements } = recordStatements(service.db)
     await writeAll(db, fresh, [write('create', 'eve', { attribute_values: { referrer: 'bob' } })])
     for (const operation of ['patch', 'upsert', 'import', 'put', 'delete'] as const)

@@ -134,7 +134,7 @@ describe('a new entity with a released name', () => {
       })
 
     it('continues the versions if it is created by a link', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service, 'referrer')
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const link = write('patch', 'bob', { attribute_values: { referrer: 'ada' } })
@@ -143,7 +143,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if another entity takes it by a rename', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service)
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const rename = write('patch', 'bob', { external_id: 'ada' })
@@ -152,7 +152,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if it is created by a create', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service)
       const db = writesOf(shop, [write('create', 'ada'), write('delete', 'ada')])
       expect((await writeAll(db, shop, [write('create', 'ada')])).map(resultOf)).toEqual(['created'])
       expect(await versionOfAda(shop)).toBe(3)
