@@ -1,36 +1,47 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
-import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../client/index.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
-import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-const base = useFolder()
+let client: Client
+let token: string
+let base: string
 let directory: string
 
-const organization = useShop(
-  service,
-  'orders',
-  { owner: 'people', key: 'age', type: 'number' },
-  { owner: 'people', key: 'member', type: 'boolean' },
-  { owner: 'people', key: 'since', type: 'date' },
-  { owner: 'people', key: 'seen', type: 'datetime' },
-  { owner: 'people', key: 'extra', type: 'json' },
-  { owner: 'people', key: 'friend', type: 'person' },
-  { owner: 'people', key: 'tags', type: 'text', cardinality: 'many' },
-)
-const { client } = organization
+beforeAll(async () => {
+  base = await mkdtemp(join(tmpdir(), 'kith-csv-'))
+})
+afterAll(async () => {
+  await rm(base, { recursive: true })
+})
 beforeEach(async () => {
+  const organization = await service.organization()
+  ;({ token, client } = organization)
   directory = join(base, organization.key)
   await mkdir(directory)
+  const { stacks, attributes } = client.schema
+  await stacks.create({ key: 'orders', kind: 'item' })
+  const types = {
+    age: 'number',
+    member: 'boolean',
+    since: 'date',
+    seen: 'datetime',
+    extra: 'json',
+    friend: 'person',
+  } as const
+  for (const [key, type] of Object.entries(types)) await attributes.create({ key, owner: 'people', type })
+  await attributes.create({ key: 'tags', owner: 'people', type: 'text', cardinality: 'many' })
 })
 
 /** Imports this text as people.csv. Returns the exit code, the messages and the counts. */
 async function importCsv(content: string | Buffer, ...args: string[]) {
   await writeFile(join(directory, 'people.csv'), content)
   const all = ['import', 'people', 'people.csv', '--json', ...args]
-  const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
   const { code, stdout, stderr } = await runInProcess(all, environment, directory)
   return { code, stderr, counts: stdout === '' ? null : JSON.parse(stdout) }
 }
@@ -235,14 +246,12 @@ describe('a CSV file of kith export', () => {
     for (const body of bodies) await client.people.create(body)
     await client.people.create({ external_id: 'dan', attribute_values: { friend: 'ghost' } })
     await client.people.delete('dan')
-    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+    const environment = { KITH_URL: service.address, KITH_TOKEN: token }
     const args = ['export', 'people', '--output', 'out.csv.gz']
-    const exported = startCommand(args, environment, directory)
-    expect(await exported.ended).toMatchObject({ code: 0, stdout: '' })
+    expect(await runInProcess(args, environment, directory)).toMatchObject({ code: 0, stdout: '' })
     const before = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
     for (const { external_id } of [...bodies, { external_id: 'ghost' }]) await client.people.delete(external_id)
-    const imported = startCommand(['import', 'people', 'out.csv.gz'], environment, directory)
-    expect(await imported.ended).toMatchObject({
+    expect(await runInProcess(['import', 'people', 'out.csv.gz'], environment, directory)).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/3 created.*\nSkipped 1 placeholders/),
     })
@@ -254,7 +263,7 @@ describe('a CSV file of kith export', () => {
 
 it('kith export says in its help that CSV escapes no formula, and escapes none', async () => {
   await client.people.create({ external_id: 'eve', first_name: '=1+1' })
-  const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+  const environment = { KITH_URL: service.address, KITH_TOKEN: token }
   const { stdout } = await runInProcess(['export', 'people', '--format', 'csv'], environment, directory)
   expect(stdout.split('\n')[1]).toMatch(/^eve,=1\+1,/)
   const help = await runInProcess(['export', '--help'], environment, directory)

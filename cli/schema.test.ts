@@ -1,25 +1,33 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
-import { runInProcess, startCommand, useFolder } from '../test/support/command.ts'
-import { useService } from '../test/support/service.ts'
-import { useShop } from '../test/support/shop.ts'
+import { runInProcess } from '../test/support/command.ts'
+import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
-const directory = useFolder()
+let organization: Organization
+let client: Client
+let directory: string
 
-const organization = useShop(service)
-const { client } = organization
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'kith-schema-'))
+})
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+})
+beforeEach(async () => {
+  organization = await service.organization()
+  client = organization.client
+})
 
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
 async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
   const environment = { KITH_URL: service.address, KITH_TOKEN: token }
-  if (input === '') return runInProcess(['schema', ...args], environment, directory)
-  const { child, ended } = startCommand(['schema', ...args], environment, directory)
-  child.stdin.end(input)
-  return ended
+  return runInProcess(['schema', ...args], environment, directory, input)
 }
 
 type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[]; segments?: object[] }

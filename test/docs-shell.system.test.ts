@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quote } from '../src/welcome.ts'
 import { compileCache, runInProcess } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 import { runnable } from './support/shell-blocks.ts'
 
 describe('the shell blocks of the documents', () => {
-  const service = useService()
+  const service = useOwnService()
   let address: string
   let programs: string
   beforeAll(async () => {

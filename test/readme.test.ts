@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { readQuickStarts, runExample } from '../client/test/examples.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 
 it('the TypeScript quick start shows its real output, which is the same when it runs again', async () => {
   const [example, ...others] = readQuickStarts()

@@ -4,19 +4,20 @@ import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import type { Sender } from '../../src/webhooks/send.ts'
 import { follow } from '../../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { useService } from '../../test/support/service.ts'
-import { useShop } from '../../test/support/shop.ts'
-import { type NewWebhook, verifyWebhook, WebhookVerificationError } from '../index.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { type Client, createClient, type NewWebhook, verifyWebhook, WebhookVerificationError } from '../index.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+let client: Client
 let receiver: Receiver
 let sender: Sender
 beforeAll(() => {
   sender = createLoopbackSender()
 })
 afterAll(() => sender.close())
-const { client } = useShop(service)
 beforeEach(async () => {
+  const { token } = await service.organization()
+  client = createClient({ url: service.address, token, retries: 0 })
   receiver = await startReceiver()
 })
 afterEach(async () => {

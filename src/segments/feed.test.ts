@@ -3,7 +3,7 @@ import { openEvents, readFeed } from '../../test/support/changes.ts'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } from '../../test/support/segments.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 import { countFollowers } from '../changes/log-tail.ts'
@@ -11,8 +11,8 @@ import { hashesOfCondition } from '../filters/membership.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 
-const service = useService()
-const shop = useShop(service, 'friends', 'employer')
+const service = useOwnService()
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 
 const follow = () => followSegments(service)
 const person = async (external_id: string, body: object = {}): Promise<string> =>

@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
-const service = useService()
+const service = useOwnService()
 const shop = useSharedShop(service)
 
 describe('a path that is not percent-encoded UTF-8', () => {

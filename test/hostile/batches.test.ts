@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
-const service = useService()
+const service = useOwnService()
 const shop = useSharedShop(service)
 
 describe('a batch with `atomic: true`', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 import { createSender } from './sender.ts'
 
-const service = useService()
+const service = useOwnService()
 const shop = useSharedShop(service, 'referrer')
 
 describe('keys that JavaScript objects inherit', () => {

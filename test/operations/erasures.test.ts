@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runInProcess, useFolder } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { startService, useService } from '../support/service.ts'
+import { startService, useOwnService } from '../support/service.ts'
 import { blocksOf } from './manual.ts'
 
-const service = useService()
+const service = useOwnService()
 const folder = useFolder()
 
 /** Runs a command on a database. Returns its standard output. */
