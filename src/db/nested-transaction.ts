@@ -54,7 +54,13 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
-        const result = await work({ query, copy, commit: async () => {}, isDistributed: tx.isDistributed })
+        const result = await work({
+          query,
+          copy,
+          commit: async () => {},
+          rollback: async () => {},
+          isDistributed: tx.isDistributed,
+        })
         await awaitPipelined([beginning, query(commit, [])])
         return result
       } catch (error) {

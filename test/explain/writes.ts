@@ -41,6 +41,7 @@ function withExplain(db: Database): { db: Database; rowsByStatement: RowsByState
               return tx.copy(statement, rows)
             }),
           commit: () => inOrder(() => tx.commit()),
+          rollback: () => inOrder(() => tx.rollback()),
         })
       },
       { ...options, lockTimeoutMs: undefined },

@@ -268,8 +268,10 @@ async function decideAndStore(
   const isStored = !(dryRun?.isLast && isWhole)
   const { statements, sequence } = isStored ? storeSet(tx, decided, base) : { statements: [], sequence: base }
   const representing = readRepresentations(tx, decided)
-  const committing = ending === 'commit' ? [tx.commit()] : []
-  await awaitPipelined([...statements, representing, ...committing])
+  // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
+  const isRefused = [...decided.decisions.values()].every(decision => 'refusal' in decision)
+  const ended = ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : []
+  await awaitPipelined([...statements, representing, ...ended])
   const representations = await representing
   const previews = dryRun?.previews.add(decided)
   const outcomes: SetOutcomes = new Map()
