@@ -34,24 +34,6 @@ describe('the OpenAPI document', () => {
   })
 })
 
-describe('a write while the definitions change', () => {
-  it('returns 503, not 500, when every retry finds new definitions', async () => {
-    const { id, send } = await service.organization()
-    await service.sql(
-      `create function change_definitions() returns trigger language plpgsql as
-         $$begin
-           update change_heads set schema_version = schema_version + 1 where organization_id = new.organization_id;
-           return new;
-         end$$`,
-    )
-    await service.sql(
-      `create trigger change_definitions before insert on entities for each row
-         when (new.organization_id = ${id}) execute function change_definitions()`,
-    )
-    expect((await send('POST', '/v1/people', {})).status).toBe(503)
-  })
-})
-
 describe('a query string, in which every value is text', () => {
   it('converts the fields of a batch operation to their types', async () => {
     const query = 'operations[0][op]=create&operations[0][body][push_notification_consent]=true'
