@@ -161,7 +161,8 @@ async function runSet(
     const transact = () => db.transaction(work, { signal, readsFirst: true })
     const { outcomes, definitions: current } = await retryConflicts(transact, isConflict, signal)
     if (!previews && hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
-    if (current !== definitions) await reloadDefinitions(db, definitions.organization_id, signal)
+    // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
+    if (current !== definitions) await reloadDefinitions(db, definitions.organization_id, signal).catch(() => {})
     return outcomes
   } catch (error) {
     if (!apart || signal?.aborted || isUnavailable(error)) return new Map(set.map(({ index }) => [index, { error }]))
