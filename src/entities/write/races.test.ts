@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { useOwnService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
-import { names, write, writeAll } from '../../../test/support/writes.ts'
+import { names, resultOf, write, writeAll } from '../../../test/support/writes.ts'
+import type { Database } from '../../db/db.ts'
 import type { Write } from '../write-request.ts'
 
 const service = useOwnService()
 
 const shop = () => createShop(service, 'referrer', 'friends', 'employer')
-const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)
+const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
 describe('concurrent writes', () => {
   it('create one placeholder when 200 of them name the same new target', async () => {
@@ -154,6 +155,22 @@ describe('concurrent writes', () => {
     }
     const answer = { consent_type_id: 2, channel: 'email', state: true }
     expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
+  })
+
+  it('are done even if the definitions that changed cannot be read after them', async () => {
+    const organization = await shop()
+    await run(organization, [write('create', 'a')])
+    await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
+      organization.id,
+    ])
+    const { query } = service.db
+    const losing: Database = {
+      ...service.db,
+      query: (statement, values, signal) =>
+        statement.name === 'read_definitions' ? Promise.reject(new Error('lost')) : query(statement, values, signal),
+    }
+    const [outcome] = await run(organization, [write('patch', 'a', { first_name: 'Ada' })], losing)
+    expect(resultOf(outcome)).toBe('updated')
   })
 
   it('wait for the writer that holds the head, and see what it has stored', async () => {
