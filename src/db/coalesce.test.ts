@@ -62,30 +62,24 @@ describe('items that arrive one by one', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  it('settle a few per event-loop turn; an item that aborts before its turn keeps its result and frees its key once', async () => {
+  it('settle a few per event-loop turn; an item that aborts before its turn keeps its result', async () => {
     const { queue, batches, shape } = controlled({ maxSettledPerTurn: 1 })
     const controller = new AbortController()
     const settledOutcomes: string[] = []
-    const add = (item: string, key: string, signal?: AbortSignal) =>
-      void queue.add({ item, key, signal }).then(outcome => settledOutcomes.push(outcome))
-    add('first', 'first')
-    add('a', 'a')
-    add('b1', 'b', controller.signal)
-    for (const item of ['b2', 'b3']) add(item, 'b')
+    const add = (item: string, signal?: AbortSignal) =>
+      void queue.add({ item, signal }).then(outcome => settledOutcomes.push(outcome))
+    add('first')
+    add('a')
+    add('b', controller.signal)
     batches[0]!.finish()
     await turn()
     batches[1]!.finish()
     await turn()
     expect(settledOutcomes).toEqual(['first done', 'a done'])
     controller.abort()
-    expect(shape()).toEqual(['first', 'a b1', 'b2'])
     await turn()
-    expect(settledOutcomes).toEqual(['first done', 'a done', 'b1 done'])
-    for (let index = 2; index < batches.length; index += 1) {
-      batches[index]!.finish()
-      await turn()
-    }
-    expect(shape()).toEqual(['first', 'a b1', 'b2', 'b3'])
+    expect(settledOutcomes).toEqual(['first done', 'a done', 'b done'])
+    expect(shape()).toEqual(['first', 'a b'])
     expect(queue.idle).toBe(true)
   })
 
@@ -100,34 +94,33 @@ describe('items that arrive one by one', () => {
     expect(shape()).toEqual(['0', '1 2', '3', '4', '5 6 7 8', '9'])
   })
 
-  it('with the same key run one after the other, in order, and do not delay other items', async () => {
+  it('count as many as they say', async () => {
     const { queue, batches, shape } = controlled()
-    for (const item of ['x1', 'x2', 'y1', 'x3', 'z1', 'y2']) void queue.add({ item, key: item[0]! })
+    for (const [index, count] of [1, 2, 2, 9, 1].entries()) void queue.add({ item: `${index}`, count })
     for (let index = 0; index < batches.length; index += 1) {
       batches[index]!.finish()
       await turn()
     }
-    expect(shape()).toEqual(['x1', 'y1 z1 x2', 'y2 x3'])
+    expect(shape()).toEqual(['0', '1 2', '3', '4'])
   })
 })
 
 describe('a batch that fails', () => {
   it('runs again in halves, down to the faulty item, and the next batch does not wait', async () => {
     const { queue, batches, shape } = controlled()
-    const answers = ['first', 'a', 'b', 'bad', 'c'].map(item => queue.add({ item, key: item }).catch(String))
+    const answers = ['first', 'a', 'b', 'bad', 'c'].map(item => queue.add({ item }).catch(String))
     batches[0]!.finish()
     await turn()
-    const later = ['later', 'bad'].map(item => queue.add({ item, key: item }))
+    const later = queue.add({ item: 'later' })
     for (let index = 1; index < batches.length; index += 1) {
       const { items, fail, finish } = batches[index]!
       if (items.includes('bad') && index < 6) fail(new Error('culprit'))
       else finish()
       await turn()
     }
-    // The second `bad` runs once the first has settled.
-    expect(shape()).toEqual(['first', 'a b bad c', 'a b', 'bad c', 'later', 'bad', 'c', 'bad'])
+    expect(shape()).toEqual(['first', 'a b bad c', 'a b', 'bad c', 'later', 'bad', 'c'])
     expect(await Promise.all(answers)).toEqual(['first done', 'a done', 'b done', 'Error: culprit', 'c done'])
-    expect(await Promise.all(later)).toEqual(['later done', 'bad done'])
+    expect(await later).toBe('later done')
   })
 
   it('rejects items that must not run again, and retries the others', async () => {
@@ -151,12 +144,12 @@ describe('a batch that fails', () => {
 describe('an item whose signal aborts', () => {
   const reason = new Error('the time is over')
 
-  it('leaves the queue while it waits, and the next item of its key moves up', async () => {
+  it('leaves the queue while it waits', async () => {
     const { queue, batches, shape } = controlled()
     const controller = new AbortController()
     void queue.add({ item: 'first' })
-    const waiting = queue.add({ item: 'x1', key: 'x', signal: controller.signal })
-    const behind = queue.add({ item: 'x2', key: 'x' })
+    const waiting = queue.add({ item: 'x1', signal: controller.signal })
+    const behind = queue.add({ item: 'x2' })
     controller.abort(reason)
     await expect(waiting).rejects.toBe(reason)
     await expect(queue.add({ item: 'late', signal: controller.signal })).rejects.toBe(reason)
@@ -202,23 +195,8 @@ describe('an item whose signal aborts', () => {
   })
 })
 
-it('runs items that must not be coalesced alone, two at a time', async () => {
-  const { queue, batches, shape } = controlled()
-  const answers = ['a', 'b', 'c'].map(item => queue.addAlone({ item }))
-  const joined = queue.add({ item: 'd' })
-  expect(shape()).toEqual(['a', 'b', 'd'])
-  for (let index = 0; index < batches.length; index += 1) {
-    batches[index]!.finish()
-    await turn()
-  }
-  expect(await Promise.all([...answers, joined])).toEqual(['a done', 'b done', 'c done', 'd done'])
-  expect(shape()).toEqual(['a', 'b', 'd', 'c'])
-})
-
-it('runs each item once or rejects it, and items of one key in order, under random failures and aborts', async () => {
+it('runs each item once or rejects it under random failures and aborts', async () => {
   const arrival = fc.record({
-    key: fc.constantFrom('x', 'y', 'z', undefined),
-    isAlone: fc.boolean(),
     aborts_after: fc.option(fc.nat(6), { nil: undefined }),
     turns: fc.nat(2),
   })
@@ -231,8 +209,6 @@ it('runs each item once or rejects it, and items of one key in order, under rand
       let runs = 0
       const run = async (items: number[], signal: Signal): Promise<Result<number>[]> => {
         const failsNow = fails[runs++ % fails.length]!
-        const keys = items.map(item => arrivals[item]!.key).filter(key => key !== undefined)
-        expect(new Set(keys).size).toBe(keys.length)
         for (const item of items) {
           expect(inFlight.has(item)).toBe(false)
           inFlight.add(item)
@@ -253,21 +229,16 @@ it('runs each item once or rejects it, and items of one key in order, under rand
         rollsBackOnAbort: true,
       })
       const answers: Promise<PromiseSettledResult<number>[]>[] = []
-      for (const [item, { key, isAlone, aborts_after: abortsAfter, turns }] of arrivals.entries()) {
+      for (const [item, { aborts_after: abortsAfter, turns }] of arrivals.entries()) {
         const controller = new AbortController()
         const { signal } = controller
-        const adding = isAlone ? queue.addAlone({ item, signal }) : queue.add({ item, key, signal })
-        answers.push(Promise.allSettled([adding]))
+        answers.push(Promise.allSettled([queue.add({ item, signal })]))
         if (abortsAfter !== undefined) void abortAfter(controller, abortsAfter)
         for (let index = 0; index < turns; index += 1) await turn()
       }
       const settled = (await Promise.all(answers)).flat()
       const answered = settled.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
       expect(done.toSorted((a, b) => a - b)).toEqual(answered.toSorted((a, b) => a - b))
-      for (const key of ['x', 'y', 'z']) {
-        const ofKey = done.filter(item => arrivals[item]!.key === key && !arrivals[item]!.isAlone)
-        expect(ofKey).toEqual(ofKey.toSorted((a, b) => a - b))
-      }
       await turn()
       expect(queue.idle).toBe(true)
     }),

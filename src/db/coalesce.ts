@@ -9,8 +9,8 @@ export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
 export type Arrival<I> = {
   item: I
-  /** At most one item of a key is in flight. Items with the same key run in order of arrival. */
-  key?: string | undefined
+  /** How much of `itemsLimit` the item takes: 1 if absent. */
+  count?: number
   bytes?: number
   signal?: Signal | undefined
 }
@@ -29,7 +29,7 @@ export type QueueOptions<I, O> = {
   watch?: ((items: readonly QueuedItem[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
-/** How many separate batches run at a time: retries of failed items, and items that must not be coalesced. */
+/** How many separate batches run at a time: retries of failed items. */
 const maxSeparate = 2
 
 type Entry<I, O> = Arrival<I> & {
@@ -48,8 +48,6 @@ type Batch<I, O> = { entries: Entry<I, O>[]; cancellation: Cancellation }
 export class Queue<I, O> {
   readonly #options: QueueOptions<I, O>
   readonly #ready: Entry<I, O>[] = []
-  /** The keys of the items that are ready or in flight, each with the entries that wait for the key. */
-  readonly #waitingByKey = new Map<string, Entry<I, O>[]>()
   readonly #separate: Entry<I, O>[][] = []
   #running = 0
   #runningSeparately = 0
@@ -63,11 +61,6 @@ export class Queue<I, O> {
     return enter(arrival, entry => this.#join(entry), this.#giveUp)
   }
 
-  /** As {@link add}, but the item runs in a batch of its own. */
-  addAlone(arrival: Arrival<I>): Promise<O> {
-    return enter({ ...arrival, key: undefined }, entry => this.#runSeparately([entry]), this.#giveUp)
-  }
-
   /** Whether the queue holds no item. */
   get idle(): boolean {
     return (
@@ -77,17 +70,11 @@ export class Queue<I, O> {
 
   /** The number of items that are in no batch yet. */
   get waiting(): number {
-    const queued = [this.#ready, ...this.#separate, ...this.#waitingByKey.values()]
+    const queued = [this.#ready, ...this.#separate]
     return queued.reduce((sum, entries) => sum + entries.length, 0)
   }
 
   #join(entry: Entry<I, O>) {
-    const waitingForKey = entry.key === undefined ? undefined : this.#waitingByKey.get(entry.key)
-    if (waitingForKey) {
-      waitingForKey.push(entry)
-      return
-    }
-    if (entry.key !== undefined) this.#waitingByKey.set(entry.key, [])
     this.#ready.push(entry)
     this.#startNext()
   }
@@ -103,13 +90,15 @@ export class Queue<I, O> {
   }
 
   #takeBatch(): Entry<I, O>[] {
-    let bytes = this.#ready[0]!.bytes ?? 0
-    let count = 1
-    for (; count < Math.min(this.#ready.length, this.#options.itemsLimit); count += 1) {
-      bytes += this.#ready[count]!.bytes ?? 0
-      if (bytes > this.#options.bytesLimit) break
+    let taken = 0
+    let [count, bytes] = [0, 0]
+    for (const entry of this.#ready) {
+      count += entry.count ?? 1
+      bytes += entry.bytes ?? 0
+      if (taken > 0 && (count > this.#options.itemsLimit || bytes > this.#options.bytesLimit)) break
+      taken += 1
     }
-    return this.#ready.splice(0, count)
+    return this.#ready.splice(0, taken)
   }
 
   #runSeparately(entries: Entry<I, O>[]) {
@@ -131,7 +120,7 @@ export class Queue<I, O> {
     }
   }
 
-  /** Runs a batch. The function that it resolves with frees the keys, starts the next batches, and then settles the items. */
+  /** Runs a batch. The function that it resolves with starts the next batches, and then settles the items. */
   async #runBatch(entries: Entry<I, O>[]): Promise<() => void> {
     const batch = { entries, cancellation: new Cancellation() }
     for (const entry of entries) entry.batch = batch
@@ -141,7 +130,6 @@ export class Queue<I, O> {
     return () => {
       const { settled, rolledBack, failed } = sortOut(batch, results)
       this.#ready.unshift(...rolledBack)
-      for (const [entry] of settled) this.#free(entry)
       this.#runSeparately(failed)
       // The next batch starts before the responses of this one are written: a fifth to a third more batches per second.
       this.#startNext()
@@ -163,13 +151,6 @@ export class Queue<I, O> {
     }
   }
 
-  /** The entry that has waited longest for the key becomes ready. */
-  #free({ key }: Entry<I, O>) {
-    const next = key === undefined ? undefined : this.#waitingByKey.get(key)?.shift()
-    if (next) this.#ready.push(next)
-    else if (key !== undefined) this.#waitingByKey.delete(key)
-  }
-
   #giveUp = (entry: Entry<I, O>) => {
     const { batch } = entry
     if (!batch) this.#leave(entry)
@@ -180,14 +161,8 @@ export class Queue<I, O> {
 
   /** Removes a waiting entry from the queue. */
   #leave(entry: Entry<I, O>) {
-    const waitingForKey = entry.key === undefined ? undefined : this.#waitingByKey.get(entry.key)
-    if (waitingForKey?.includes(entry)) {
-      waitingForKey.splice(waitingForKey.indexOf(entry), 1)
-      return
-    }
     for (const waiting of [this.#ready, ...this.#separate])
       if (waiting.includes(entry)) waiting.splice(waiting.indexOf(entry), 1)
-    this.#free(entry)
     this.#startNext()
   }
 }
@@ -201,12 +176,8 @@ function enter<I, O>(
     const { signal } = arrival
     if (signal?.aborted) return reject(signal.reason)
     const abort = () => giveUp(entry)
-    const { item, key, bytes = 0 } = arrival
     const entry: Entry<I, O> = {
-      item,
-      key,
-      bytes,
-      signal,
+      ...arrival,
       sinceMs: performance.now(),
       batch: undefined,
       end: result => {

@@ -1,10 +1,9 @@
 import { createRefusal, Fault } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { isLockTimeout, isUnavailable } from './pg-errors.ts'
 
 // Work runs again after three kinds of errors, until the request's deadline:
 // - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most, with a growing pause (retryConflicts).
-// - Another error of writes that share a transaction: apart, without a pause (runsAgainApart).
+// - Another error of writes that share a transaction: one by one, without a pause (entities/write/run-writes.ts).
 // - The deadline of one request of a batch, which rolls the batch back: the other requests, at once (coalesce.ts).
 // A write does not run again if the database became unavailable, because a COMMIT that was sent may have succeeded.
 
@@ -35,13 +34,6 @@ export async function retryConflicts<T>(
     await pauseAfter(attempt, signal)
   }
 }
-
-/**
- * Whether `count` writes that failed together run again apart: one of them may have caused the error. A single write runs again after
- * a lock timeout, because every lock is released eventually, and if its batch was cancelled because of another request.
- */
-export const runsAgainApart = (error: unknown, count: number, batchSignal?: Signal): boolean =>
-  !isUnavailable(error) && (count > 1 || isLockTimeout(error) || batchSignal?.aborted === true)
 
 /** Waits before the next attempt: not at first, then 4 ms, doubled each time, 508 ms in all. Returns early when the signal aborts. */
 async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {

@@ -4,13 +4,13 @@ import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../errors.ts'
 import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
-import { AtomicRefusal, writeAtomically } from './atomic.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
+import { AtomicRefusal, requireAll, writeAtomically } from './write/atomic.ts'
 import { dryRun } from './write/dry-run.ts'
 import { readMatch } from './write/match-plan.ts'
-import type { Previews } from './write/previews.ts'
-import { writeEntities } from './write/write-sets.ts'
+import { writeArray } from './write/request-coalescing.ts'
+import { planWrites } from './write/run-writes.ts'
 import type { Address, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
 
 const operation = Type.Object(
@@ -52,31 +52,27 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
     itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
   )
   if (call.isDryRun) return respondDryRun(kind, call, items)
-  const outcomes = await runItems(call, items)
+  const outcomes = await (call.body.atomic ? runAtomic : runEach)(call, items)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
   return { status: 200, data: { items: resultItems, failed: countFailed(outcomes) } }
 }
-
-const runItems = (call: Call<Batch>, items: Item[], previews?: Previews): Promise<Outcome[]> =>
-  (call.body.atomic ? runAtomic : runEach)(call, items, previews)
 
 const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done' in outcome)).length
 
 /** The most that the values of a dry run may take, in characters of JSON. A batch has up to 8 MiB, and may change more. */
 const maxDryRunLength = 16 * 1_048_576
 
-/** Runs the operations one after the other, and rolls them back. */
+/** Tells what the operations would do. */
 async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: Item[]): Promise<HandlerResult> {
   const { db, caller, signal, memory } = call
   const release = await memory.wait(maxDryRunLength)
   try {
-    const options = { signal, maxLength: maxDryRunLength }
-    const outcomes = await dryRun(db, caller.organization.id, options, async (nested, previews) => {
-      const outcomes = await runItems({ ...call, db: nested }, items, previews)
-      if (previews.isTooLarge) refuse('invalid_parameter', tooLargeMessage)
-      return outcomes
-    })
+    const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
+    const options = { limits: call.limits, signal, maxLength: maxDryRunLength }
+    const { outcomes: written, isTooLarge } = await dryRun(db, caller.organization.id, writes, options)
+    const outcomes = call.body.atomic ? allDone(written, nextRefusal) : merge(items, written)
+    if (isTooLarge) refuse('invalid_parameter', tooLargeMessage)
     const resultItems = outcomes.map((outcome, index) => {
       const result = batchResult(kind, outcome, index)
       if (!('done' in outcome)) return result
@@ -166,14 +162,19 @@ function writeFrom(
   }
 }
 
-async function runEach(call: Call<Batch>, items: Item[], previews?: Previews): Promise<Outcome[]> {
-  const writes = items.flatMap(item => ('write' in item ? [item.write] : []))
-  const options = { limits: call.limits, signal: call.signal, ...(previews && { previews }) }
-  const written = await writeEntities(call.db, call.caller.organization.id, writes, options)
+const writesOf = (items: Item[]) => items.flatMap(item => ('write' in item ? [item.write] : []))
+
+async function runEach({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<Outcome[]> {
+  const written = await writeArray(db, caller.organization.id, writesOf(items), { limits, signal })
   const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   // If nothing was written, the whole request fails. If a write has an unknown outcome, the error reports that.
-  if (errors.length > 0 && (call.signal.aborted || errors.length === written.length))
+  if (errors.length > 0 && (signal.aborted || errors.length === written.length))
     throw findOutcomeUnknown(errors) ?? errors[0]
+  return merge(items, written)
+}
+
+/** Returns the outcome of each operation, of which `written` has those that are writes. */
+function merge(items: Item[], written: Outcome[]): Outcome[] {
   const outcomes = written.values()
   return items.map((item, index) => {
     if ('refusal' in item) return item
@@ -182,18 +183,30 @@ async function runEach(call: Call<Batch>, items: Item[], previews?: Previews): P
   })
 }
 
-async function runAtomic(call: Call<Batch>, items: Item[], previews?: Previews): Promise<{ done: Done }[]> {
-  const end = items.findIndex(item => 'refusal' in item)
-  const before = end === -1 ? items : items.slice(0, end)
-  const writes = before.flatMap(item => ('write' in item ? [item.write] : []))
-  const nextRefusal = items[end] as { refusal: Refusal } | undefined
+/** The writes before the first operation that is refused already, and its refusal. */
+function beforeRefusal(items: Item[]): { writes: Write[]; nextRefusal?: Refusal } {
+  const refused = items.findIndex(item => 'refusal' in item)
+  if (refused === -1) return { writes: writesOf(items) }
+  return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
+}
+
+async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<{ done: Done }[]> {
+  const { writes, nextRefusal } = beforeRefusal(items)
+  const planned = await planWrites(db, caller.organization.id, writes, { limits, signal })
+  const written = await writeAtomically(db, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)
+  return written.map(done => ({ done }))
+}
+
+function allDone(outcomes: Outcome[], nextRefusal: Refusal | undefined): { done: Done }[] {
   try {
-    const options = { limits: call.limits, signal: call.signal, ...(previews && { previews }) }
-    const written = await writeAtomically(call.db, call.caller.organization.id, writes, options, nextRefusal?.refusal)
-    return written.map(done => ({ done }))
+    return requireAll(outcomes, nextRefusal).map(done => ({ done }))
   } catch (error) {
-    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
+    return throwAtOperation(error)
   }
+}
+
+function throwAtOperation(error: unknown): never {
+  throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
 }
 
 /** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */

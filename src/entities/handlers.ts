@@ -8,7 +8,6 @@ import { type Identifiers, readSerialized, type SerializedEntity } from './read/
 import { dryRun } from './write/dry-run.ts'
 import { readMatch } from './write/match-plan.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
-import { writeEntities } from './write/write-sets.ts'
 import type { Address, Done, EntityBody, MatchKind, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
@@ -118,16 +117,15 @@ function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...targe
 
 /** Responds with what the write would do. Throws its refusal as a Fault, or its error. */
 async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<HandlerResult> {
-  const { db, caller, signal, memory } = call
+  const { db, caller, limits, signal, memory } = call
   const write = writeOf(kind, call, { ...target, represent: false })
   const release = await memory.wait(reservedBytes)
   try {
-    const [outcome] = await dryRun(db, caller.organization.id, { signal }, (nested, previews) =>
-      writeEntities(nested, caller.organization.id, [write], { ...call, previews }),
-    )
-    if ('error' in outcome!) throw outcome.error
-    if ('refusal' in outcome!) throw new Fault(outcome.refusal)
-    return { status: 200, data: dryRunToJson(kind, caller, outcome!.done), release }
+    const { outcomes } = await dryRun(db, caller.organization.id, [write], { limits, signal })
+    const outcome = outcomes[0]!
+    if ('error' in outcome) throw outcome.error
+    if ('refusal' in outcome) throw new Fault(outcome.refusal)
+    return { status: 200, data: dryRunToJson(kind, caller, outcome.done), release }
   } catch (error) {
     release()
     throw error

@@ -1,16 +1,15 @@
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
-import { WriteOrder } from '../entities/write/conflicts.ts'
 import { dryRun } from '../entities/write/dry-run.ts'
 import { readMatch } from '../entities/write/match-plan.ts'
 import { requireKeys } from '../entities/write/match-stage.ts'
-import { type WriteOptions, writeEntities } from '../entities/write/write-sets.ts'
+import { writeStretch } from '../entities/write/request-coalescing.ts'
+import { planWrites } from '../entities/write/run-writes.ts'
 import type { EntityBody, MatchKind, Outcome, Write } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { type Line, linesOf } from './lines.ts'
@@ -20,13 +19,8 @@ import { withHeartbeat } from './with-heartbeat.ts'
 /** The maximum size of a set, the lines of one transaction: see docs/decisions/0018, 0020 and 0022. */
 const setSize = { items: 448, bytes: 1_048_576 }
 
-/**
- * The maximum number of concurrent sets of an organization. One is decided while the ones before it are stored. Each holds a
- * connection. The two imports of an organization together leave one of its four write connections (docs/decisions/0025) to its
- * other writes.
- */
+/** The maximum number of sets of an import in memory: one is stored, and the next ones are read and planned meanwhile. */
 const maxConcurrentSets = 3
-const setPermits = new KeyedSemaphore<number>(maxConcurrentSets)
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
 const maxImports = 2
@@ -56,9 +50,6 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   // A dry run stores nothing, so the metrics do not count it.
   const countInMetrics: CountOutcome = outcome =>
     call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
-  // The definitions are loaded here because two sets that load them concurrently could receive them in the wrong order.
-  // They are the current ones, because the order of lines that name a person by an alias depends on them.
-  await currentDefinitions(call.db, call.caller.organization.id, call.signal)
   const release =
     importPermits.tryAcquire(call.db, call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
@@ -84,7 +75,7 @@ async function* answerLines(
     countInMetrics(outcome)
   }
   const heartbeat = { lastAtMs: performance.now(), intervalMs: progressMs }
-  const writeOrder = new WriteOrder()
+  const turns = new Turns()
   const writing = new Set<Promise<RefusedLine[]>>()
   const textOfRefused = createRefusals()
   const failures: unknown[] = []
@@ -93,18 +84,17 @@ async function* answerLines(
     if (call.draining() && writing.size === 0) throw shuttingDown
     return textOf({ progress: counts })
   }
-  const write = (set: Entry[]) =>
-    setPermits.run(call.db, call.caller.organization.id, undefined, () => {
-      if (isOver || call.draining()) throw shuttingDown
-      const written = writeSet(call, set, writeOrder, count)
-        .catch(error => {
-          failures.push(error)
-          throw error
-        })
-        .finally(() => writing.delete(written))
-      writing.add(written)
-      return written
-    })
+  const write = async (set: Entry[]) => {
+    if (isOver || call.draining()) throw shuttingDown
+    const written = writeSet(call, set, turns, count)
+      .catch(error => {
+        failures.push(error)
+        throw error
+      })
+      .finally(() => writing.delete(written))
+    writing.add(written)
+    return written
+  }
   const sets = batchStream(entriesOf(call, readEntry), setSize)
   const written = mapConcurrently(sets, concurrentSets(call), write)
   try {
@@ -187,11 +177,11 @@ function writeOf(
 async function writeSet(
   call: StreamingCall<ImportQuery>,
   set: Entry[],
-  writeOrder: WriteOrder,
+  turns: Turns,
   count: CountOutcome,
 ): Promise<RefusedLine[]> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
-  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, writeOrder)
+  const outcomes = writes.length === 0 ? [] : await writeWithin(call, writes, turns)
   const errors = errorsOf(outcomes)
   const unavailable = errors.find(isUnavailable)
   if (unavailable || (errors.length > 0 && errors.length === outcomes.length)) throw unavailable ?? errors[0]
@@ -214,30 +204,42 @@ async function writeSet(
 const errorsOf = (outcomes: Outcome[]) =>
   outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error as unknown] : []))
 
-/** Writes a set within its own deadline, which begins when no earlier set is in its way. */
+/** Plans sets one after the other, so that they are written in their order. */
+class Turns {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run<T>(plan: () => Promise<T>): Promise<T> {
+    const planned = this.#last.then(plan)
+    this.#last = planned.catch(() => {})
+    return planned
+  }
+}
+
+/** Writes a set within its own deadline, which begins when the sets before it are written. */
 async function writeWithin(
   { db, caller, limits, body }: Call<ImportQuery>,
   writes: Write[],
-  writeOrder: WriteOrder,
+  turns: Turns,
 ): Promise<Outcome[]> {
   const controller = new AbortController()
   const timeoutMessage = `A set of lines took longer than ${limits.requestMs / 1000} seconds and was cancelled.`
   let timer: NodeJS.Timeout | undefined
-  const acquireTurn: WriteOptions['acquireTurn'] = async read => {
-    const release = await writeOrder.acquire(read)
+  const onStart = () => {
     const late = new Fault(createRefusal('operation_failed', timeoutMessage, { status: 504 }))
-    timer = setTimeout(() => controller.abort(late), limits.requestMs)
-    return release
+    timer ??= setTimeout(() => controller.abort(late), limits.requestMs)
   }
-  const options = { limits, signal: controller.signal, setSize, acquireTurn }
+  const options = { limits, signal: controller.signal, onStart }
   try {
     const { id } = caller.organization
-    const outcomes = body.dry_run
-      ? await dryRun(db, id, options, (nested, previews) => writeEntities(nested, id, writes, { ...options, previews }))
-      : await writeEntities(db, id, writes, options)
-    const errors = errorsOf(outcomes)
+    if (body.dry_run) {
+      onStart()
+      return (await dryRun(db, id, writes, options)).outcomes
+    }
+    const planned = await turns.run(() => planWrites(db, id, writes, options))
+    const outcomes = await writeStretch(db, planned, options)
+    const errors = errorsOf([...outcomes.values()])
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason
-    return outcomes
+    return writes.map((_, index) => outcomes.get(index)!)
   } finally {
     clearTimeout(timer)
   }

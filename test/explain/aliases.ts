@@ -8,7 +8,6 @@ import {
   countFirstAliasSql,
   deleteAliasesSql,
   insertAliasesSql,
-  readAliasesSql,
   readBearersWithAliasesSql,
   readRowsWithAliasesSql,
 } from '../../src/entities/write/alias-sql.ts'
@@ -36,7 +35,6 @@ const page = [1_000_000, 1, 'email', 100, 1_048_576]
 const statements = (id: number) =>
   [
     [readRowsWithAliasesSql, [id, asked]],
-    [readAliasesSql, [id, asked]],
     [readBearersWithAliasesSql, [id, asked]],
     [countFirstAliasSql, [id]],
     [insertAliasesSql, [id, added, '2026-01-01T00:00:00Z']],

@@ -1,5 +1,5 @@
 import type { Database, Statement } from '../../src/db/db.ts'
-import { writeEntities } from '../../src/entities/write/write-sets.ts'
+import { writeArray } from '../../src/entities/write/request-coalescing.ts'
 import type { EntityBody, Outcome, Write } from '../../src/entities/write-request.ts'
 import type { Organization, Service } from './service.ts'
 import { createShop, type Shop } from './shop.ts'
@@ -81,7 +81,7 @@ const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, lin
 
 /** Writes to an organization. Returns the outcome of each write. */
 export const writeAll = (db: Database, organization: Pick<Organization, 'id'>, writes: Write[]): Promise<Outcome[]> =>
-  writeEntities(db, organization.id, writes, { limits })
+  writeArray(db, organization.id, writes, { limits })
 
 /** The result of a write: the result, the error code of a refusal, `error`, or `missing`. */
 export const resultOf = (outcome: Outcome | undefined) => {

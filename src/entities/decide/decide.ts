@@ -26,8 +26,6 @@ export type DecisionContext = {
   definitions: Definitions
   /** Returns the internal identifier of the entity with this name, or with this internal identifier. Undefined if there is none. */
   resolve: Resolve
-  /** Returns the internal identifier of the entity that another write of the set gives this name to. */
-  idByNewName?: ((name: Name) => string | undefined) | undefined
   /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
   otherwiseNamed?: ReadonlyMap<string, Target>
   /** Returns the highest version at which an entity released this name; 0 if none did. */
@@ -214,7 +212,7 @@ function versionBefore(
 
 /** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
 function withOwnNames(
-  { resolve, idByNewName }: DecisionContext,
+  { resolve }: DecisionContext,
   id: string,
   row: EntityRow | undefined,
   { stack_id, body, alias }: Write,
@@ -223,7 +221,7 @@ function withOwnNames(
   const own = new Set(names.map(name => nameKey({ stack_id, external_id: name ?? '' })))
   return reference => {
     if ('id' in reference) return resolve(reference)
-    return own.has(nameKey(reference)) ? id : (resolve(reference) ?? idByNewName?.(reference))
+    return own.has(nameKey(reference)) ? id : resolve(reference)
   }
 }
 
@@ -372,6 +370,28 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
     answers: [],
     before,
     after: {},
+  }
+}
+
+/** Builds the change that creates an entity that others link to and that nobody has written yet. */
+export function buildPlaceholder(id: string, external_id: string, version: number): Change {
+  return {
+    operation: 'create',
+    id,
+    external_id,
+    version,
+    columns: { external_id, active: false, version },
+    changed: false,
+    set: {},
+    removed: [],
+    relinked: [],
+    missing: [],
+    faults: [],
+    keyCount: 0,
+    isTooLarge: false,
+    answers: [],
+    before: null,
+    after: { external_id, state: 'placeholder' },
   }
 }
 

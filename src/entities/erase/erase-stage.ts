@@ -9,7 +9,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { lockHead } from '../../organizations/head.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
 import type { Change } from '../decide/decide.ts'
-import type { Accepted, DecidedSet } from '../decide/decide-set.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import type { Profile, StoredRow } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { eraseSearchWords } from '../indexes/search-index.ts'
@@ -17,7 +17,8 @@ import { searchFollowerName } from '../indexes/search-index-sql.ts'
 import { emailKey, mobileKey } from '../match-keys.ts'
 import type { Item } from '../write/plan-write.ts'
 import { readAddressed } from '../write/read-stage.ts'
-import { storeSet } from '../write/store-stage.ts'
+import type { Accepted } from '../write/state.ts'
+import { storeRound } from '../write/store-stage.ts'
 import type { Write } from '../write-request.ts'
 import {
   blankChangesSql,
@@ -110,13 +111,13 @@ export async function eraseEntities(
   const { organization_id } = definitions
   const { keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
   const removed: RemovedRows = {}
-  const { set, entities } = await readTargets(tx, definitions, targets, options)
+  const { round, rows, entities } = await readTargets(tx, definitions, targets, options)
   const people = entities.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id)
   const ids = entities.map(({ id }) => id)
   if (ids.length === 0) return { entities, identifiers: noIdentifiers(), removed }
   await lockFollowers(tx, organization_id, people.length > 0)
   const { sequence: head } = await lockHead(tx, organization_id)
-  const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows: set.rows })
+  const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows })
   const namesOfKeys = namesByKey(definitions, identifiers.names)
   const names = JSON.stringify(namesOfKeys)
   const run = createCounter(tx, organization_id, removed)
@@ -146,9 +147,9 @@ export async function eraseEntities(
   const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
   if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched])
 
-  const { statements, sequence } = storeSet(tx, set, head)
+  const { statements, sequence } = storeRound(tx, round, head)
   await awaitPipelined(statements)
-  removed.entities = set.rows.size
+  removed.entities = rows.size
   if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, { people, head }, removed)
   const erased = { entities, identifiers, removed }
   return keepsQuotes ? { ...erased, quotes: { names: namesOfKeys, until: sequence } } : erased
@@ -268,7 +269,7 @@ async function readTargets(
   definitions: Definitions,
   targets: readonly ErasureTarget[],
   { actor, request_id, at }: ErasureOptions,
-): Promise<{ set: DecidedSet; entities: Erased['entities'] }> {
+): Promise<{ round: DecidedRound; rows: ReadonlyMap<Item, StoredRow>; entities: Erased['entities'] }> {
   const items = targets.map((target, index) => itemOf(target, index, { actor, request_id }))
   const rows = await readOwnRows(tx, definitions, items)
   const rowless = items.filter(item => !rows.has(item)).map(({ write }) => (write.address as { id: string }).id)
@@ -284,11 +285,12 @@ async function readTargets(
     const previous = row ?? lastById.get(id)
     if (!previous || previous.stack_id !== stack_id || (!row && lastById.get(id)!.operation === 'erase')) continue
     const change = eraseChange(id, previous.version + 1, row)
-    accepted.push({ item, change })
+    accepted.push({ item, stack_id, change, row })
     entities.push({ stack_id, id, version: change.version })
   }
   const decisions = new Map(accepted.map(({ item, change }) => [item, { change }]))
-  return { set: { definitions, at, rows, decisions, accepted, placeholders: new Map() }, entities }
+  const round = { definitions, at, decisions, accepted, net: accepted, placeholders: new Map() }
+  return { round, rows, entities }
 }
 
 function itemOf({ stack_id, id }: ErasureTarget, index: number, author: { actor: string; request_id: string }): Item {
@@ -355,7 +357,7 @@ type LoggedIdentifiers = {
   is_mobile_written: boolean
 }
 
-type Known = { ids: string[]; people: string[]; rows: DecidedSet['rows'] }
+type Known = { ids: string[]; people: string[]; rows: ReadonlyMap<Item, StoredRow> }
 
 /**
  * Reads every identifier that the entities ever had. An email or phone that an entity had only by a merge, until it was undone, belongs to

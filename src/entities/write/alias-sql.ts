@@ -45,23 +45,6 @@ export const readRowsWithAliasesSql = statement(
    ) e`,
 )
 
-/**
- * $2: [{stack_id, external_id | id}]. Returns the people that aliases and merged identifiers lead to: the identifier as
- * `alias_name` or `alias_id`, and the person's id and external identifier.
- */
-export const readAliasesSql = statement(
-  'read_aliases',
-  `select a.external_id as alias_name, a.id as alias_id, e.id, e.external_id
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
-     select s.person_id from ${byAlias} s
-     union all
-     select m.person_id from ${byMerge} m
-   ) p cross join lateral (
-     select e.id, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.id = p.person_id offset 0
-   ) e`,
-)
-
 /** As `read_bearers`, and finds people by alias and by the internal identifier of a person who was merged into them. */
 export const readBearersWithAliasesSql = statement(
   'read_bearers_with_aliases',

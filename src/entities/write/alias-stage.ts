@@ -1,44 +1,7 @@
 import type { Transaction } from '../../db/db.ts'
-import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import type { DecidedSet } from '../decide/decide-set.ts'
-import type { Target } from '../entity-row.ts'
-import {
-  countFirstAliasSql,
-  deleteAliasesSql,
-  insertAliasesSql,
-  readAliasesSql,
-  rememberAliasesSql,
-} from './alias-sql.ts'
-import { addressKey, type Item, nameKey, referenceKey } from './plan-write.ts'
-
-/** A person that a further identifier leads to. */
-type AliasRow = Target & { alias_name: string | null; alias_id: string | null }
-
-/** Reads the `sameAs` of the items of an array ({@link Item}). Undefined if they name nobody in several ways. */
-export async function readSameAs(
-  db: Pick<Transaction, 'query'>,
-  { organization_id, has_aliases }: Definitions,
-  items: Item[],
-): Promise<Item['sameAs']> {
-  if (!has_aliases) return undefined
-  const asked = new Map<string, object>()
-  for (const { write, plan } of items) {
-    const { stack_id, address } = write
-    const key = addressKey(write)
-    if (key !== undefined && stack_id === peopleStackId) asked.set(key, { stack_id, ...address })
-    for (const { references } of plan.links.values())
-      for (const reference of references)
-        if (reference.stack_id === peopleStackId) asked.set(referenceKey(reference), reference)
-  }
-  if (asked.size === 0) return undefined
-  const rows = await db.query<AliasRow>(readAliasesSql, [organization_id, JSON.stringify([...asked.values()])])
-  const keyOf = (external_id: string) => nameKey({ stack_id: peopleStackId, external_id })
-  const sameAs = rows.map(({ alias_name, alias_id, id, external_id }): [string, string] => [
-    alias_name === null ? alias_id! : keyOf(alias_name),
-    external_id === null ? id : keyOf(external_id),
-  ])
-  return rows.length === 0 ? undefined : new Map(sameAs)
-}
+import { peopleStackId } from '../../organizations/definitions.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
+import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql, rememberAliasesSql } from './alias-sql.ts'
 
 export type NewAlias = {
   external_id: string
@@ -68,14 +31,14 @@ export const countFirstAlias = (tx: Transaction, organization_id: number): Promi
   tx.query(countFirstAliasSql, [organization_id])
 
 /** Alias stage: stores the new aliases, and deletes those of deleted people and those that their own person took as its external identifier. */
-export function storeAliases(tx: Transaction, { definitions, at, accepted }: DecidedSet): Promise<unknown>[] {
+export function storeAliases(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_aliases } = definitions
   const added: NewAlias[] = []
   const removed: { person_id: string; external_id: string | null }[] = []
   const ended: { stack_id: number; id: string; version: number }[] = []
-  for (const { item, change } of accepted) {
+  for (const { stack_id, change } of accepted) {
     for (const external_id of change.aliases ?? []) added.push({ external_id, person_id: change.id, merge_id: null })
-    if (!has_aliases || item.write.stack_id !== peopleStackId) continue
+    if (!has_aliases || stack_id !== peopleStackId) continue
     const { operation, id, columns, version } = change
     if (operation === 'delete') {
       removed.push({ person_id: id, external_id: null })

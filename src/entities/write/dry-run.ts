@@ -1,44 +1,41 @@
 import type { Database } from '../../db/db.ts'
 import { KeyedSemaphore } from '../../db/keyed-semaphore.ts'
-import { nestedDatabase } from '../../db/nested-transaction.ts'
 import { isConflict } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
-import type { Signal } from '../../signal.ts'
+import type { Outcome, Write } from '../write-request.ts'
 import { Previews } from './previews.ts'
+import { planWrites, type WriteOptions } from './run-writes.ts'
+import { write } from './write.ts'
 
 /**
- * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for a locked row, and
+ * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the head, and
  * the writes of the organization need connections too.
  */
 const maxConcurrentDryRuns = 2
 const dryRunPermits = new KeyedSemaphore<number>(maxConcurrentDryRuns)
 
-export type DryRunOptions = { signal?: Signal | undefined; maxLength?: number }
+/** What the writes would do. `isTooLarge` says that their values together have more characters of JSON than `maxLength`. */
+export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
 
 /**
- * Runs writes in one transaction and rolls it back. `work` gives the database and the previews that it receives to the write path,
- * which then stores only what later writes of the same dry run may depend on.
+ * Tells what writes would do. Their transaction stores only what a later one of them depends on, and is rolled back. Throws what fails it.
  */
-export function dryRun<T>(
+export async function dryRun(
   db: Database,
   organization_id: number,
-  { signal, maxLength }: DryRunOptions,
-  work: (db: Database, previews: Previews) => Promise<T>,
-): Promise<T> {
+  writes: readonly Write[],
+  options: WriteOptions & { maxLength?: number },
+): Promise<DryRun> {
+  const { limits, signal, maxLength } = options
+  const planned = await planWrites(db, organization_id, writes, options)
   const attempt = () =>
     runAndRollBack(
       db,
       async tx => {
-        const nested = nestedDatabase(db, tx)
-        let result: T
-        try {
-          result = await work(nested.db, new Previews(maxLength))
-        } catch (error) {
-          throw nested.broken() ?? error
-        }
-        if (nested.broken()) throw nested.broken()
-        return result
+        const previews = new Previews(maxLength)
+        const { outcomes } = await write(tx, planned, limits, previews)
+        return { outcomes: writes.map((_, index) => outcomes.get(index)!), isTooLarge: previews.isTooLarge }
       },
       { signal },
     )

@@ -11,11 +11,10 @@ import {
   peopleStackId,
 } from '../../organizations/definitions.ts'
 import { looksInternal, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
-import type { EntityRow } from '../entity-row.ts'
 import { uuidOfRecord } from '../identifiers.ts'
-import { canCreate, type Write } from '../write-request.ts'
+import type { Write } from '../write-request.ts'
 import { type MatchPlan, planMatch } from './match-plan.ts'
-import { type Claim, claimOf, claimsOf } from './unique-claims.ts'
+import { type Claim, claimOf } from './unique-claims.ts'
 
 /** The name of an entity, existing or not: its stack and external identifier. */
 export type Name = { stack_id: number; external_id: string }
@@ -64,32 +63,29 @@ const storedId = (stack_id: number, id: string) => (stack_id === peopleStackId ?
 
 /**
  * One planned write. `index` is its position in the array; `name` is the {@link nameKey} of its address, if it has one.
- * `sameAs` has, for each alias and merged identifier of the array, the {@link nameKey} of the person that it leads to, or the id of a
- * person without a name. It only keeps writes of one person in order, and may be outdated.
  */
 export type Item = {
   index: number
   write: Write
   plan: Plan
   name: string | undefined
-  sameAs?: ReadonlyMap<string, string> | undefined
   /** How the write recognizes its person, if it has a `match`. */
   match?: MatchPlan | undefined
 }
 
 /** Plans the writes of an array. A long array is planned over several turns of the event loop. */
 export async function planItems(
-  writes: readonly Pick<Item, 'index' | 'write' | 'sameAs'>[],
+  writes: readonly Pick<Item, 'index' | 'write'>[],
   definitions: Definitions,
   linksLimit: number,
 ): Promise<Item[]> {
   const times = new Map<string, PatternTime>()
   const items: Item[] = []
-  for (const { write, index, sameAs } of writes) {
+  for (const { write, index } of writes) {
     if (items.length > 0) await yieldIfDue()
     const name = addressedName(write)
     const plan = planWrite(write, definitions, linksLimit, times)
-    const item: Item = { write, index, plan, name: name && nameKey(name), sameAs }
+    const item: Item = { write, index, plan, name: name && nameKey(name) }
     if (write.match) item.match = planMatch(write.match, write.body)
     items.push(item)
   }
@@ -219,12 +215,9 @@ export function addressedName({ address, stack_id }: Write): Name | undefined {
   return address && 'external_id' in address ? { stack_id, external_id: address.external_id } : undefined
 }
 
-/** The address of a write as a map key: an id, or a {@link nameKey}, which is never equal to an id. */
-export function addressKey(write: Write): string | undefined {
-  if (write.address && 'id' in write.address) return write.address.id
-  const name = addressedName(write)
-  return name && nameKey(name)
-}
+/** The entity that a write is addressed to. Undefined if it has no address. */
+export const addressReference = ({ address, stack_id }: Write): Reference | undefined =>
+  address ? { stack_id, ...address } : undefined
 
 /** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
 export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
@@ -255,65 +248,3 @@ export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
   alias === undefined ? undefined : { stack_id, external_id: alias }
 
 const noReferences: Reference[] = []
-
-/** The names that a write touches, as {@link nameKey}s. Writes that touch one name may have to take effect in order. */
-export type TouchedNames = {
-  /** The name that it is addressed by. */
-  addressed: string | undefined
-  /** What it links to, as {@link referenceKey}s. */
-  linked: readonly string[]
-  /**
-   * The names that it gives to its entity or releases, the {@link referenceKey} of an entity that it deletes, the emails and phones that it recognizes it by, and the unique values that
-   * it gives to its entity or, if its row has been read, releases.
-   */
-  written: readonly string[]
-  /** Whether it releases a name that is unknown until its row is read. */
-  releasesUnknown: boolean
-}
-
-/** The address of an item as a map key. The further identifiers of a person have the key of the person's name. */
-export function addressKeyOf({ write, name, sameAs }: Item): string | undefined {
-  const key = name ?? addressKey(write)
-  return key === undefined ? undefined : (sameAs?.get(key) ?? key)
-}
-
-const isName = (key: string) => key.includes('\n')
-
-/** Returns the names that an item touches. `row` is the item's row, if it has been read. */
-export function touchedNames(item: Item, row?: EntityRow): TouchedNames {
-  const names = namesAsGiven(item, row)
-  const { sameAs } = item
-  if (!sameAs) return names
-  const key = addressKeyOf(item)
-  const own = (name: string) => sameAs.get(name) ?? name
-  return {
-    ...names,
-    addressed: key !== undefined && isName(key) ? key : names.addressed,
-    linked: names.linked.map(own),
-    written: [...names.written, ...names.written.map(own)],
-  }
-}
-
-function namesAsGiven({ write, plan, name, match }: Item, row?: EntityRow): TouchedNames {
-  const written: string[] = match ? [...match.names] : []
-  const newName = newNameOf(write) ?? aliasOf(write)
-  if (newName) written.push(nameKey(newName))
-  if (canCreate(write) && name !== undefined) written.push(name)
-  const releases = releasesName(write)
-  const ended = write.operation === 'delete' ? (row ?? write.address) : null
-  if (ended && 'id' in ended) written.push(referenceKey({ stack_id: write.stack_id, id: ended.id }))
-  if (plan.uniques) written.push(...uniqueKeysOf({ plan }, row))
-  const currentName = row?.external_id ? nameKey(row as Name) : name
-  if (releases && currentName !== undefined) written.push(currentName)
-  const linked =
-    plan.links.size === 0 ? noKeys : [...plan.links.values()].flatMap(({ references }) => references.map(referenceKey))
-  return { addressed: name, linked, written, releasesUnknown: releases && currentName === undefined }
-}
-
-const noKeys: readonly string[] = []
-
-/** The unique values that an item gives to its entity, and those that its row has and may lose, as map keys. */
-export function uniqueKeysOf({ plan: { claims = [], uniques } }: Pick<Item, 'plan'>, row?: EntityRow): string[] {
-  if (!uniques) return []
-  return [...claims, ...claimsOf(uniques, row?.attributes)].map(({ key }) => key)
-}

@@ -1,11 +1,12 @@
 import { answerChanges, answerChangesToJson } from '../../consents/answer-changes.ts'
 import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
-import type { Change, Decision } from '../decide/decide.ts'
-import type { DecidedSet } from '../decide/decide-set.ts'
+import type { Change } from '../decide/decide.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import type { WritePreview } from '../write-request.ts'
 import type { Item } from './plan-write.ts'
+import type { Accepted } from './state.ts'
 
-/** Collects what the sets of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */
+/** Collects what the writes of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */
 export class Previews {
   readonly #maxLength: number
   readonly #newIds = new Set<string>()
@@ -26,35 +27,33 @@ export class Previews {
     this.#length = 0
   }
 
-  /** Describes the decisions of a set, in order of its items. */
-  add(set: DecidedSet): Map<Item, WritePreview> {
-    for (const { change } of set.accepted) if (change.operation === 'create') this.#newIds.add(change.id)
-    for (const { id } of set.placeholders.values()) this.#newIds.add(id)
+  /** Describes the decisions of a round, in order of its items. */
+  add({ definitions, decisions, accepted }: DecidedRound): Map<Item, WritePreview> {
+    for (const { change } of accepted) if (change.operation === 'create') this.#newIds.add(change.id)
+    const acceptedByItem = Map.groupBy(accepted, ({ item }) => item)
     const previews = new Map<Item, WritePreview>()
-    for (const [item, decision] of set.decisions)
-      if (!('refusal' in decision)) previews.set(item, this.#describe(item, decision, set))
+    for (const [item, decision] of decisions) {
+      if ('refusal' in decision) continue
+      const isNew = this.#newIds.has('change' in decision ? decision.change.id : decision.unchanged.id)
+      previews.set(item, { isNew, ...this.#describe(definitions, acceptedByItem.get(item) ?? []) })
+    }
     return previews
   }
 
-  #describe(
-    item: Item,
-    decision: Exclude<Decision, { refusal: unknown }>,
-    { definitions, rows, placeholders }: DecidedSet,
-  ): WritePreview {
-    if ('unchanged' in decision) {
-      const isNew = this.#newIds.has(decision.unchanged.id)
-      return { isNew, before: null, after: null, placeholders: [], consents: [] }
-    }
-    const { change } = decision
-    const { id, before, after } = change
+  #describe(definitions: Definitions, accepted: readonly Accepted[]): Omit<WritePreview, 'isNew'> {
+    const own = accepted.find(({ isPlaceholder }) => !isPlaceholder)
+    if (!own) return { before: null, after: null, placeholders: [], consents: [] }
+    const { change, row } = own
     const preview = {
-      isNew: this.#newIds.has(id),
-      before,
-      after,
-      placeholders: [...placeholders.values()]
-        .filter(placeholder => placeholder.item === item)
-        .map(({ stack_id, external_id }) => ({ kind: kindOf(definitions, stack_id), external_id })),
-      consents: answerChangesToJson(answerChanges(rows.get(item)?.answers ?? {}, answersAfter(change, rows.get(item)))),
+      before: change.before,
+      after: change.after,
+      placeholders: accepted
+        .filter(({ isPlaceholder }) => isPlaceholder)
+        .map(({ stack_id, change: { external_id } }) => ({
+          kind: kindOf(definitions, stack_id),
+          external_id: external_id!,
+        })),
+      consents: answerChangesToJson(answerChanges(row?.answers ?? {}, answersAfter(change, row))),
     }
     if (this.#maxLength !== Number.POSITIVE_INFINITY) this.#length += JSON.stringify(preview).length
     return this.isTooLarge ? { ...preview, before: null, after: null } : preview

@@ -2,7 +2,7 @@ import { answerKey, possibleRepeats } from '../../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { type Channel, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
-import type { DecidedSet, ReadState } from '../decide/decide-set.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import type { Links, StoredRow, Target } from '../entity-row.ts'
 import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
 import { unlimitedRowBytes } from '../read/pagination.ts'
@@ -28,31 +28,25 @@ import {
   readNamesLeftSql,
   readRowsSql,
 } from './sql.ts'
+import type { Loaded } from './state.ts'
 
-/** Read stage: reads the addressed rows. Returns the row of each item that has one. */
+/** Read stage: reads the addressed rows, and which identifier leads to which. */
 export async function readRows(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-): Promise<Map<Item, StoredRow>> {
-  const found = new Map<Item, StoredRow>()
-  const rows = await readAddressed(tx, definitions, items)
-  if (rows.length === 0) return found
-  const byAddress = new Map<string, StoredRow>()
-  for (const row of rows) {
-    const { stack_id, alias_name, alias_id } = row
-    byAddress.set(`${stack_id} ${row.id}`, row)
-    if (row.external_id !== null) byAddress.set(nameKey(row as Name), row)
-    if (alias_name) byAddress.set(nameKey({ stack_id, external_id: alias_name }), row)
-    if (alias_id) byAddress.set(`${stack_id} ${alias_id}`, row)
+): Promise<Pick<Loaded, 'rows'> & { ids: Map<string, string> }> {
+  const rows = new Map<string, StoredRow>()
+  const ids = new Map<string, string>()
+  for (const row of await readAddressed(tx, definitions, items)) {
+    const { stack_id, id, external_id, alias_name, alias_id } = row
+    rows.set(id, row)
+    ids.set(referenceKey({ stack_id, id }), id)
+    if (external_id !== null) ids.set(nameKey({ stack_id, external_id }), id)
+    if (alias_name) ids.set(nameKey({ stack_id, external_id: alias_name }), id)
+    if (alias_id) ids.set(referenceKey({ stack_id, id: alias_id }), id)
   }
-  for (const item of items) {
-    const { address, stack_id } = item.write
-    if (!address) continue
-    const row = byAddress.get(item.name ?? `${stack_id} ${(address as { id: string }).id}`)
-    if (row) found.set(item, row)
-  }
-  return found
+  return { rows, ids }
 }
 
 /** Reads the rows that items address. */
@@ -66,8 +60,8 @@ export async function readAddressed(
   const { stack_id } = addressed[0]!.write
   const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
   if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
-    const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
-    return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, names.join('\n')])
+    const names = new Set(addressed.map(({ write }) => (write.address as { external_id: string }).external_id))
+    return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, [...names].join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
   const statement = mayHaveAliases ? readRowsWithAliasesSql : readRowsSql
@@ -79,7 +73,7 @@ export async function readLastVersions(
   tx: Transaction,
   organization_id: number,
   items: Item[],
-): Promise<ReadState['lastVersionOf']> {
+): Promise<Loaded['lastVersionOf']> {
   const names = new Map<string, Name>()
   for (const { write, plan, name } of items) {
     if (name !== undefined && canCreate(write)) names.set(name, addressedName(write)!)
@@ -100,34 +94,51 @@ export async function readLastVersions(
 
 const noVersions = () => 0
 
-/** Read stage: reads the entities that the items refer to, and the links of the written entities. */
+/** Read stage: reads the entities that the items refer to. Issues no statement for items that refer to none. */
 export async function readReferences(
+  tx: Transaction,
+  { organization_id, has_aliases }: Definitions,
+  items: Item[],
+): Promise<Pick<Loaded, 'otherwiseNamed'> & { ids: Map<string, string>; names: Map<string, string | null> }> {
+  const references = new Map<string, Reference>()
+  for (const { write, plan } of items)
+    for (const reference of requiredReferences(write, plan)) references.set(referenceKey(reference), reference)
+  const ids = new Map<string, string>()
+  const names = new Map<string, string | null>()
+  const otherwiseNamed = new Map<string, Target>()
+  if (references.size === 0) return { ids, names, otherwiseNamed }
+  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
+  const found = await tx.query<Referenced>(statement, [organization_id, JSON.stringify([...references.values()])])
+  for (const { stack_id, external_id, asked_id, id, is_alias, current_name = null } of found) {
+    const key = referenceKey(external_id === null ? { stack_id, id: asked_id! } : { stack_id, external_id })
+    ids.set(key, id)
+    names.set(id, current_name)
+    if (is_alias || external_id === null) otherwiseNamed.set(key, { id, external_id: current_name })
+  }
+  return { ids, names, otherwiseNamed }
+}
+
+/** Read stage: reads the links of the addressed rows under the attributes that the items write. */
+export async function readLinks(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-  rows: ReadState['rows'],
-): Promise<Pick<ReadState, 'idsByReference' | 'links' | 'otherwiseNamed'>> {
-  const references = new Map<string, Reference>()
-  const sources: { source_id: string; attribute_ids: number[] }[] = []
+  rowOf: (item: Item) => StoredRow | undefined,
+): Promise<Loaded['links']> {
+  const sources = new Map<string, Set<number>>()
   for (const item of items) {
-    for (const reference of requiredReferences(item.write, item.plan))
-      references.set(referenceKey(reference), reference)
-    const row = rows.get(item)
-    const attribute_ids = row ? requiredLinkAttributes(item.write, item.plan, definitions) : []
-    if (row && attribute_ids.length > 0) sources.push({ source_id: row.id, attribute_ids })
+    const row = rowOf(item)
+    if (!row) continue
+    for (const attribute_id of requiredLinkAttributes(item.write, item.plan, definitions))
+      sources.set(row.id, (sources.get(row.id) ?? new Set()).add(attribute_id))
   }
-  const readingIds = references.size === 0 ? noRows : readReferenced(tx, definitions, [...references.values()])
-  const readingLinks = sources.length === 0 ? noRows : readLinks(tx, definitions.organization_id, sources)
-  await awaitPipelined([readingIds, readingLinks])
-  const idsByReference = new Map<string, string>()
-  const otherwiseNamed = new Map<string, Target>()
-  for (const { stack_id, external_id, asked_id, id, is_alias, current_name = null } of await readingIds) {
-    const key = referenceKey(external_id === null ? { stack_id, id: asked_id! } : { stack_id, external_id })
-    idsByReference.set(key, id)
-    if (is_alias || external_id === null) otherwiseNamed.set(key, { id, external_id: current_name })
-  }
-  return { idsByReference, otherwiseNamed, links: groupBySource(await readingLinks) }
+  if (sources.size === 0) return noLinks
+  const asked = [...sources].map(([source_id, attributes]) => ({ source_id, attribute_ids: [...attributes] }))
+  const found = await tx.query<LinkRow>(readLinksSql, [definitions.organization_id, JSON.stringify(asked)])
+  return groupBySource(found)
 }
+
+const noLinks: Loaded['links'] = new Map()
 
 /**
  * Read stage of imports: finds the answers with evidence that the history already has. Few answers can be repeats, and
@@ -137,12 +148,12 @@ export async function readKnownAnswers(
   tx: Transaction,
   organization_id: number,
   items: Item[],
-  rows: ReadState['rows'],
+  rowOf: (item: Item) => StoredRow | undefined,
 ): Promise<KnownAnswers> {
   const writes: Write[] = []
   const asked: object[] = []
   for (const item of items) {
-    const row = item.write.operation === 'import' ? rows.get(item) : undefined
+    const row = item.write.operation === 'import' ? rowOf(item) : undefined
     for (const { person_id, ...answer } of row ? possibleRepeats(item.write.body, row.answers) : []) {
       asked.push({ position: writes.length, person_ids: person_id ? [row!.id, person_id] : [row!.id], ...answer })
       writes.push(item.write)
@@ -163,8 +174,6 @@ export async function readKnownAnswers(
 
 const noAnswers: KnownAnswers = new Map()
 
-const noRows = Promise.resolve([])
-
 /** An entity that was asked for by its name, an alias, its internal identifier or that of a person who was merged into it. */
 type Referenced = {
   stack_id: number
@@ -175,14 +184,6 @@ type Referenced = {
   current_name?: string | null
 }
 type LinkRow = Target & { source_id: string; attribute_id: number }
-
-function readReferenced(tx: Transaction, { organization_id, has_aliases }: Definitions, references: Reference[]) {
-  const statement = has_aliases ? readBearersWithAliasesSql : readBearersSql
-  return tx.query<Referenced>(statement, [organization_id, JSON.stringify(references)])
-}
-
-const readLinks = (tx: Transaction, organization_id: number, sources: object[]) =>
-  tx.query<LinkRow>(readLinksSql, [organization_id, JSON.stringify(sources)])
 
 function groupBySource(rows: LinkRow[]): Map<string, Links> {
   const grouped = new Map<string, Map<number, Target[]>>()
@@ -197,7 +198,7 @@ function groupBySource(rows: LinkRow[]): Map<string, Links> {
 /** Represent stage: reads the entities that the writes return, as the transaction sees them. Returns them by id. */
 export async function readRepresentations(
   tx: Transaction,
-  { definitions, decisions }: DecidedSet,
+  { definitions, decisions }: DecidedRound,
 ): Promise<Map<string, SerializedEntity>> {
   const idsByStack = new Map<number, string[]>()
   let maxRowBytes = maxBatchedRowBytes

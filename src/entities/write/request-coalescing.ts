@@ -1,17 +1,20 @@
 import { Queue, type QueueOptions, type Result } from '../../db/coalesce.ts'
 import { type Database, rootOf } from '../../db/db.ts'
-import { runsAgainApart } from '../../db/retry-policy.ts'
+import { isUnavailable } from '../../db/pg-errors.ts'
 import type { Work } from '../../observer.ts'
 import type { Signal } from '../../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
 import type { Address, Outcome, Write } from '../write-request.ts'
-import { planMatch } from './match-plan.ts'
-import { addressKey, releasesName } from './plan-write.ts'
-import { type WriteLimits, writeEntities } from './write-sets.ts'
+import type { Item } from './plan-write.ts'
+import { planWrites, runSet, type WriteOptions } from './run-writes.ts'
+import type { Planned, WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
 const maxItems = { read: 256, write: 64 }
 const bytesLimit = 1_048_576
+
+/** The most writes of an array in one set. It bounds the time that other writes wait for it. */
+const stretchLimit = 256
 const maxSettledPerTurn = 8
 
 /**
@@ -25,7 +28,7 @@ type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<Outcome, { error: unknown }>
 
 /** The queues of each database: writes by organization; reads by organization, stack and kind of identifier. */
-const writeQueues = new WeakMap<Database, Queues<Write, CompletedOutcome>>()
+const writeQueues = new WeakMap<Database, Queues<Stretch, ReadonlyMap<number, Outcome>>>()
 const readQueues = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
 
 /** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
@@ -54,40 +57,84 @@ export function queueLengths(db: Database): Record<Work, number> {
   return { read: lengthOf(readQueues.get(db) as never), write: lengthOf(writeQueues.get(db) as never) }
 }
 
-/**
- * Writes one entity. Concurrent writes of an organization share sets. Renames, deletions and restores run separately,
- * because they conflict with many writes. Rejects with the error if the write fails, or with the signal's reason.
- */
-export function writeQueued(
+/** Writes that run together, in their order. */
+type Stretch = {
+  planned: Planned
+  /** Outcomes by index, of the writes that are done. A stretch that runs again runs the others. */
+  outcomes: Map<number, Outcome>
+  onStart?: (() => void) | undefined
+}
+
+/** Writes one entity. Rejects with the error if the write fails, or with the signal's reason. */
+export async function writeQueued(
   db: Database,
   organization_id: number,
   write: Write,
-  { limits, signal }: { limits: WriteLimits; signal?: Signal | undefined },
+  options: WriteOptions,
 ): Promise<CompletedOutcome> {
-  if (db.outer) return writeAlone(db, organization_id, write, { limits, signal })
-  const name = `${organization_id}`
-  const queue =
-    writeQueues.get(rootOf(db))?.get(name) ??
-    registerQueue(writeQueues, db, name, createWriteQueue(db, organization_id, limits))
-  const { bytes } = write
-  if (releasesName(write) || write.operation === 'restore') return queue.addAlone({ item: write, bytes, signal })
-  return queue.add({ item: write, key: keyOf(write), bytes, signal })
+  const [outcome] = await writeArray(db, organization_id, [write], options)
+  if ('error' in outcome!) throw outcome.error
+  return outcome!
 }
 
-/** Writes with the same key run one after the other. */
-const keyOf = (write: Write) => (write.match && planMatch(write.match, write.body).names[0]) ?? addressKey(write)
-
-function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
-  const run = async (writes: Write[], signal: Signal): Promise<Result<CompletedOutcome>[]> => {
-    const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, apart: false })
-    return outcomes.map(outcome =>
-      'error' in outcome
-        ? { error: outcome.error, again: runsAgainApart(outcome.error, writes.length, signal) }
-        : { outcome },
-    )
+/**
+ * Writes an array of entities of one organization in its order. Returns the outcome of each write. A refused or failed one does not affect
+ * the others. A long array is several stretches, and other writes come in between. Rejects only if no write has an outcome yet.
+ */
+export async function writeArray(
+  db: Database,
+  organization_id: number,
+  writes: readonly Write[],
+  options: WriteOptions,
+): Promise<Outcome[]> {
+  const { items, definitions } = await planWrites(db, organization_id, writes, options)
+  const outcomes = new Map<number, Outcome>()
+  for (let rest = items; rest.length > 0; rest = rest.slice(lengthOf(rest))) {
+    const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
+    try {
+      for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, outcome)
+    } catch (error) {
+      if (outcomes.size === 0) throw error
+      // Earlier stretches have outcomes. Throwing now would tell the caller to retry all of them.
+      for (const { index } of rest) outcomes.set(index, { error })
+      break
+    }
   }
+  return writes.map((_, index) => outcomes.get(index)!)
+}
+
+/** The number of first items that one stretch has. */
+function lengthOf(items: readonly Item[]): number {
+  let bytes = 0
+  const end = items.findIndex(({ write }, index) => {
+    bytes += write.bytes
+    return index === stretchLimit || (index > 0 && bytes > bytesLimit)
+  })
+  return end === -1 ? items.length : end
+}
+
+/**
+ * Writes planned items together: in the next set of the organization, which takes the writes that wait in the order of their arrival. A lone
+ * write runs at once. Returns the outcomes by index. `onStart` is called when the set starts.
+ */
+export function writeStretch(
+  db: Database,
+  planned: Planned,
+  options: WriteOptions & { onStart?: () => void },
+): Promise<ReadonlyMap<number, Outcome>> {
+  if (db.outer) return runSet(db, planned, options)
+  const { organization_id } = planned.definitions
+  const name = `${organization_id}`
+  const queue =
+    writeQueues.get(rootOf(db))?.get(name) ?? registerQueue(writeQueues, db, name, createWriteQueue(db, options.limits))
+  const bytes = planned.items.reduce((sum, { write }) => sum + write.bytes, 0)
+  const stretch: Stretch = { planned, outcomes: new Map(), onStart: options.onStart }
+  return queue.add({ item: stretch, count: planned.items.length, bytes, signal: options.signal })
+}
+
+function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, Outcome>> {
   return new Queue({
-    run,
+    run: (stretches, signal) => runStretches(db, stretches, { limits, signal }),
     itemsLimit: maxItems.write,
     bytesLimit,
     rollsBackOnAbort: true,
@@ -96,16 +143,31 @@ function createWriteQueue(db: Database, organization_id: number, limits: WriteLi
   })
 }
 
-/** Writes in the request's own transaction, which no other request shares. */
-async function writeAlone(
+/** Runs stretches as one set. Those that were planned with other definitions than the newest are planned again under the lock. */
+async function runStretches(
   db: Database,
-  organization_id: number,
-  write: Write,
-  options: { limits: WriteLimits; signal?: Signal | undefined },
-): Promise<CompletedOutcome> {
-  const [outcome] = await writeEntities(db, organization_id, [write], options)
-  if ('error' in outcome!) throw outcome.error
-  return outcome!
+  stretches: readonly Stretch[],
+  options: WriteOptions,
+): Promise<Result<ReadonlyMap<number, Outcome>>[]> {
+  const places: { stretch: Stretch; item: Item }[] = []
+  let { definitions } = stretches[0]!.planned
+  for (const stretch of stretches) {
+    stretch.onStart?.()
+    for (const item of stretch.planned.items) if (!stretch.outcomes.has(item.index)) places.push({ stretch, item })
+    if (stretch.planned.definitions.version < definitions.version) definitions = stretch.planned.definitions
+  }
+  const items = places.map(({ item }, index) => ({ ...item, index }))
+  const ran = await runSet(db, { items, definitions }, options)
+  const errors = new Map<Stretch, unknown>()
+  for (const [index, { stretch, item }] of places.entries()) {
+    const outcome = ran.get(index)!
+    const isCancelled = 'error' in outcome && options.signal?.aborted && !isUnavailable(outcome.error)
+    if (isCancelled) errors.set(stretch, outcome.error)
+    else stretch.outcomes.set(item.index, outcome)
+  }
+  return stretches.map(stretch =>
+    errors.has(stretch) ? { error: errors.get(stretch), again: true } : { outcome: stretch.outcomes },
+  )
 }
 
 /** Reads one entity of a stack. Concurrent reads of a stack share a statement. */

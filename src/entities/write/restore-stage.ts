@@ -1,4 +1,4 @@
-import type { Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow } from '../entity-row.ts'
 import {
@@ -14,6 +14,7 @@ import type { Write } from '../write-request.ts'
 import { readBearersWithAliasesSql } from './alias-sql.ts'
 import type { Item } from './plan-write.ts'
 import { readBearersSql, readNamesLeftSql } from './sql.ts'
+import type { Loaded } from './state.ts'
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that
@@ -23,16 +24,21 @@ export async function readDeletedEntities(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-  rows: ReadonlyMap<Item, EntityRow>,
-): Promise<Map<Item, DeletedEntity>> {
+  rowOf: (item: Item) => EntityRow | undefined,
+): Promise<Loaded['deleted']> {
+  const restores = items.filter(item => item.write.operation === 'restore' && !rowOf(item))
+  if (restores.length === 0) return noEntities
+  const reads = restores.map(item => readDeletedEntity(tx, definitions, item.write))
+  await awaitPipelined(reads)
   const deleted = new Map<Item, DeletedEntity>()
-  for (const item of items) {
-    if (item.write.operation !== 'restore' || rows.has(item)) continue
-    const entity = await readDeletedEntity(tx, definitions, item.write)
+  for (const [index, item] of restores.entries()) {
+    const entity = await reads[index]
     if (entity) deleted.set(item, entity)
   }
   return deleted
 }
+
+const noEntities: Loaded['deleted'] = new Map()
 
 async function readDeletedEntity(
   tx: Transaction,
@@ -43,10 +49,8 @@ async function readDeletedEntity(
   const { id } = address as { id: string }
   const entity = { stack_id, id }
   const deletion = await readPastChange(tx, organization_id, entity, {})
-  if (!deletion || deletion.operation === 'erase') return undefined
-  // A merged person comes back by an unmerge only.
-  if (deletion.operation === 'merge') return undefined
-  if (deletion.operation !== 'delete') return undefined
+  // A merged person comes back by an unmerge only, and an erased one not at all.
+  if (deletion?.operation !== 'delete') return undefined
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
   const { links, ...state } = past

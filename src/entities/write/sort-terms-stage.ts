@@ -1,36 +1,30 @@
 import type { SortIndex } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedSet } from '../decide/decide-set.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { type Term, termOf } from '../indexes/index-keys.ts'
 import { type SortField, type SortTime, sortFieldOf } from '../indexes/sort-field.ts'
-import { noValueTerm, sortTermOf } from '../indexes/sort-terms.ts'
+import { sortTermOf } from '../indexes/sort-terms.ts'
 
 /** The term of a time that a row still has. PostgreSQL computes it, because a set does not read the times of the rows that it locks. */
 export type TimeTerm = { index_id: number; column: SortTime; stack_id: number; id: string }
 
 export type TermChanges = { deleted: Term[]; inserted: Term[]; deletedTimes: TimeTerm[] }
 
-/** Collects the terms of sort indexes that a set changes. Such an index has one term of each entity of its stack. */
-export function collectSortTerms(set: DecidedSet, terms: TermChanges) {
-  const { definitions, at, accepted, rows, placeholders } = set
+/** Collects the terms of sort indexes that a round changes. Such an index has one term of each entity of its stack. */
+export function collectSortTerms(round: DecidedRound, terms: TermChanges) {
+  const { definitions, net } = round
   if (definitions.sort_indexes.size === 0) return
-  for (const { item, change } of accepted)
-    for (const index of definitions.sort_indexes.get(item.write.stack_id)?.values() ?? [])
-      replaceTerm(index, change, rows.get(item), set, terms)
-  for (const { stack_id, id, external_id } of placeholders.values())
-    for (const index of definitions.sort_indexes.get(stack_id)?.values() ?? []) {
-      const field = sortFieldOf(index.field, stack_id)!
-      const value = field.kind === 'time' ? timeTermOf(at) : placeholderTerm(field, external_id)
-      terms.inserted.push({ index_id: index.id, entity_id: id, value })
-    }
+  for (const { stack_id, change, row } of net)
+    for (const index of definitions.sort_indexes.get(stack_id)?.values() ?? [])
+      replaceTerm(index, change, row, round, terms)
 }
 
 function replaceTerm(
   { id: index_id, stack_id, field: name }: SortIndex,
   change: Change,
   row: EntityRow | undefined,
-  { definitions, at }: DecidedSet,
+  { definitions, at }: DecidedRound,
   { deleted, inserted, deletedTimes }: TermChanges,
 ) {
   const field = sortFieldOf(name, stack_id)!
@@ -70,6 +64,3 @@ function storedValue(
 }
 
 const timeTermOf = (time: string) => termOf('datetime', time)!
-
-const placeholderTerm = (field: SortField, external_id: string) =>
-  field.kind === 'text' && field.column === 'external_id' ? sortTermOf('text', external_id) : noValueTerm

@@ -2,10 +2,11 @@ import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
-import type { Accepted } from '../decide/decide-set.ts'
+import { netOf } from '../decide/decide-round.ts'
 import type { StoredRow } from '../entity-row.ts'
 import type { Item } from './plan-write.ts'
-import { storeSet } from './store-stage.ts'
+import type { Accepted } from './state.ts'
+import { storeRound } from './store-stage.ts'
 
 /** A change that follows from no body. `row` is the stored row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
@@ -24,15 +25,12 @@ export async function storeChanges(
   author: ChangeAuthor,
   changes: readonly PlannedChange[],
 ): Promise<number> {
-  const rows = new Map<Item, StoredRow>()
-  const accepted = changes.map(({ stack_id, change, row }, index): Accepted => {
-    const item = itemOf(stack_id, author, index)
-    if (row) rows.set(item, row)
-    return { item, change }
-  })
-  const set = { definitions, at, rows, decisions: new Map(), accepted, placeholders: new Map() }
+  const accepted = changes.map(
+    ({ stack_id, change, row }, index): Accepted => ({ item: itemOf(stack_id, author, index), stack_id, change, row }),
+  )
+  const round = { definitions, at, decisions: new Map(), accepted, net: netOf(accepted), placeholders: new Map() }
   const { sequence: base } = await lockHead(tx, definitions.organization_id)
-  const { statements, sequence } = storeSet(tx, set, base)
+  const { statements, sequence } = storeRound(tx, round, base)
   await awaitPipelined(statements)
   return sequence
 }

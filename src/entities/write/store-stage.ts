@@ -3,13 +3,11 @@ import type { Statement, Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import type { Change } from '../decide/decide.ts'
-import type { PlannedTarget } from '../decide/decide-attributes.ts'
-import type { DecidedSet, Placeholder } from '../decide/decide-set.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import type { Columns, StoredRow } from '../entity-row.ts'
 import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { storeAliases } from './alias-stage.ts'
 import { insertChangesSql, insertEntitiesSql } from './distributed-sql.ts'
-import { type Item, nameKey } from './plan-write.ts'
 import {
   appendChangesSql,
   appendConsentHistorySql,
@@ -23,28 +21,29 @@ import {
   rememberLinksSql,
   storeChangesSql,
 } from './sql.ts'
+import { type Accepted, idOf } from './state.ts'
 import { indexTerms } from './term-index-stage.ts'
 import { forgetTombstones } from './tombstone-stage.ts'
 
 /**
  * Pipelines the insert, link, index, history, apply and alias stages in one flush. `base` is the number of the head, which is locked.
- * Returns a promise for each statement, and the number of a change by which the log includes the set.
+ * Returns a promise for each statement, and the number of a change by which the log includes the round.
  */
-export function storeSet(
+export function storeRound(
   tx: Transaction,
-  set: DecidedSet,
+  round: DecidedRound,
   base: number,
 ): { statements: Promise<unknown>[]; sequence: number } {
-  if (set.accepted.length === 0) return { statements: [], sequence: base }
-  const entries = entriesOf(set, base)
+  if (round.accepted.length === 0) return { statements: [], sequence: base }
+  const entries = entriesOf(round, base)
   const statements = [
-    ...insertEntities(tx, set),
-    ...replaceLinks(tx, set),
-    ...indexTerms(tx, set),
-    ...appendConsentHistory(tx, set),
-    ...forgetTombstones(tx, set),
-    ...applyChanges(tx, set, entries),
-    ...storeAliases(tx, set),
+    ...insertEntities(tx, round),
+    ...replaceLinks(tx, round),
+    ...indexTerms(tx, round),
+    ...appendConsentHistory(tx, round),
+    ...forgetTombstones(tx, round),
+    ...applyChanges(tx, round, entries),
+    ...storeAliases(tx, round),
   ]
   return { statements, sequence: entries.at(-1)!.sequence }
 }
@@ -63,21 +62,19 @@ type NewEntity = {
   created_at?: string | undefined
 }
 
-/** Insert stage: inserts creates, entities that come back, and placeholders. */
-function insertEntities(tx: Transaction, { definitions, at, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
+/** Insert stage: inserts creates, placeholders, and entities that come back. */
+function insertEntities(tx: Transaction, { definitions, at, net }: DecidedRound): Promise<unknown>[] {
   const { organization_id } = definitions
   const newEntities: NewEntity[] = []
-  for (const { item, change } of accepted)
+  for (const { stack_id, change } of net)
     if (insertsRow(change))
       newEntities.push({
-        stack_id: item.write.stack_id,
+        stack_id,
         id: change.id,
         columns: change.columns,
         attributes: change.set,
         created_at: change.created_at,
       })
-  for (const { stack_id, external_id, id, version } of placeholders.values())
-    newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
   return [insertRows(tx, organization_id, newEntities, at)]
 }
@@ -144,7 +141,7 @@ type LinkTargets = Record<string, string[]>
 const maxStoredAndLogged = 256
 
 /** Apply stage: stores and logs the changes, and advances the head. */
-function applyChanges(tx: Transaction, { definitions, at }: DecidedSet, entries: Entry[]): Promise<unknown>[] {
+function applyChanges(tx: Transaction, { definitions, at }: DecidedRound, entries: Entry[]): Promise<unknown>[] {
   const { organization_id } = definitions
   const store = (statement: Statement, changes: object[]) =>
     tx.query(statement, [organization_id, JSON.stringify(changes), entries.at(-1)!.sequence, at])
@@ -226,40 +223,31 @@ const logOf = ({
   link_targets,
 })
 
-/** The changes in order, with their numbers. A placeholder is logged before the change that names it. */
-function entriesOf({ accepted, placeholders, rows }: DecidedSet, base: number): Entry[] {
-  const entries: Entry[] = []
-  const placeholdersByItem = Map.groupBy(placeholders.values(), ({ item }) => item)
-  for (const { item, change } of accepted) {
-    for (const placeholder of placeholdersByItem.get(item) ?? [])
-      entries.push(placeholderEntry(base + entries.length + 1, placeholder))
-    entries.push(changeEntry(base + entries.length + 1, item, change, placeholders, rows.get(item)))
-  }
-  return entries
+/** The changes in order, with their numbers. The last one of an entity stores all of them. */
+function entriesOf({ accepted, net, placeholders }: DecidedRound, base: number): Entry[] {
+  const last = new Map(accepted.map(entry => [entry.change.id, entry]))
+  const netById = new Map(net.map(entry => [entry.change.id, entry]))
+  return accepted.map((entry, index) => {
+    const { id } = entry.change
+    return entryOf(base + index + 1, entry, last.get(id) === entry ? netById.get(id) : undefined, placeholders)
+  })
 }
 
-function placeholderEntry(sequence: number, { stack_id, external_id, id, version, item }: Placeholder): Entry {
-  const { actor, request_id } = item.write
-  const after = { external_id, state: 'placeholder' }
-  return { sequence, stack_id, id, operation: 'create', version, before: null, after, actor, request_id }
-}
-
-function changeEntry(
+function entryOf(
   sequence: number,
-  { write }: Item,
-  change: Change,
-  placeholders: DecidedSet['placeholders'],
-  row: StoredRow | undefined,
+  { item, stack_id, change }: Accepted,
+  net: Accepted | undefined,
+  placeholders: DecidedRound['placeholders'],
 ): Entry {
-  const { operation, id, version, before, after, columns, set, removed } = change
-  const { stack_id, actor, request_id } = write
-  const ctid = row?.ctid
+  const { operation, id, version, before, after } = change
+  const { actor, request_id } = item.write
+  const row = net?.row as StoredRow | undefined
   const link_targets = linkTargetsOf(change, placeholders)
   const entry: Entry = {
     sequence,
     stack_id,
     id,
-    ctid,
+    ctid: row?.ctid,
     operation,
     version,
     read_version: row?.version,
@@ -269,7 +257,8 @@ function changeEntry(
     request_id,
     link_targets,
   }
-  if (operation !== 'update') return entry
+  if (net?.change.operation !== 'update') return entry
+  const { columns, set, removed } = net.change
   entry.columns = row && stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row, columns) } : columns
   if (removed.length === 0 && Object.keys(set).length === 0) return entry
   entry.attributes = set
@@ -281,7 +270,7 @@ function changeEntry(
  * The targets of the replaced links. A deletion or merge ends all links, so its log entry lists none. A restore or unmerge always
  * lists its links: it may have a plain value under a key that was declared as a relationship later.
  */
-function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet['placeholders']) {
+function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedRound['placeholders']) {
   if (operation === 'delete' || operation === 'merge') return undefined
   if (relinked.length === 0 && !returnsRow(operation)) return undefined
   const targets: LinkTargets = {}
@@ -290,19 +279,17 @@ function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedSet
 }
 
 /** The ids of the targets in order, each once. */
-function targetIdsOf({ targets }: Change['relinked'][number], placeholders: DecidedSet['placeholders']): string[] {
-  const idOf = (target: PlannedTarget) => ('id' in target ? target.id : placeholders.get(nameKey(target.name))!.id)
-  return [...new Set(targets.map(idOf))]
-}
+const targetIdsOf = ({ targets }: Change['relinked'][number], placeholders: DecidedRound['placeholders']): string[] => [
+  ...new Set(targets.map(target => idOf(target, placeholders))),
+]
 
 /** Link stage: replaces the links of the written relationship attributes, and removes old links to restored entities. */
-function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
+function replaceLinks(tx: Transaction, { definitions, net, placeholders }: DecidedRound): Promise<unknown>[] {
   const { organization_id } = definitions
   const written: (Change['relinked'][number] & { source_id: string })[] = []
-  for (const { change } of accepted)
-    for (const links of change.relinked) written.push({ source_id: change.id, ...links })
+  for (const { change } of net) for (const links of change.relinked) written.push({ source_id: change.id, ...links })
   // A new row has no links, and those of a row that returns are removed below.
-  const replaced = accepted
+  const replaced = net
     .filter(({ change }) => !insertsRow(change))
     .flatMap(({ change }) =>
       change.relinked.map(({ attribute }) => ({ source_id: change.id, attribute_id: attribute.id })),
@@ -318,7 +305,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
     }))
   })
   const statements: Promise<unknown>[] = []
-  const restored = accepted.filter(({ change }) => returnsRow(change.operation)).map(({ change }) => change.id)
+  const restored = net.filter(({ change }) => returnsRow(change.operation)).map(({ change }) => change.id)
   const send = (sql: Statement, value: unknown) => statements.push(tx.query(sql, [organization_id, value]))
   if (restored.length > 0) {
     send(rememberLeftLinksSql, restored)
@@ -334,7 +321,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
 }
 
 /** History stage: appends the given consent answers to the consent history. */
-function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedSet): Promise<unknown>[] {
+function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const answers: object[] = []
   for (const { item, change } of accepted)
     for (const { stored, isDated, ...answer } of change.answers)

@@ -1,23 +1,23 @@
 import type { Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import type { Accepted, DecidedSet } from '../decide/decide-set.ts'
-import type { EntityRow } from '../entity-row.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import { type Term, termsOf } from '../indexes/index-keys.ts'
 import { deleteKeysSql, insertKeysSql } from '../indexes/index-keys-sql.ts'
 import { deleteTimeTermsSql } from '../indexes/sort-index-sql.ts'
 import { collectSortTerms, type TermChanges } from './sort-terms-stage.ts'
+import type { Accepted } from './state.ts'
 
 /**
  * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes those of deleted
  * entities. The stored row has the old values, so each old term is deleted by its key.
  */
-export function indexTerms(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
-  const { definitions, accepted, rows } = set
+export function indexTerms(tx: Transaction, round: DecidedRound): Promise<unknown>[] {
+  const { definitions, net } = round
   const { organization_id } = definitions
   const terms: TermChanges = { deleted: [], inserted: [], deletedTimes: [] }
   const { deleted, inserted, deletedTimes } = terms
-  for (const entry of accepted) collectTerms(entry, rows.get(entry.item), definitions, deleted, inserted)
-  collectSortTerms(set, terms)
+  for (const entry of net) collectTerms(entry, definitions, deleted, inserted)
+  collectSortTerms(round, terms)
   const statements: Promise<unknown>[] = []
   if (deletedTimes.length > 0)
     statements.push(tx.query(deleteTimeTermsSql, [organization_id, JSON.stringify(deletedTimes)]))
@@ -27,13 +27,12 @@ export function indexTerms(tx: Transaction, set: DecidedSet): Promise<unknown>[]
 }
 
 function collectTerms(
-  { item, change }: Accepted,
-  row: EntityRow | undefined,
+  { stack_id, change, row }: Accepted,
   definitions: Definitions,
   deleted: Term[],
   inserted: Term[],
 ) {
-  const declared = definitions.declared.get(item.write.stack_id)
+  const declared = definitions.declared.get(stack_id)
   if (!declared) return
   for (const key of [...Object.keys(change.set), ...change.removed]) {
     const attribute = declared.get(key)

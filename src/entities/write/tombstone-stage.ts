@@ -1,19 +1,19 @@
 import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import type { DecidedSet } from '../decide/decide-set.ts'
+import type { DecidedRound } from '../decide/decide-round.ts'
 import { erasableValues, erasedRefusal, type Giving, normalFormsOf } from '../erase/erasable-values.ts'
 import { deleteTombstonesSql, readTombstonesSql } from './tombstone-sql.ts'
 
 /**
- * Tombstone stage: decides a set, and decides it again if a change would give a value of an erased person to somebody. Without an
+ * Tombstone stage: decides a round, and decides it again if a change would give a value of an erased person to somebody. Without an
  * erasure in the organization it issues no statement, nor for changes that give nobody an identifier.
  */
 export async function decideUnlessErased(
   tx: Transaction,
   { organization_id, has_tombstones }: Definitions,
-  decide: (erased?: ReadonlySet<string>) => DecidedSet,
-): Promise<DecidedSet> {
+  decide: (erased?: ReadonlySet<string>) => DecidedRound,
+): Promise<DecidedRound> {
   const decided = decide()
   if (!has_tombstones) return decided
   const values = valuesOf(decided, () => true)
@@ -55,7 +55,7 @@ export async function checkReturn(
 }
 
 /** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */
-export function forgetTombstones(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
+export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_tombstones } = set.definitions
   if (!has_tombstones) return []
   const values = valuesOf(set, ({ erased }) => erased === 'recreate')
@@ -63,12 +63,12 @@ export function forgetTombstones(tx: Transaction, set: DecidedSet): Promise<unkn
 }
 
 function valuesOf(
-  { accepted, rows }: DecidedSet,
-  isAsked: (write: DecidedSet['accepted'][number]['item']['write']) => boolean,
+  { accepted }: DecidedRound,
+  isAsked: (write: DecidedRound['accepted'][number]['item']['write']) => boolean,
 ) {
   const values = new Set<string>()
-  for (const { item, change } of accepted)
-    if (isAsked(item.write))
-      for (const { value } of erasableValues(change, item.write, rows.get(item))) values.add(value)
+  for (const { item, change, row, isPlaceholder } of accepted)
+    if (!isPlaceholder && isAsked(item.write))
+      for (const { value } of erasableValues(change, item.write, row)) values.add(value)
   return [...values]
 }

@@ -9,7 +9,7 @@ import type { Write } from '../write-request.ts'
 export type Claim = { attribute: IndexedAttribute; value: unknown; term: string; key: string }
 
 /** The entities that have claimed values, by the key of the claim. */
-export type Holders = ReadonlyMap<string, readonly Target[]>
+export type Holders = Pick<ReadonlyMap<string, readonly Target[]>, 'get'>
 
 /** The claims among values. Objects, arrays and null, which were stored before the declaration, are none. */
 export function claimsOf(

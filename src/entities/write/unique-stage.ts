@@ -1,9 +1,9 @@
 import type { Database, Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import type { ReadState } from '../decide/decide-set.ts'
 import type { Target } from '../entity-row.ts'
 import type { Item } from './plan-write.ts'
-import { type Claim, claimsOf, type Holders } from './unique-claims.ts'
+import type { Loaded } from './state.ts'
+import { type Claim, claimsOf } from './unique-claims.ts'
 import { findHoldersSql } from './unique-sql.ts'
 
 /** Unique stage: finds the entities that have the values that items claim. Issues no statement without a claim. */
@@ -11,7 +11,7 @@ export function findHoldersFor(
   tx: Transaction,
   organization_id: number,
   items: readonly Item[],
-): Promise<Holders | undefined> {
+): Promise<Map<string, readonly Target[]> | undefined> {
   const claims = items.flatMap(({ plan }) => plan.claims ?? [])
   return claims.length === 0 ? noHolders : findHolders(tx, organization_id, claims)
 }
@@ -22,8 +22,8 @@ const noHolders = Promise.resolve(undefined)
 export function findHoldersOfDeleted(
   tx: Transaction,
   { organization_id, unique }: Definitions,
-  deleted: ReadState['deleted'],
-): Promise<Holders | undefined> {
+  deleted: Loaded['deleted'],
+): Promise<Map<string, readonly Target[]> | undefined> {
   const claims = [...deleted].flatMap(([{ write }, { attributes }]) => claimsOf(unique.get(write.stack_id), attributes))
   return claims.length === 0 ? noHolders : findHolders(tx, organization_id, claims)
 }
@@ -33,10 +33,10 @@ export async function findHolders(
   db: Pick<Database, 'query'>,
   organization_id: number,
   claims: readonly Claim[],
-): Promise<Holders> {
+): Promise<Map<string, readonly Target[]>> {
   const asked = claims.map((claim, number) => ({ number, ...parametersOf(claim) }))
   const rows = await db.query<Target & { number: number }>(findHoldersSql, [organization_id, JSON.stringify(asked)])
-  const holders = new Map<string, Target[]>()
+  const holders = new Map<string, readonly Target[]>()
   for (const { number, ...holder } of rows) {
     const { key } = claims[number]!
     holders.set(key, [...(holders.get(key) ?? []), holder])

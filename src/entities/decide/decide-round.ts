@@ -1,0 +1,82 @@
+import type { Refusal } from '../../errors.ts'
+import type { Definitions } from '../../organizations/definitions.ts'
+import { newEntityId } from '../identifiers.ts'
+import type { Item } from '../write/plan-write.ts'
+import { type Accepted, type Loaded, mergeValues, WriteState } from '../write/state.ts'
+import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
+
+/** What the writes of a round change, for the stages that store and represent it. */
+export type DecidedRound = {
+  definitions: Definitions
+  at: string
+  /** The decisions in order. The round ends before the first item without one. */
+  decisions: ReadonlyMap<Item, Decision>
+  /** The changes in order, as the log tells them. */
+  accepted: readonly Accepted[]
+  /** The same changes, those of an entity as one, as they are stored. */
+  net: readonly Accepted[]
+  placeholders: WriteState['placeholders']
+}
+
+type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'> & {
+  erased?: ReadonlySet<string> | undefined
+  /** The items that recognize nobody for certain. */
+  refused: ReadonlyMap<Item, Refusal>
+}
+
+/** Decides items one after the other. Each sees what those before it did. */
+export function decideRound(
+  items: readonly Item[],
+  loaded: Loaded,
+  { definitions, limits, at, erased, refused }: Given,
+): DecidedRound {
+  const state = new WriteState(loaded, items, definitions, erased)
+  const { otherwiseNamed, lastVersionOf, knownAnswers, deleted } = loaded
+  const decisions = new Map<Item, Decision>()
+  for (const item of items) {
+    if (state.needsStored(item)) break
+    const refusal = refused.get(item)
+    const context: DecisionContext = {
+      definitions,
+      limits,
+      at,
+      otherwiseNamed,
+      lastVersionOf,
+      knownAnswers,
+      resolve: state.resolve,
+      newId: write => newEntityId(write.stack_id),
+      deleted: deleted.get(item),
+      erased: state.erased,
+      holders: state.holders,
+    }
+    const decision = refusal ? { refusal } : decide(state.currentOf(item), item.write, item.plan, context)
+    decisions.set(item, decision)
+    state.add(item, decision)
+  }
+  const { accepted, placeholders } = state
+  return { definitions, at, decisions, accepted, net: netOf(accepted), placeholders }
+}
+
+/** Joins the changes of each entity. */
+export function netOf(accepted: readonly Accepted[]): readonly Accepted[] {
+  const net = new Map<string, Accepted>()
+  for (const entry of accepted) {
+    const first = net.get(entry.change.id)
+    net.set(entry.change.id, first ? { ...first, change: join(first.change, entry.change) } : entry)
+  }
+  return net.size === accepted.length ? accepted : [...net.values()]
+}
+
+/** A creation or an update, and an update after it. What becomes of a deleted entity is decided in another round. */
+function join(first: Change, next: Change): Change {
+  const relinked = new Map([...first.relinked, ...next.relinked].map(links => [links.attribute.id, links]))
+  return {
+    ...next,
+    operation: first.operation,
+    columns: { ...first.columns, ...next.columns },
+    set: mergeValues(first.set, next),
+    removed: [...new Set([...first.removed, ...next.removed])].filter(key => !Object.hasOwn(next.set, key)),
+    relinked: [...relinked.values()],
+    ...(first.created_at !== undefined && { created_at: first.created_at }),
+  }
+}

@@ -1,0 +1,130 @@
+import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import type { Definitions } from '../../organizations/definitions.ts'
+import { lockHead, readDefinitions } from '../../organizations/head.ts'
+import type { Decision, DecisionLimits } from '../decide/decide.ts'
+import { type DecidedRound, decideRound } from '../decide/decide-round.ts'
+import type { EntityRow } from '../entity-row.ts'
+import type { SerializedEntity } from '../read/entity-reader.ts'
+import { type Done, isCompleting, type Outcome, type WritePreview } from '../write-request.ts'
+import { type LoadedItems, load } from './load.ts'
+import { type Item, planItems } from './plan-write.ts'
+import type { Previews } from './previews.ts'
+import { readRepresentations } from './read-stage.ts'
+import { storeRound } from './store-stage.ts'
+import { decideUnlessErased } from './tombstone-stage.ts'
+
+export type WriteLimits = DecisionLimits & { links: number }
+
+/** Writes of one organization, and the definitions that they were planned with. */
+export type Planned = { items: Item[]; definitions: Definitions }
+
+/** How the transaction goes on: with COMMIT, as the caller decides, or with the ROLLBACK of a dry run. */
+export type Ending = 'commit' | 'continue' | Previews
+
+/** The outcomes by index, the definitions that stand, and whether anything changed. */
+export type Written = { outcomes: Map<number, Outcome>; definitions: Definitions; hasChanges: boolean }
+
+/** After so many rounds a transaction is committed, so that it does not hold the head for long. The items left have no outcome. */
+const maxRounds = 16
+
+/**
+ * Writes items in their order: lock, load, decide, store, commit. A round stores what it has decided when the next item depends on
+ * something that only the database can tell ({@link WriteState.needsStored}); almost every transaction has one round. With `commit`, COMMIT
+ * is pipelined with the last statement.
+ */
+export async function write(tx: Transaction, planned: Planned, limits: WriteLimits, ending: Ending): Promise<Written> {
+  const locked = await lockAndLoad(tx, planned, limits)
+  let { definitions, sequence, loading } = locked
+  const at = new Date().toISOString()
+  const outcomes = new Map<number, Outcome>()
+  let hasChanges = false
+  for (let [items, rounds] = [locked.items, 1]; ; rounds += 1) {
+    const round = await decideRoundOf(tx, definitions, await loading, limits, at)
+    items = items.slice(round.decisions.size)
+    hasChanges ||= round.accepted.length > 0
+    const isLast = items.length === 0 || (ending === 'commit' && rounds === maxRounds)
+    const isStored = typeof ending === 'string' || !isLast
+    const stored = isStored ? storeRound(tx, round, sequence) : { statements: [], sequence }
+    sequence = stored.sequence
+    const representing = readRepresentations(tx, round)
+    // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
+    const isRefused = !hasChanges && [...round.decisions.values()].every(decision => 'refusal' in decision)
+    const ended = ending === 'commit' && isLast ? [isRefused ? tx.rollback() : tx.commit()] : []
+    await awaitPipelined([...stored.statements, representing, ...ended])
+    const previews = typeof ending === 'string' ? undefined : ending.add(round)
+    addOutcomes(outcomes, round, { representations: await representing, sequence, previews })
+    if (isLast) return { outcomes, definitions, hasChanges }
+    // The first alias of an organization changes its definitions.
+    if (round.accepted.some(({ change }) => change.aliases))
+      definitions = await readDefinitions(tx, definitions.organization_id)
+    loading = load(tx, definitions, items)
+  }
+}
+
+/**
+ * Locks the head: nobody else writes to the organization until the transaction ends. If the definitions have changed, the items are planned
+ * again with those that stand.
+ */
+async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
+  const { organization_id } = cached
+  const locking = lockHead(tx, organization_id)
+  const loading = load(tx, cached, items)
+  await awaitPipelined([locking, loading])
+  const { schema_version, sequence } = await locking
+  if (schema_version === cached.version) return { items, definitions: cached, sequence, loading }
+  const definitions = await readDefinitions(tx, organization_id)
+  const planned = await planItems(items, definitions, limits.links)
+  return { items: planned, definitions, sequence, loading: load(tx, definitions, planned) }
+}
+
+const decideRoundOf = (
+  tx: Transaction,
+  definitions: Definitions,
+  { items, refused, loaded }: LoadedItems,
+  limits: WriteLimits,
+  at: string,
+): Promise<DecidedRound> =>
+  decideUnlessErased(tx, definitions, erased =>
+    decideRound(items, loaded, { definitions, limits, at, erased, refused }),
+  )
+
+const results = {
+  create: 'created',
+  update: 'updated',
+  delete: 'deleted',
+  restore: 'restored',
+  merge: 'deleted',
+  unmerge: 'restored',
+  erase: 'deleted',
+} as const
+
+/** What the outcomes of a round are made of, besides its decisions. */
+type RoundResult = {
+  representations: ReadonlyMap<string, SerializedEntity>
+  sequence: number
+  previews: ReadonlyMap<Item, WritePreview> | undefined
+}
+
+function addOutcomes(outcomes: Map<number, Outcome>, { decisions, accepted }: DecidedRound, result: RoundResult) {
+  const rows = new Map(accepted.filter(({ isPlaceholder }) => !isPlaceholder).map(({ item, row }) => [item, row]))
+  for (const [item, decision] of decisions) outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), result))
+}
+
+function outcomeOf(
+  item: Item,
+  decision: Decision,
+  row: EntityRow | undefined,
+  { representations, sequence, previews }: RoundResult,
+): Outcome {
+  if ('refusal' in decision) return { refusal: decision.refusal }
+  const { write } = item
+  const { id, external_id, version } = 'change' in decision ? decision.change : decision.unchanged
+  const done: Done = { result: 'unchanged', id, external_id, version, sequence }
+  // A create that completes a placeholder is stored as an update, but its result is `created`.
+  if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
+  const representation = representations.get(id)
+  if (representation) done.representation = representation
+  const preview = previews?.get(item)
+  if (preview) done.preview = preview
+  return { done }
+}
