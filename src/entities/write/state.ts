@@ -71,8 +71,12 @@ export class WriteState {
   readonly #links = new Map<string, Map<number, readonly Target[]>>()
   readonly #holders = new Map<string, readonly Target[]>()
   readonly #changed = new Set<string>()
+  /** The entities whose links are replaced. Those that a second write ends are remembered when they are stored. */
+  readonly #relinked = new Set<string>()
   /** The entities that are deleted, renamed or restored. What leads to them is known when they are stored. */
   readonly #moved = new Set<string>()
+  /** Whether a person came back to whom identifiers of merged people may lead again. */
+  #returns = false
   /** The names and unique values that are given or released in a way that the state does not show. */
   readonly #unsettled = new Set<string>()
   /** The emails, phones and names of changed people. Whom these recognize is known when the people are stored. */
@@ -131,20 +135,24 @@ export class WriteState {
     const { write, match, plan } = item
     const id = this.#addressed(write)
     if (id !== undefined && this.#shown.has(id)) return true
+    // A response shows the names of the entities that it links to.
+    if (this.#shown.size > 0 && (releasesName(write) || write.operation === 'restore')) return true
     if (id !== undefined && this.#changed.has(id)) {
       // The log tells which name an entity releases, and the history which answers an import repeats.
       if (releasesName(write) || write.operation === 'restore') return true
       if (write.operation === 'import' && hasAnswers(write.body)) return true
+      if (this.#relinked.has(id) && requiredLinkAttributes(write, plan, this.#definitions).length > 0) return true
     }
     if (match?.tried.some(({ kind, key }) => this.#changedKeys.has(`${kind}\n${key}`))) return true
     const deleted = this.#loaded.deleted.get(item)
     if (deleted && this.#concerns(item, deleted)) return true
     if (this.#moved.size + this.#unsettled.size === 0) return false
-    if (plan.claims?.some(({ key }) => this.#unsettled.has(key))) return true
-    const references = requiredReferences(write, plan)
-    const address = addressReference(write)
-    if ((address && this.#isUnsettled(address)) || references.some(reference => this.#isUnsettled(reference)))
+    if (plan.claims?.some(({ key }) => this.#unsettled.has(key) || this.holders?.get(key)?.some(this.#isMoved)))
       return true
+    const address = addressReference(write)
+    const named = requiredReferences(write, plan).concat(address ?? [])
+    if (named.some(reference => this.#isUnsettled(reference))) return true
+    if (this.#returns && named.some(reference => this.resolve(reference) === undefined)) return true
     return id !== undefined && this.#linksToMoved(this.#linksOf(id, item))
   }
 
@@ -153,7 +161,9 @@ export class WriteState {
     return this.#unsettled.has(referenceKey(reference)) || (id !== undefined && this.#moved.has(id))
   }
 
-  #linksToMoved = (links: Links) => [...links.values()].some(targets => targets.some(({ id }) => this.#moved.has(id)))
+  #isMoved = ({ id }: Target) => this.#moved.has(id)
+
+  #linksToMoved = (links: Links) => [...links.values()].some(targets => targets.some(this.#isMoved))
 
   /** Whether a write of the round may have given or released the name of a deleted entity, or changed what it linked to. */
   #concerns({ write: { stack_id } }: Item, { columns: { external_id }, links }: DeletedEntity): boolean {
@@ -177,6 +187,7 @@ export class WriteState {
     this.#changed.add(change.id)
     this.#noteNames(item, change, row)
     if (change.operation === 'delete' || change.operation === 'restore') this.#moved.add(change.id)
+    if (change.operation === 'restore' && stack_id === peopleStackId) this.#returns ||= this.#definitions.has_aliases
     const next = change.operation === 'delete' ? undefined : rowAfter(stack_id, row, change)
     if (next) this.#rows.set(change.id, next)
     if (change.relinked.length > 0) this.#replaceLinks(change)
@@ -215,6 +226,7 @@ export class WriteState {
   }
 
   #replaceLinks({ id, relinked }: Change) {
+    this.#relinked.add(id)
     const links = new Map(this.#links.get(id) ?? this.#loaded.links.get(id))
     for (const { attribute, targets } of relinked) {
       const ids = new Set(targets.map(target => idOf(target, this.placeholders)))

@@ -122,7 +122,7 @@ function outcomeOf(
   const done: Done = { result: 'unchanged', id, external_id, version, sequence }
   // A create that completes a placeholder is stored as an update, but its result is `created`.
   if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
-  const representation = representations.get(id)
+  const representation = write.represent ? representations.get(id) : undefined
   if (representation) done.representation = representation
   const preview = previews?.get(item)
   if (preview) done.preview = preview

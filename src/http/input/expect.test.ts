@@ -45,8 +45,10 @@ describe('a request with Expect: 100-continue', () => {
   ])('is asked for %s once, and then answered', async (_, line, contentType, body, status) => {
     const headers = [`Authorization: Bearer ${organization.token}`, contentType, `Content-Length: ${body.length}`]
     const socket = await offerBody(line, [...headers, 'Connection: close'])
-    expect(String((await once(socket, 'data'))[0])).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    // The head of an import's response may follow before its body arrives.
+    const first = String((await once(socket, 'data'))[0])
     socket.write(body)
-    expect(await text(socket)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    const answer = first + (await text(socket))
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ${status} `))
   })
 })
