@@ -65,6 +65,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
         ...(noun === 'record' && { 200: 'The event stack already has this record.' }),
       },
       refusals: duplicateStatus,
+      keepsResponses: true,
       handle: call => createEntity(kind, call as Call<EntityBody>),
     },
     {
@@ -84,6 +85,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       versioned: true,
       successes: { 201: 'Created.', 200: 'Merged into the existing one.' },
       refusals: { ...duplicateStatus, ...updatesOf(kind) },
+      keepsResponses: true,
       handle: call => upsertEntity(kind, call as Call<UpsertBody>),
     },
     batchEndpoint(kind, limits),
@@ -118,6 +120,7 @@ function restoreEndpoint(kind: EntityKind): Route {
     refusals: duplicateStatus,
     prefers: ['erased=recreate'],
     dryRun: dryRunAnswer,
+    keepsResponses: true,
     handle: call => restoreEntity(kind, call as Call<EntityBody>),
   }
 }
@@ -188,6 +191,7 @@ function endpointsAt(
       ...operationNames('replace', 'Replace'),
       description: 'Omitted fields are cleared, except `external_id` and the consent answers.',
       ...updates,
+      keepsResponses: true,
       handle: call => updateEntity(kind, 'put', call as Call<EntityBody>),
     },
     {
@@ -197,6 +201,7 @@ function endpointsAt(
       description: 'Only the given fields change. `null` clears a field, and `attribute_values` is merged key by key.',
       ...updates,
       statuses: kind.patchStatuses,
+      keepsResponses: true,
       handle: call => updateEntity(kind, 'patch', call as Call<EntityBody>),
     },
     {

@@ -8,7 +8,7 @@ import { type Identifiers, readSerialized, type SerializedEntity } from './read/
 import { dryRun } from './write/dry-run.ts'
 import { readMatch } from './write/match-plan.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
-import type { Address, Done, EntityBody, MatchKind, Write } from './write-request.ts'
+import type { Address, Decided, Done, EntityBody, MatchKind, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
@@ -23,10 +23,11 @@ export async function createEntity(kind: EntityKind, call: Call<EntityBody>): Pr
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'create', stack_id, address, represent: true } as const
   if (call.isDryRun) return respondDryRun(kind, call, target)
-  const done = await writeOne(kind, call, target)
-  const created = done.result !== 'unchanged'
-  const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
-  return respondWritten(kind, call, { stack_id, done, ...head })
+  return writeOne(kind, call, target, done =>
+    done.result === 'unchanged'
+      ? { status: 200 }
+      : { status: 201, headers: { Location: locationOf(kind, call, done) } },
+  )
 }
 
 /** The body of an upsert. `match` is not stored. Without it, the external identifier is required. */
@@ -42,10 +43,9 @@ export async function upsertEntity(kind: EntityKind, call: Call<UpsertBody>): Pr
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'upsert', stack_id, address, represent: true, ...(match && { match }) } as const
   if (call.isDryRun) return respondDryRun(kind, { ...call, body }, target)
-  const done = await writeOne(kind, { ...call, body }, target)
-  const created = done.result === 'created'
-  const head = created ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 }
-  return respondWritten(kind, call, { stack_id, done, ...head })
+  return writeOne(kind, { ...call, body }, target, done =>
+    done.result === 'created' ? { status: 201, headers: { Location: locationOf(kind, call, done) } } : { status: 200 },
+  )
 }
 
 const requiredRefusal = () =>
@@ -65,17 +65,18 @@ export async function updateEntity(
   const stack_id = await kind.stackOf(call)
   const target = { operation, stack_id, address: addressOf(call, kind), represent }
   if (call.isDryRun) return respondDryRun(kind, call, target)
-  const done = await writeOne(kind, call, target)
-  if (represent) return respondWritten(kind, call, { stack_id, done, status: 200, headers: preferenceApplied })
-  return { status: 200, data: true, headers: { ETag: entityTag(done.version) } }
+  return writeOne(kind, call, target, done =>
+    represent
+      ? { status: 200, headers: preferenceApplied }
+      : { status: 200, data: true, headers: { ETag: entityTag(done.version) } },
+  )
 }
 
 export async function deleteEntity(kind: EntityKind, call: Call<EntityBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'delete', stack_id, address: addressOf(call, kind), represent: false } as const
   if (call.isDryRun) return respondDryRun(kind, call, target)
-  await writeOne(kind, call, target)
-  return { status: 200, data: true }
+  return writeOne(kind, call, target, () => ({ status: 200, data: true }))
 }
 
 /** Responds with the deleted entity, which exists again, or with the existing one. */
@@ -83,26 +84,54 @@ export async function restoreEntity(kind: EntityKind, call: Call<EntityBody>): P
   const stack_id = await kind.stackOf(call)
   const target = { operation: 'restore', stack_id, address: addressOf(call, kind), represent: true } as const
   if (call.isDryRun) return respondDryRun(kind, call, target)
-  const done = await writeOne(kind, call, target)
-  return respondWritten(kind, call, { stack_id, done, status: 200 })
+  return writeOne(kind, call, target, () => ({ status: 200 }))
 }
 
 /** The part of a write in which the endpoints differ. */
 type WriteTarget = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent' | 'match'>
 
-/** Runs the write of one request, coalesced with concurrent writes. Throws its refusal as a Fault, or its error. */
-async function writeOne(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<Done> {
-  const outcome = await writeQueued(call.db, call.caller.organization.id, writeOf(kind, call, target), call)
-  if ('refusal' in outcome) throw new Fault(outcome.refusal)
-  call.written.sequence = outcome.done.sequence
-  return outcome.done
+/** The response to a write. Without `data`, its body is the entity. */
+type Response = Head & { data?: true }
+
+/**
+ * Runs the write of one request, with concurrent ones in a set, and responds as `responseTo` says. Throws its refusal as a Fault, or its
+ * error. The response to a request with an Idempotency-Key is kept in the transaction of the write.
+ */
+async function writeOne(
+  kind: EntityKind,
+  call: Call<EntityBody>,
+  target: WriteTarget,
+  responseTo: (done: Done) => Response,
+): Promise<HandlerResult> {
+  const { db, keyed } = call
+  const write = writeOf(kind, call, target)
+  const doneOf = (outcome: Decided): Done => {
+    if ('refusal' in outcome) throw new Fault(outcome.refusal)
+    call.written.sequence = outcome.done.sequence
+    return outcome.done
+  }
+  const respond = (done: Done) => resultOf(responseTo(done), done)
+  if (keyed) {
+    write.keyed = { ...keyed.key, responseTo: outcome => keyed.toKept(() => respond(doneOf(outcome))!) }
+    keyed.hasBegun = true
+  }
+  const outcome = await writeQueued(db, call.caller.organization.id, write, call)
+  if ('replayed' in outcome) return keyed!.replay(outcome.replayed)
+  const done = doneOf(outcome)
+  return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...responseTo(done) })
+}
+
+/** The result of a write. Undefined if it shows an entity that is too large to be read with others. */
+function resultOf({ status, headers, data }: Response, { representation }: Done): HandlerResult | undefined {
+  if (data) return { status, data, ...(headers && { headers }) }
+  return isWhole(representation!) ? responseOf(representation, status, headers) : undefined
 }
 
 function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...target }: WriteTarget): Write {
   return {
     ...target,
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
-    represent: represent && (call.db.outer ? 'whole' : true),
+    represent: represent && (call.keyed || call.db.outer ? 'whole' : true),
     body: call.body,
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
@@ -198,17 +227,15 @@ async function respondLarge(
   return undefined
 }
 
-type Written = Head & { stack_id: number; done: Done }
+type LargeWritten = Head & { stack_id: number; done: Done }
 
-/** Responds with the written entity. A large one is read after the commit and may include a later write. */
-async function respondWritten(
+/** Responds with a written entity that is large. It is read after the commit and may include a later write. */
+async function respondLargeWritten(
   { noun }: EntityKind,
   call: Call,
-  { stack_id, done, status, headers }: Written,
+  { stack_id, done, status, headers }: LargeWritten,
 ): Promise<HandlerResult> {
-  const entity = done.representation!
-  if (isWhole(entity)) return responseOf(entity, status, headers)
-  const response = await respondLarge(call, stack_id, 'id', entity, { status, headers }).catch(error => {
+  const response = await respondLarge(call, stack_id, 'id', done.representation!, { status, headers }).catch(error => {
     throw new Fault(createRefusal('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
       cause: error,
     })

@@ -1,6 +1,8 @@
 import type { ConsentBody } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
+import type { RequestKey } from '../idempotency/kept-responses.ts'
+import type { StoredResponse } from '../idempotency/run-idempotent.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
 
@@ -51,6 +53,8 @@ export type Write = {
    * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
    */
   represent: boolean | 'whole'
+  /** The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept. */
+  keyed?: RequestKey & { responseTo(outcome: Decided): StoredResponse | undefined }
   /** The size of the body. It counts toward the size of a set. */
   bytes: number
   actor: string
@@ -95,5 +99,14 @@ export type WritePreview = {
   consents: object[]
 }
 
+/** The outcome of a write: done, or refused by a rule. */
+export type Decided = { done: Done } | { refusal: Refusal }
+
 /** The outcome of one write: done, refused by a rule, or failed with an error. */
-export type Outcome = { done: Done } | { refusal: Refusal } | { error: unknown }
+export type Outcome = Decided | { error: unknown }
+
+/** The outcome of a write that may have an Idempotency-Key, whose first request had this response. */
+export type KeyedOutcome = Outcome | { replayed: StoredResponse }
+
+/** The outcome of a write without an Idempotency-Key. Only a write of its own has one. */
+export const unkeyed = (outcome: KeyedOutcome): Outcome => outcome as Outcome

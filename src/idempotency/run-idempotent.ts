@@ -4,8 +4,9 @@ import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
-import { refuse } from '../errors.ts'
+import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
+import { otherRequestRefusal } from './kept-responses.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
 /** The retention of a key and its response. */
@@ -103,7 +104,5 @@ function responseForSameRequest(
   request_sha256: Buffer,
 ): StoredResponse {
   if (first.equals(request_sha256)) return { status, headers, body }
-  return refuse('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
-    status: 422,
-  })
+  throw new Fault(otherRequestRefusal())
 }

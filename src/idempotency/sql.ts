@@ -29,6 +29,30 @@ export const storeResponseSql = statement(
   'update idempotency_keys set status = $3, headers = $4, body = $5 where organization_id = $1 and id = $2',
 )
 
+/** $2: ids in hexadecimal, $3: the time before which keys have expired. Returns what is stored under the keys. */
+export const readKeysSql = statement(
+  'read_keys',
+  `select encode(id, 'hex') as id, encode(request_sha256, 'hex') as request_sha256, at < $3 as expired, status, headers, body
+   from idempotency_keys where organization_id = $1 and id = any(select decode(v, 'hex') from unnest($2::text[]) v)`,
+)
+
+/** $2: ids in hexadecimal, $3: the time before which keys have expired. */
+export const forgetExpiredKeysSql = statement(
+  'forget_expired_keys',
+  `delete from idempotency_keys
+   where organization_id = $1 and at < $3 and id = any(select decode(v, 'hex') from unnest($2::text[]) v)`,
+)
+
+/** $2: [{id, request_sha256, status, headers, body}] with digests in hexadecimal, $3: the time. Fails if a key is stored already. */
+export const keepResponsesSql = statement(
+  'keep_responses',
+  `insert into idempotency_keys (organization_id, id, request_sha256, at, status, headers, body)
+   select h.organization_id, decode(v.id, 'hex'), decode(v.request_sha256, 'hex'), $3, v.status, v.headers, v.body
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(id text, request_sha256 text, status smallint,
+     headers jsonb, body text)
+   where h.organization_id = $1`,
+)
+
 /** $2: the time before which keys have expired, $3: the maximum number of keys. Returns the number of deleted keys. */
 export const forgetKeysSql = statement(
   'forget_keys',

@@ -6,7 +6,7 @@ import { readMatch } from '../entities/write/match-plan.ts'
 import { requireKeys } from '../entities/write/match-stage.ts'
 import { writeStretch } from '../entities/write/request-coalescing.ts'
 import { planWrites } from '../entities/write/run-writes.ts'
-import type { EntityBody, MatchKind, Outcome, Write } from '../entities/write-request.ts'
+import { type EntityBody, type MatchKind, type Outcome, unkeyed, type Write } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
@@ -236,10 +236,11 @@ async function writeWithin(
       return (await dryRun(db, id, writes, options)).outcomes
     }
     const planned = await turns.run(() => planWrites(db, id, writes, options))
-    const outcomes = await writeStretch(db, planned, options)
-    const errors = errorsOf([...outcomes.values()])
+    const written = await writeStretch(db, planned, options)
+    const outcomes = writes.map((_, index) => unkeyed(written.get(index)!))
+    const errors = errorsOf(outcomes)
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason
-    return writes.map((_, index) => outcomes.get(index)!)
+    return outcomes
   } finally {
     clearTimeout(timer)
   }

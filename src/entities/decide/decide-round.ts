@@ -1,16 +1,24 @@
 import type { Refusal } from '../../errors.ts'
+import { answerOf } from '../../idempotency/kept-responses.ts'
+import type { StoredResponse } from '../../idempotency/run-idempotent.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
+import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import type { Item } from '../write/plan-write.ts'
 import { type Accepted, type Loaded, mergeValues, WriteState } from '../write/state.ts'
 import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
+
+/** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
+export type RoundDecision = Decision | { replayed: StoredResponse }
 
 /** What the writes of a round change, for the stages that store and represent it. */
 export type DecidedRound = {
   definitions: Definitions
   at: string
   /** The decisions in order. The round ends before the first item without one. */
-  decisions: ReadonlyMap<Item, Decision>
+  decisions: ReadonlyMap<Item, RoundDecision>
+  /** The rows that the items address, before their decisions. */
+  rows: ReadonlyMap<Item, EntityRow>
   /** The changes in order, as the log tells them. */
   accepted: readonly Accepted[]
   /** The same changes, those of an entity as one, as they are stored. */
@@ -32,10 +40,13 @@ export function decideRound(
 ): DecidedRound {
   const state = new WriteState(loaded, items, definitions, erased)
   const { otherwiseNamed, lastVersionOf, knownAnswers, deleted } = loaded
-  const decisions = new Map<Item, Decision>()
+  const decisions = new Map<Item, RoundDecision>()
+  const rows = new Map<Item, EntityRow>()
   for (const item of items) {
     if (state.needsStored(item)) break
     const refusal = refused.get(item)
+    const { keyed } = item.write
+    const answer = keyed && answerOf(keyed, loaded.keys)
     const context: DecisionContext = {
       definitions,
       limits,
@@ -49,12 +60,14 @@ export function decideRound(
       erased: state.erased,
       holders: state.holders,
     }
-    const decision = refusal ? { refusal } : decide(state.currentOf(item), item.write, item.plan, context)
+    const current = state.currentOf(item)
+    if (current) rows.set(item, current.row)
+    const decision = answer ?? (refusal ? { refusal } : decide(current, item.write, item.plan, context))
     decisions.set(item, decision)
     state.add(item, decision)
   }
   const { accepted, placeholders } = state
-  return { definitions, at, decisions, accepted, net: netOf(accepted), placeholders }
+  return { definitions, at, decisions, rows, accepted, net: netOf(accepted), placeholders }
 }
 
 /** Joins the changes of each entity. */

@@ -289,7 +289,7 @@ async function readTargets(
     entities.push({ stack_id, id, version: change.version })
   }
   const decisions = new Map(accepted.map(({ item, change }) => [item, { change }]))
-  const round = { definitions, at, decisions, accepted, net: accepted, placeholders: new Map() }
+  const round = { definitions, at, decisions, rows: new Map(), accepted, net: accepted, placeholders: new Map() }
   return { round, rows, entities }
 }
 

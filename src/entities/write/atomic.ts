@@ -3,7 +3,7 @@ import type { Database } from '../../db/db.ts'
 import { isConflict } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { Fault, type Refusal } from '../../errors.ts'
-import type { Done, Outcome } from '../write-request.ts'
+import { type Done, type Outcome, unkeyed } from '../write-request.ts'
 import type { WriteOptions } from './run-writes.ts'
 import { type Planned, write } from './write.ts'
 
@@ -31,7 +31,7 @@ export async function writeAtomically(
       async tx => {
         const { outcomes } = await write(tx, planned, limits, 'continue')
         return requireAll(
-          planned.items.map(({ index }) => outcomes.get(index)!),
+          planned.items.map(({ index }) => unkeyed(outcomes.get(index)!)),
           nextRefusal,
         )
       },

@@ -3,7 +3,7 @@ import { KeyedSemaphore } from '../../db/keyed-semaphore.ts'
 import { isConflict } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
-import type { Outcome, Write } from '../write-request.ts'
+import { type Outcome, unkeyed, type Write } from '../write-request.ts'
 import { Previews } from './previews.ts'
 import { planWrites, type WriteOptions } from './run-writes.ts'
 import { write } from './write.ts'
@@ -35,7 +35,7 @@ export async function dryRun(
       async tx => {
         const previews = new Previews(maxLength)
         const { outcomes } = await write(tx, planned, limits, previews)
-        return { outcomes: writes.map((_, index) => outcomes.get(index)!), isTooLarge: previews.isTooLarge }
+        return { outcomes: writes.map((_, index) => unkeyed(outcomes.get(index)!)), isTooLarge: previews.isTooLarge }
       },
       { signal },
     )

@@ -1,5 +1,6 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Refusal } from '../../errors.ts'
+import { readKeys } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { StoredRow } from '../entity-row.ts'
 import { matchItems } from './match-stage.ts'
@@ -24,7 +25,9 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
   const readingVersions = readLastVersions(tx, organization_id, items)
   const findingHolders = findHoldersFor(tx, organization_id, items)
   const readingReferences = readReferences(tx, definitions, items)
-  await awaitPipelined([readingRows, readingVersions, findingHolders, readingReferences])
+  const keyIds = items.flatMap(({ write }) => write.keyed?.id ?? [])
+  const readingKeys = readKeys(tx, organization_id, keyIds)
+  await awaitPipelined([readingRows, readingVersions, findingHolders, readingReferences, readingKeys])
   const [{ rows, ids }, lastVersionOf, holders] = [await readingRows, await readingVersions, await findingHolders]
   const references = await readingReferences
   for (const [key, id] of references.ids) ids.set(key, id)
@@ -51,6 +54,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
       lastVersionOf,
       knownAnswers: await readingAnswers,
       deleted,
+      keys: await readingKeys,
       holders: ofDeleted ? new Map([...(holders ?? []), ...ofDeleted]) : holders,
     },
   }

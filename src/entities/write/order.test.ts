@@ -4,7 +4,7 @@ import { useService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
 import { write } from '../../../test/support/writes.ts'
 import { currentDefinitions } from '../../organizations/definitions.ts'
-import type { EntityBody, Outcome, Write } from '../write-request.ts'
+import { type EntityBody, type Outcome, unkeyed, type Write } from '../write-request.ts'
 import { writeArray } from './request-coalescing.ts'
 import { planWrites, runSet } from './run-writes.ts'
 
@@ -220,7 +220,7 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
     const set = writes.slice(first, first + sizes[turn % sizes.length]!)
     const planned = await planWrites(service.db, at.shop.id, set, { limits })
     const ran = await runSet(service.db, planned, { limits })
-    outcomes.push(...set.map((_, index) => ran.get(index)!))
+    outcomes.push(...set.map((_, index) => unkeyed(ran.get(index)!)))
     first += set.length
   }
   return outcomes

@@ -33,7 +33,7 @@ export class Previews {
     const acceptedByItem = Map.groupBy(accepted, ({ item }) => item)
     const previews = new Map<Item, WritePreview>()
     for (const [item, decision] of decisions) {
-      if ('refusal' in decision) continue
+      if ('refusal' in decision || 'replayed' in decision) continue
       const isNew = this.#newIds.has('change' in decision ? decision.change.id : decision.unchanged.id)
       previews.set(item, { isNew, ...this.#describe(definitions, acceptedByItem.get(item) ?? []) })
     }

@@ -203,7 +203,7 @@ export async function readRepresentations(
   const idsByStack = new Map<number, string[]>()
   let maxRowBytes = maxBatchedRowBytes
   for (const [{ write }, decision] of decisions) {
-    if (!write.represent || 'refusal' in decision) continue
+    if (!write.represent || 'refusal' in decision || 'replayed' in decision) continue
     if (write.represent === 'whole') maxRowBytes = unlimitedRowBytes
     const ids = idsByStack.get(write.stack_id) ?? []
     idsByStack.set(write.stack_id, ids)

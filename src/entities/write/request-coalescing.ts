@@ -4,7 +4,7 @@ import { isUnavailable } from '../../db/pg-errors.ts'
 import type { Work } from '../../observer.ts'
 import type { Signal } from '../../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
-import type { Address, Outcome, Write } from '../write-request.ts'
+import { type Address, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
 import type { Item } from './plan-write.ts'
 import { planWrites, runSet, type WriteOptions } from './run-writes.ts'
 import type { Planned, WriteLimits } from './write.ts'
@@ -25,10 +25,10 @@ const maxSettledPerTurn = 8
 const secondReadFrom = 24
 
 type Queues<I, O> = Map<string, Queue<I, O>>
-type CompletedOutcome = Exclude<Outcome, { error: unknown }>
+type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
 /** The queues of each database: writes by organization; reads by organization, stack and kind of identifier. */
-const writeQueues = new WeakMap<Database, Queues<Stretch, ReadonlyMap<number, Outcome>>>()
+const writeQueues = new WeakMap<Database, Queues<Stretch, ReadonlyMap<number, KeyedOutcome>>>()
 const readQueues = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
 
 /** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
@@ -61,7 +61,7 @@ export function queueLengths(db: Database): Record<Work, number> {
 type Stretch = {
   planned: Planned
   /** Outcomes by index, of the writes that are done. A stretch that runs again runs the others. */
-  outcomes: Map<number, Outcome>
+  outcomes: Map<number, KeyedOutcome>
   onStart?: (() => void) | undefined
 }
 
@@ -72,9 +72,10 @@ export async function writeQueued(
   write: Write,
   options: WriteOptions,
 ): Promise<CompletedOutcome> {
-  const [outcome] = await writeArray(db, organization_id, [write], options)
-  if ('error' in outcome!) throw outcome.error
-  return outcome!
+  const planned = await planWrites(db, organization_id, [write], options)
+  const outcome = (await writeStretch(db, planned, options)).get(0)!
+  if ('error' in outcome) throw outcome.error
+  return outcome
 }
 
 /**
@@ -92,7 +93,7 @@ export async function writeArray(
   for (let rest = items; rest.length > 0; rest = rest.slice(lengthOf(rest))) {
     const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
     try {
-      for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, outcome)
+      for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, unkeyed(outcome))
     } catch (error) {
       if (outcomes.size === 0) throw error
       // Earlier stretches have outcomes. Throwing now would tell the caller to retry all of them.
@@ -121,7 +122,7 @@ export function writeStretch(
   db: Database,
   planned: Planned,
   options: WriteOptions & { onStart?: () => void },
-): Promise<ReadonlyMap<number, Outcome>> {
+): Promise<ReadonlyMap<number, KeyedOutcome>> {
   if (db.outer) return runSet(db, planned, options)
   const { organization_id } = planned.definitions
   const name = `${organization_id}`
@@ -132,7 +133,7 @@ export function writeStretch(
   return queue.add({ item: stretch, count: planned.items.length, bytes, signal: options.signal })
 }
 
-function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, Outcome>> {
+function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, ReadonlyMap<number, KeyedOutcome>> {
   return new Queue({
     run: (stretches, signal) => runStretches(db, stretches, { limits, signal }),
     itemsLimit: maxItems.write,
@@ -148,7 +149,7 @@ async function runStretches(
   db: Database,
   stretches: readonly Stretch[],
   options: WriteOptions,
-): Promise<Result<ReadonlyMap<number, Outcome>>[]> {
+): Promise<Result<ReadonlyMap<number, KeyedOutcome>>[]> {
   const places: { stretch: Stretch; item: Item }[] = []
   let { definitions } = stretches[0]!.planned
   for (const stretch of stretches) {

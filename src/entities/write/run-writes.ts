@@ -5,7 +5,7 @@ import { retryConflicts } from '../../db/retry-policy.ts'
 import { cachedDefinitions, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { countGrowth } from '../indexes/statistics.ts'
-import type { Outcome, Write } from '../write-request.ts'
+import type { KeyedOutcome, Write } from '../write-request.ts'
 import { type Item, planItems } from './plan-write.ts'
 import { type Planned, type WriteLimits, write } from './write.ts'
 
@@ -32,8 +32,12 @@ export async function planWrites(
  * index. A refused item does not affect the others. A set that fails for a reason that nobody foresaw runs once more item by item, so that
  * one odd value never fails its neighbours.
  */
-export async function runSet(db: Database, planned: Planned, options: WriteOptions): Promise<Map<number, Outcome>> {
-  const outcomes = new Map<number, Outcome>()
+export async function runSet(
+  db: Database,
+  planned: Planned,
+  options: WriteOptions,
+): Promise<Map<number, KeyedOutcome>> {
+  const outcomes = new Map<number, KeyedOutcome>()
   for (let rest = planned; rest.items.length > 0; ) {
     const ran = await runTransaction(db, rest, options)
     for (const [index, outcome] of ran.outcomes) outcomes.set(index, outcome)
@@ -46,7 +50,7 @@ async function runTransaction(
   db: Database,
   planned: Planned,
   options: WriteOptions,
-): Promise<Planned & { outcomes: Map<number, Outcome> }> {
+): Promise<Planned & { outcomes: Map<number, KeyedOutcome> }> {
   const { limits, signal } = options
   const { items, definitions } = planned
   const { organization_id } = definitions
@@ -59,7 +63,7 @@ async function runTransaction(
     if (written.definitions !== definitions) await reloadDefinitions(db, organization_id, signal).catch(() => {})
     return { ...written, items }
   } catch (error) {
-    const outcomes = new Map<number, Outcome>()
+    const outcomes = new Map<number, KeyedOutcome>()
     const isFinal = items.length === 1 || signal?.aborted || isUnavailable(error)
     for (const item of items) {
       const apart = isFinal ? undefined : await runTransaction(db, { items: [item], definitions }, options)
@@ -70,7 +74,12 @@ async function runTransaction(
 }
 
 /** Counts the inserted rows approximately: placeholders are not counted. */
-function countInserted(db: Database, organization_id: number, items: Item[], outcomes: ReadonlyMap<number, Outcome>) {
+function countInserted(
+  db: Database,
+  organization_id: number,
+  items: Item[],
+  outcomes: ReadonlyMap<number, KeyedOutcome>,
+) {
   const inserted = { entities: 0, links: 0 }
   for (const { index, plan } of items) {
     const outcome = outcomes.get(index)

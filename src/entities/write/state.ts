@@ -1,9 +1,11 @@
 import { hasAnswers } from '../../consents/answers.ts'
+import type { StoredKeys } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { buildPlaceholder, type Change, type Decision } from '../decide/decide.ts'
+import { buildPlaceholder, type Change } from '../decide/decide.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
+import type { RoundDecision } from '../decide/decide-round.ts'
 import type { CurrentState, EntityRow, Links, Profile, StoredRow, Target } from '../entity-row.ts'
 import { erasableValues } from '../erase/erasable-values.ts'
 import { newEntityId } from '../identifiers.ts'
@@ -40,6 +42,8 @@ export type Loaded = {
   knownAnswers: KnownAnswers
   /** The deleted entities that restores bring back. */
   deleted: ReadonlyMap<Item, DeletedEntity>
+  /** What is stored under the Idempotency-Keys of the items, by id. */
+  keys: StoredKeys
   /** Up to two entities that have each unique value that the items claim. */
   holders: Holders | undefined
 }
@@ -71,6 +75,7 @@ export class WriteState {
   readonly #links = new Map<string, Map<number, readonly Target[]>>()
   readonly #holders = new Map<string, readonly Target[]>()
   readonly #changed = new Set<string>()
+  readonly #keys = new Set<string>()
   /** The entities whose links are replaced. Those that a second write ends are remembered when they are stored. */
   readonly #relinked = new Set<string>()
   /** The entities that are deleted, renamed or restored. What leads to them is known when they are stored. */
@@ -131,8 +136,9 @@ export class WriteState {
 
   /** Whether the decision of the item, or a response before it, needs what an earlier write of the round did to be stored. */
   needsStored(item: Item): boolean {
-    if (this.#changed.size + this.#shown.size === 0) return false
+    if (this.#changed.size + this.#shown.size + this.#keys.size === 0) return false
     const { write, match, plan } = item
+    if (write.keyed && this.#keys.has(write.keyed.id)) return true
     const id = this.#addressed(write)
     if (id !== undefined && this.#shown.has(id)) return true
     // A response shows the names of the entities that it links to.
@@ -173,8 +179,9 @@ export class WriteState {
   }
 
   /** Adds a decision, so that the next write sees what it changes. */
-  add(item: Item, decision: Decision): void {
-    if ('refusal' in decision) return
+  add(item: Item, decision: RoundDecision): void {
+    if (item.write.keyed) this.#keys.add(item.write.keyed.id)
+    if ('refusal' in decision || 'replayed' in decision) return
     if (item.write.represent) this.#shown.add('change' in decision ? decision.change.id : decision.unchanged.id)
     if ('change' in decision) this.#accept(item, decision.change)
   }

@@ -28,7 +28,15 @@ export async function storeChanges(
   const accepted = changes.map(
     ({ stack_id, change, row }, index): Accepted => ({ item: itemOf(stack_id, author, index), stack_id, change, row }),
   )
-  const round = { definitions, at, decisions: new Map(), accepted, net: netOf(accepted), placeholders: new Map() }
+  const round = {
+    definitions,
+    at,
+    decisions: new Map(),
+    rows: new Map(),
+    accepted,
+    net: netOf(accepted),
+    placeholders: new Map(),
+  }
   const { sequence: base } = await lockHead(tx, definitions.organization_id)
   const { statements, sequence } = storeRound(tx, round, base)
   await awaitPipelined(statements)

@@ -1,11 +1,12 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import { answerOf, keepResponses, type RequestKey, type StoredKeys } from '../../idempotency/kept-responses.ts'
+import type { StoredResponse } from '../../idempotency/run-idempotent.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { lockHead, readDefinitions } from '../../organizations/head.ts'
-import type { Decision, DecisionLimits } from '../decide/decide.ts'
+import type { DecisionLimits } from '../decide/decide.ts'
 import { type DecidedRound, decideRound } from '../decide/decide-round.ts'
-import type { EntityRow } from '../entity-row.ts'
 import type { SerializedEntity } from '../read/entity-reader.ts'
-import { type Done, isCompleting, type Outcome, type WritePreview } from '../write-request.ts'
+import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { type LoadedItems, load } from './load.ts'
 import { type Item, planItems } from './plan-write.ts'
 import type { Previews } from './previews.ts'
@@ -22,7 +23,7 @@ export type Planned = { items: Item[]; definitions: Definitions }
 export type Ending = 'commit' | 'continue' | Previews
 
 /** The outcomes by index, the definitions that stand, and whether anything changed. */
-export type Written = { outcomes: Map<number, Outcome>; definitions: Definitions; hasChanges: boolean }
+export type Written = { outcomes: Map<number, KeyedOutcome>; definitions: Definitions; hasChanges: boolean }
 
 /** After so many rounds a transaction is committed, so that it does not hold the head for long. The items left have no outcome. */
 const maxRounds = 16
@@ -33,32 +34,52 @@ const maxRounds = 16
  * is pipelined with the last statement.
  */
 export async function write(tx: Transaction, planned: Planned, limits: WriteLimits, ending: Ending): Promise<Written> {
-  const locked = await lockAndLoad(tx, planned, limits)
-  let { definitions, sequence, loading } = locked
+  let { items, definitions, sequence, loading } = await lockAndLoad(tx, planned, limits)
+  const { organization_id } = definitions
   const at = new Date().toISOString()
-  const outcomes = new Map<number, Outcome>()
-  let hasChanges = false
-  for (let [items, rounds] = [locked.items, 1]; ; rounds += 1) {
-    const round = await decideRoundOf(tx, definitions, await loading, limits, at)
+  const outcomes = new Map<number, KeyedOutcome>()
+  let [hasChanges, isRefused] = [false, true]
+  for (let rounds = 1; ; rounds += 1) {
+    const loaded = await loading
+    const round = await decideRoundOf(tx, definitions, loaded, limits, at)
     items = items.slice(round.decisions.size)
-    hasChanges ||= round.accepted.length > 0
     const isLast = items.length === 0 || (ending === 'commit' && rounds === maxRounds)
-    const isStored = typeof ending === 'string' || !isLast
-    const stored = isStored ? storeRound(tx, round, sequence) : { statements: [], sequence }
+    const previews = typeof ending === 'string' ? undefined : ending.add(round)
+    const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
     sequence = stored.sequence
     const representing = readRepresentations(tx, round)
+    const tell = (item: Item, representations: Representations) =>
+      outcomeOf(item, round, { representations, sequence, previews })
+    const { keys } = loaded.loaded
+    const keyed = keyedItems(round, keys)
+    // A response that is kept shows its entity, so it waits for the read.
+    const showsEntity = keyed.some(({ write }) => write.represent)
+    if (showsEntity) await awaitPipelined([...stored.statements, representing])
+    const shown = showsEntity ? await representing : noRepresentations
+    const responses = keyed.flatMap(item => responseTo(item, tell(item, shown)) ?? [])
+    const keeping = keepResponses(tx, organization_id, responses, { keys, at })
+    hasChanges ||= round.accepted.length > 0
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
-    const isRefused = !hasChanges && [...round.decisions.values()].every(decision => 'refusal' in decision)
+    isRefused &&= keeping.length === 0 && [...round.decisions.values()].every(decision => 'refusal' in decision)
     const ended = ending === 'commit' && isLast ? [isRefused ? tx.rollback() : tx.commit()] : []
-    await awaitPipelined([...stored.statements, representing, ...ended])
-    const previews = typeof ending === 'string' ? undefined : ending.add(round)
-    addOutcomes(outcomes, round, { representations: await representing, sequence, previews })
+    await awaitPipelined([...stored.statements, representing, ...keeping, ...ended])
+    for (const item of round.decisions.keys()) outcomes.set(item.index, tell(item, await representing))
     if (isLast) return { outcomes, definitions, hasChanges }
     // The first alias of an organization changes its definitions.
-    if (round.accepted.some(({ change }) => change.aliases))
-      definitions = await readDefinitions(tx, definitions.organization_id)
+    if (round.accepted.some(({ change }) => change.aliases)) definitions = await readDefinitions(tx, organization_id)
     loading = load(tx, definitions, items)
   }
+}
+
+/** The items whose key is free, so that their responses are kept. */
+const keyedItems = ({ decisions }: DecidedRound, keys: StoredKeys): Item[] =>
+  [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
+
+/** The response to keep under the key of an item. Undefined if none is kept. */
+function responseTo({ write }: Item, outcome: KeyedOutcome): (RequestKey & StoredResponse) | undefined {
+  const { id, request_sha256, responseTo } = write.keyed!
+  const response = responseTo(outcome as Decided)
+  return response && { id, request_sha256, ...response }
 }
 
 /**
@@ -98,30 +119,30 @@ const results = {
   erase: 'deleted',
 } as const
 
+type Representations = ReadonlyMap<string, SerializedEntity>
+
+const noRepresentations: Representations = new Map()
+
 /** What the outcomes of a round are made of, besides its decisions. */
 type RoundResult = {
-  representations: ReadonlyMap<string, SerializedEntity>
+  representations: Representations
   sequence: number
   previews: ReadonlyMap<Item, WritePreview> | undefined
 }
 
-function addOutcomes(outcomes: Map<number, Outcome>, { decisions, accepted }: DecidedRound, result: RoundResult) {
-  const rows = new Map(accepted.filter(({ isPlaceholder }) => !isPlaceholder).map(({ item, row }) => [item, row]))
-  for (const [item, decision] of decisions) outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), result))
-}
-
 function outcomeOf(
   item: Item,
-  decision: Decision,
-  row: EntityRow | undefined,
+  { decisions, rows }: DecidedRound,
   { representations, sequence, previews }: RoundResult,
-): Outcome {
-  if ('refusal' in decision) return { refusal: decision.refusal }
+): KeyedOutcome {
+  const decision = decisions.get(item)!
+  if ('refusal' in decision || 'replayed' in decision) return decision
   const { write } = item
   const { id, external_id, version } = 'change' in decision ? decision.change : decision.unchanged
   const done: Done = { result: 'unchanged', id, external_id, version, sequence }
   // A create that completes a placeholder is stored as an update, but its result is `created`.
-  if ('change' in decision) done.result = isCompleting(write, row) ? 'created' : results[decision.change.operation]
+  if ('change' in decision)
+    done.result = isCompleting(write, rows.get(item)) ? 'created' : results[decision.change.operation]
   const representation = write.represent ? representations.get(id) : undefined
   if (representation) done.representation = representation
   const preview = previews?.get(item)

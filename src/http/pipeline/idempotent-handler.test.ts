@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
+import { readMetrics } from '../../../test/support/metrics.ts'
 import { lockPerson } from '../../../test/support/process.ts'
 import { type Service, startService, useService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
@@ -122,22 +123,66 @@ describe('the same request with the same key', () => {
     }
   })
 
-  it('gets 409 with Retry-After in both services while the first runs, and then its response', async () => {
+  it('waits in both services while a write of one person runs, and then gets its response', async () => {
     await organization.send('POST', '/v1/people', { external_id: 'locked' })
     const lock = await lockPerson(service.databaseUrl, 'locked')
     const body = { first_name: 'Late' }
     const first = ask('PATCH', '/v1/people/locked', body)
     await expect.poll(lock.waiting).toBe(1)
+    const repeated = [service, second].map(({ address }) => ask('PATCH', '/v1/people/locked', body, { address }))
+    await expect.poll(lock.waiting).toBe(2)
+    await lock.release()
+    const { said } = await first
+    expect(said.status).toBe(200)
+    for (const again of await Promise.all(repeated)) expect(again).toMatchObject({ said, replayed: 'true' })
+    expect(await changes()).toBe(2)
+  })
+
+  it('gets 409 with Retry-After in both services while a batch runs, and then its response', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'held' })
+    const lock = await lockPerson(service.databaseUrl, 'held')
+    const body = { operations: [{ op: 'patch', external_id: 'held', body: { first_name: 'Late' } }] }
+    const first = ask('POST', '/v1/people/batch', body)
+    await expect.poll(lock.waiting).toBe(1)
     for (const { address } of [service, second]) {
-      const running = await ask('PATCH', '/v1/people/locked', body, { address })
+      const running = await ask('POST', '/v1/people/batch', body, { address })
       expect([running.said.status, running.retryAfter, running.replayed]).toEqual([409, '1', null])
     }
     await lock.release()
     expect((await first).said.status).toBe(200)
-    expect(await ask('PATCH', '/v1/people/locked', body, { address: second.address })).toMatchObject({
+    expect(await ask('POST', '/v1/people/batch', body, { address: second.address })).toMatchObject({
       said: (await first).said,
       replayed: 'true',
     })
+  })
+
+  it('is done once when a hundred of them arrive at once in two services', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 100 }, (_, n) =>
+        ask('POST', '/v1/people', ada, { address: [service, second][n % 2]!.address }),
+      ),
+    )
+    const [first, ...others] = replies.toSorted(
+      (one, other) => Number(one.replayed !== null) - Number(other.replayed !== null),
+    )
+    expect([first!.said.status, first!.replayed]).toEqual([201, null])
+    for (const other of others) expect(other).toMatchObject({ said: first!.said, replayed: 'true' })
+    expect(await changes()).toBe(1)
+  })
+
+  it('keeps the refusal of a write, and shares a transaction with other writes', async () => {
+    await organization.send('POST', '/v1/people', ada)
+    const refused = await ask('POST', '/v1/people', ada, { key: 'taken' })
+    await organization.send('DELETE', '/v1/people/ada')
+    const again = await ask('POST', '/v1/people', ada, { key: 'taken' })
+    expect([refused.said.status, again.said.status, again.replayed]).toEqual([409, 409, 'true'])
+    const transactions = async () => (await readMetrics(service.address)).value('kith_batch_items_count{work="write"}')
+    const before = await transactions()
+    const patches = Array.from({ length: 60 }, (_, n) =>
+      ask('POST', '/v1/people', { external_id: `p${n}` }, { key: `k${n}` }),
+    )
+    expect((await Promise.all(patches)).map(({ said }) => said.status)).toEqual(patches.map(() => 201))
+    expect((await transactions()) - before).toBeLessThan(30)
   })
 })
 

@@ -3,7 +3,7 @@ import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
 import { runIdempotent, type StoredResponse } from '../../idempotency/run-idempotent.ts'
 import { refusalOf } from './reply.ts'
-import type { Call, HandlerResult, Route } from './route.ts'
+import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
 const maxKeyCharacters = 255
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
@@ -25,16 +25,42 @@ export async function idempotentHandler(
   call: Call,
   { key, source, handle }: KeyedRequest,
 ): Promise<HandlerResult> {
-  const { caller, signal } = call
-  const request = {
-    organization_id: caller.organization.id,
-    id: digest([caller.identity, row.method, row.path, call.params, readKey(key)]),
-    request_sha256: digest([call.boundFrom, ...preferencesOf(row, call)], source),
+  const { caller, signal, written } = call
+  const organization_id = caller.organization.id
+  const id = digest([caller.identity, row.method, row.path, call.params, readKey(key)])
+  const request_sha256 = digest([call.boundFrom, ...preferencesOf(row, call)], source)
+  let work = (db: Database) => handle({ ...call, db })
+  if (row.keepsResponses) {
+    const keyed: Keyed = {
+      key: { id: id.toString('hex'), request_sha256: request_sha256.toString('hex') },
+      hasBegun: false,
+      toKept: handle => keptOrUndefined(row, handle, written),
+      replay,
+    }
+    try {
+      return withSequence(await handle({ ...call, keyed }), written)
+    } catch (error) {
+      // A refusal before the write is kept as well, if the key is free.
+      if (keyed.hasBegun || !(error instanceof Fault)) throw error
+      work = () => Promise.reject(error)
+    }
   }
-  const run = (db: Database) => runHandler(row, () => handle({ ...call, db }))
-  const { response, replayed } = await runIdempotent(call.db, request, run, signal)
-  return restoreResult(replayed ? { ...response, headers: { ...response.headers, ...replayedHeader } } : response)
+  const run = async (db: Database) => toKept(row, await settle(work(db)), written)
+  const { response, replayed } = await runIdempotent(call.db, { organization_id, id, request_sha256 }, run, signal)
+  return replayed ? replay(response) : restoreResult(response)
 }
+
+const replay = (response: StoredResponse) =>
+  restoreResult({ ...response, headers: { ...response.headers, ...replayedHeader } })
+
+/** Returns a function that returns the result of the work, or throws what the work threw. */
+const settle = (work: Promise<HandlerResult>): Promise<() => HandlerResult> =>
+  work.then(
+    result => () => result,
+    error => () => {
+      throw error
+    },
+  )
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -76,9 +102,10 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
   ]
 }
 
-async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResult>): Promise<StoredResponse> {
+/** The form in which a result or a refusal is kept, with the number of its change. Throws an error that is not kept. */
+function toKept({ statuses }: Route, handle: () => HandlerResult, written: Written): StoredResponse {
   try {
-    const result = await handle()
+    const result = withSequence(handle(), written)
     if ('stream' in result || 'parts' in result || 'body' in result)
       throw new Error('only a response of JSON in one part can be stored')
     const body = 'json' in result ? result.json : JSON.stringify(result.data)
@@ -88,8 +115,23 @@ async function runHandler({ statuses }: Route, handle: () => Promise<HandlerResu
     // The write is not committed yet. The failure to read its response rolls it back.
     if (error.refusal.outcome === 'done') throw error.cause
     const { code, status, message, details, reason, headers = {} } = refusalOf(error, statuses)
-    if (status >= 500 || status === 429) throw error
+    if (isPassing(status)) throw error
     return { status, headers, body: JSON.stringify({ word: code, message, details, reason }) }
+  }
+}
+
+/** Adds the number that the write has set. A replayed response has its own. */
+const withSequence = (result: HandlerResult, { sequence }: Written): HandlerResult =>
+  sequence > 0 ? { ...result, headers: { ...result.headers, [sequenceHeader]: `${sequence}` } } : result
+
+const isPassing = (status: number) => status >= 500 || status === 429
+
+function keptOrUndefined(row: Route, handle: () => HandlerResult, written: Written): StoredResponse | undefined {
+  try {
+    return toKept(row, handle, written)
+  } catch (error) {
+    if (error instanceof Fault && isPassing(refusalOf(error, row.statuses).status)) return undefined
+    throw error
   }
 }
 

@@ -28,7 +28,7 @@ import {
   type Route,
   type StreamingCall,
   type StreamState,
-  type Written,
+  sequenceHeader,
 } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import type { Router } from './router.ts'
@@ -93,7 +93,7 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       : idempotentHandler(row, call, {
           key,
           source,
-          handle: async keyed => withSequence(await handle(keyed, exchange), written),
+          handle: keyed => handle(keyed, exchange),
         }))
     if (key === undefined && written.sequence > 0) exchange.header(sequenceHeader, `${written.sequence}`)
     const sending = sendResult(exchange, reduceToIdentifiers(result, row, caller), {
@@ -136,14 +136,6 @@ function createEndpoint(row: Route, path: string, services: RouteServices): Endp
       return accept(exchange, caller)
     },
   }
-}
-
-/** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
-const sequenceHeader = 'X-Kith-Sequence'
-
-/** Adds the number to the response that is stored under an Idempotency-Key. */
-function withSequence(result: HandlerResult, { sequence }: Written): HandlerResult {
-  return sequence > 0 ? { ...result, headers: { ...result.headers, [sequenceHeader]: `${sequence}` } } : result
 }
 
 /**

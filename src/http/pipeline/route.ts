@@ -4,6 +4,8 @@ import type { CellPool } from '../../cells/cell-pool.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
+import type { RequestKey } from '../../idempotency/kept-responses.ts'
+import type { StoredResponse } from '../../idempotency/run-idempotent.ts'
 import type { Scope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
@@ -14,6 +16,9 @@ import type { Release } from '../overload/response-memory.ts'
  * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence.
  */
 export type Written = { sequence: number }
+
+/** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
+export const sequenceHeader = 'X-Kith-Sequence'
 
 /** The argument of a handler: everything that the pipeline has established about a request. */
 export type Call<Body = unknown> = {
@@ -33,6 +38,8 @@ export type Call<Body = unknown> = {
   /** Whether `db` is a standby, which may be older than the primary. */
   isReader: boolean
   written: Written
+  /** Only on a row that keeps its responses itself, for a request with an Idempotency-Key. */
+  keyed?: Keyed
   request_id: string
   /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
   localUrl: () => string
@@ -47,6 +54,17 @@ export type Call<Body = unknown> = {
   within: <T>(work: () => Promise<T>) => Promise<T>
   /** Aborts at the deadline. Running statements are then cancelled on the server. */
   signal: Signal
+}
+
+/** A request with an Idempotency-Key, for a handler that keeps the response in the transaction of its write. */
+export type Keyed = {
+  key: RequestKey
+  /** Set when the write begins, which then looks up the key. */
+  hasBegun: boolean
+  /** The form in which a result, or the refusal that `handle` throws, is kept. Undefined for a refusal that is not. */
+  toKept(handle: () => HandlerResult): StoredResponse | undefined
+  /** The result that was kept. Throws a refusal. */
+  replay(response: StoredResponse): HandlerResult
 }
 
 /** The call of a batch. */
@@ -213,6 +231,8 @@ type RouteDescription = {
    * If-Match are added.
    */
   refusals?: Partial<Record<number, ErrorCode>>
+  /** Whether the handler keeps the response to an Idempotency-Key in the transaction of its write, see {@link Keyed}. */
+  keepsResponses?: true
   /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
   showsSecret?: true
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */

@@ -1,0 +1,56 @@
+import type { Transaction } from '../db/db.ts'
+import { createRefusal, type Refusal } from '../errors.ts'
+import { retentionMs, type StoredResponse } from './run-idempotent.ts'
+import { forgetExpiredKeysSql, keepResponsesSql, readKeysSql } from './sql.ts'
+
+/** The digests of a key with its caller and of the request, in hexadecimal. */
+export type RequestKey = { id: string; request_sha256: string }
+
+/** What is stored under a key. An expired response counts no more. */
+export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
+
+export type StoredKeys = ReadonlyMap<string, StoredKey>
+
+/** Reads what is stored under the keys. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
+export async function readKeys(tx: Transaction, organization_id: number, ids: string[]): Promise<StoredKeys> {
+  if (ids.length === 0) return noKeys
+  const expiredBefore = new Date(Date.now() - retentionMs).toISOString()
+  const keys = await tx.query<StoredKey>(readKeysSql, [organization_id, ids, expiredBefore])
+  return new Map(keys.map(key => [key.id, key]))
+}
+
+const noKeys: StoredKeys = new Map()
+
+/** The response of the first request with the key, or the refusal of another request with it. Undefined if the key is free. */
+export function answerOf(
+  { id, request_sha256 }: RequestKey,
+  keys: StoredKeys,
+): { replayed: StoredResponse } | { refusal: Refusal } | undefined {
+  const stored = keys.get(id)
+  if (!stored || stored.expired) return undefined
+  const { status, headers, body } = stored
+  return stored.request_sha256 === request_sha256
+    ? { replayed: { status, headers, body } }
+    : { refusal: otherRequestRefusal() }
+}
+
+export const otherRequestRefusal = (): Refusal =>
+  createRefusal('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
+    status: 422,
+  })
+
+/** Stores responses under their keys. Returns a promise for each statement. */
+export function keepResponses(
+  tx: Transaction,
+  organization_id: number,
+  responses: readonly (RequestKey & StoredResponse)[],
+  { keys, at }: { keys: StoredKeys; at: string },
+): Promise<unknown>[] {
+  if (responses.length === 0) return []
+  const expired = responses.map(({ id }) => id).filter(id => keys.get(id)?.expired)
+  const expiredBefore = new Date(Date.now() - retentionMs).toISOString()
+  return [
+    ...(expired.length > 0 ? [tx.query(forgetExpiredKeysSql, [organization_id, expired, expiredBefore])] : []),
+    tx.query(keepResponsesSql, [organization_id, JSON.stringify(responses), at]),
+  ]
+}
