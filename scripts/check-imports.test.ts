@@ -33,7 +33,7 @@ describe('an import that the rules allow', () => {
 
 describe('an import against the rules', () => {
   it.each([
-    ['src/entities/write-sets.ts', '../people/people.ts', 'entities/ does not import people/'],
+    ['src/entities/run-writes.ts', '../people/people.ts', 'entities/ does not import people/'],
     ['src/people/people.ts', '../records/records.ts', 'people/ does not import records/'],
     ['src/people/people.ts', '../auth/caller.ts', 'people/ does not import auth/'],
     ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/, sql files of its module'],
@@ -69,11 +69,11 @@ describe('an import against the rules', () => {
   ])('is reported in every syntax: %s', text => expect(messagesOf('src/changes/changes.ts', text)).toHaveLength(1))
 
   it('is accepted for types of the route table in every module', () => {
-    expect(messagesOf('src/entities/write-sets.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
+    expect(messagesOf('src/entities/run-writes.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
       [],
     )
     expect(
-      messagesOf('src/entities/write-sets.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
+      messagesOf('src/entities/run-writes.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
     ).toHaveLength(1)
   })
 

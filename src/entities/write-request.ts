@@ -1,8 +1,7 @@
 import type { ConsentBody } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
-import type { RequestKey } from '../idempotency/kept-responses.ts'
-import type { StoredResponse } from '../idempotency/run-idempotent.ts'
+import type { RequestKey, StoredResponse } from '../idempotency/kept-responses.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
 

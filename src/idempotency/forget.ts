@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts'
 import { listResidents } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
-import { retentionMs } from './run-idempotent.ts'
+import { retentionMs } from './kept-responses.ts'
 import { forgetKeysSql } from './sql.ts'
 
 const maxKeysPerStatement = 1_000

@@ -1,7 +1,12 @@
 import type { Transaction } from '../db/db.ts'
 import { createRefusal, type Refusal } from '../errors.ts'
-import { retentionMs, type StoredResponse } from './run-idempotent.ts'
 import { forgetExpiredKeysSql, keepResponsesSql, readKeysSql } from './sql.ts'
+
+/** The retention of a key and its response. */
+export const retentionMs = 24 * 60 * 60 * 1_000
+
+/** A stored response. `body` is JSON text, of the data or of the refusal. */
+export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
 
 /** The digests of a key with its caller and of the request, in hexadecimal. */
 export type RequestKey = { id: string; request_sha256: string }

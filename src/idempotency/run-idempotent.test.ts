@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import { isLockTimeout, isUniqueViolation } from '../db/pg-errors.ts'
-import { runIdempotent, type StoredResponse } from './run-idempotent.ts'
+import type { StoredResponse } from './kept-responses.ts'
+import { runIdempotent } from './run-idempotent.ts'
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Database

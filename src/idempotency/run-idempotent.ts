@@ -6,14 +6,8 @@ import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { otherRequestRefusal } from './kept-responses.ts'
+import { otherRequestRefusal, retentionMs, type StoredResponse } from './kept-responses.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
-
-/** The retention of a key and its response. */
-export const retentionMs = 24 * 60 * 60 * 1_000
-
-/** A stored response. `body` is JSON text, of the data or of the refusal. */
-export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
 
 /** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
 export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256: Buffer }

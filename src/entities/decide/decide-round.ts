@@ -1,15 +1,11 @@
 import type { Refusal } from '../../errors.ts'
 import { answerOf } from '../../idempotency/kept-responses.ts'
-import type { StoredResponse } from '../../idempotency/run-idempotent.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import type { Item } from '../write/plan-write.ts'
-import { type Accepted, type Loaded, mergeValues, WriteState } from '../write/state.ts'
-import { type Change, type Decision, type DecisionContext, decide } from './decide.ts'
-
-/** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
-export type RoundDecision = Decision | { replayed: StoredResponse }
+import { type Accepted, type Loaded, mergeValues, type RoundDecision, WriteState } from '../write/state.ts'
+import { type Change, type DecisionContext, decide } from './decide.ts'
 
 /** What the writes of a round change, for the stages that store and represent it. */
 export type DecidedRound = {

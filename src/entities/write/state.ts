@@ -1,11 +1,10 @@
 import { hasAnswers } from '../../consents/answers.ts'
-import type { StoredKeys } from '../../idempotency/kept-responses.ts'
+import type { StoredKeys, StoredResponse } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { buildPlaceholder, type Change } from '../decide/decide.ts'
+import { buildPlaceholder, type Change, type Decision } from '../decide/decide.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
-import type { RoundDecision } from '../decide/decide-round.ts'
 import type { CurrentState, EntityRow, Links, Profile, StoredRow, Target } from '../entity-row.ts'
 import { erasableValues } from '../erase/erasable-values.ts'
 import { newEntityId } from '../identifiers.ts'
@@ -47,6 +46,9 @@ export type Loaded = {
   /** Up to two entities that have each unique value that the items claim. */
   holders: Holders | undefined
 }
+
+/** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
+export type RoundDecision = Decision | { replayed: StoredResponse }
 
 /** A change, with the write that it follows from and the row before it. A placeholder follows from the write that links to it. */
 export type Accepted = {

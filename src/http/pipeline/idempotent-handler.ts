@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../../db/db.ts'
 import { type Detail, type ErrorCode, Fault, refuse } from '../../errors.ts'
-import { runIdempotent, type StoredResponse } from '../../idempotency/run-idempotent.ts'
+import type { StoredResponse } from '../../idempotency/kept-responses.ts'
+import { runIdempotent } from '../../idempotency/run-idempotent.ts'
 import { refusalOf } from './reply.ts'
 import { type Call, type HandlerResult, type Keyed, type Route, sequenceHeader, type Written } from './route.ts'
 
