@@ -162,6 +162,12 @@ function openPool(servers: Servers, max: number): pg.Pool {
   return pool
 }
 
+/**
+ * A transaction whose process does not go on is ended after this time, in milliseconds. It may hold the head of an organization, whose other
+ * writes wait for ten seconds at most.
+ */
+const maxIdleMs = 5_000
+
 /** Opens a pool on a URL of one or several servers. Nothing is connected before the first query. Throws DatabaseUrlError. */
 export function openDatabase(url: string, options: DatabaseOptions): DatabasePool {
   const settings = {
@@ -169,7 +175,7 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
       ...sessionOptions,
       ...(options.isReadOnly ? ['-c default_transaction_read_only=on'] : []),
       `-c statement_timeout=${options.statementTimeoutMs}`,
-      `-c idle_in_transaction_session_timeout=${options.statementTimeoutMs}`,
+      `-c idle_in_transaction_session_timeout=${Math.min(options.statementTimeoutMs, maxIdleMs)}`,
     ].join(' '),
     application_name: options.application_name ?? 'kith',
     types,
