@@ -728,7 +728,7 @@ export type Aggregate = {
     /** The number of values that are not of the type. */
     values: number
   }[]
-  /** The number of the last change that the answer includes. */
+  /** The number of the last change that the result includes. */
   sequence: number
   /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
   warnings?: {
@@ -1322,7 +1322,7 @@ export type NewAttribute = {
   description?: string | null
   /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
-  /** Whether an index answers equalities and ranges. */
+  /** Whether an index serves equalities and ranges. */
   indexed?: boolean
   /** For type `text`: whether a search finds entities by the words of the value. */
   searchable?: boolean
@@ -1545,7 +1545,7 @@ export type Webhook = {
   active: boolean
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: {
-    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
     reason: 'gone' | 'failing'
     at: string
   } | null
@@ -1579,7 +1579,7 @@ export type WebhookWithSecret = {
   active: boolean
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: {
-    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
     reason: 'gone' | 'failing'
     at: string
   } | null
@@ -1694,7 +1694,7 @@ export type WebhookDeliveryPage = {
 
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export type WebhookTest = {
-  /** Whether the receiver answered with a status of 200 to 299. */
+  /** Whether the receiver responded with a status of 200 to 299. */
   delivered: boolean
   response_status: number | null
   duration_ms: number
@@ -2061,7 +2061,7 @@ export type OperationsMetrics = {
     in_flight: number
     /** Requests whose client disconnected before its response. */
     aborted: number
-    /** Answered requests by status. */
+    /** Requests with a response, by status. */
     by_status: {
       status: number
       count: number
@@ -2071,14 +2071,14 @@ export type OperationsMetrics = {
       error: string
       count: number
     }[]
-    /** Answered requests by route, with the sum of their durations. */
+    /** Requests with a response, by route, with the sum of their durations. */
     routes: {
       method: string
       route: string
       count: number
       sum_seconds: number
     }[]
-    /** The durations of all answered requests. */
+    /** The durations of all requests with a response. */
     durations: {
       /** The upper bounds of the buckets in seconds, ascending. The last bucket has none. */
       bounds: number[]

@@ -319,7 +319,7 @@ describe('a list of people that fails', () => {
           route.fulfill({ status: 503, contentType: 'application/json', body }),
         )
         await searchField(page).fill('turing')
-        await page.getByText('The service cannot answer at the moment.').waitFor()
+        await page.getByText('The service is not available at the moment.').waitFor()
         expect(await searchField(page).inputValue()).toBe('turing')
         await page.unroute('**/v1/people/search')
         await page.getByRole('button', { name: 'Try again' }).click()

@@ -79,7 +79,7 @@ export const messages = defineMessages({
     skipped: 'Placeholders left out',
     cancel: 'Cancel',
     paused: 'The import waits.',
-    pausedAdvice: 'Nothing is lost. It goes on with the same lines as soon as the service answers.',
+    pausedAdvice: 'Nothing is lost. It goes on with the same lines as soon as the service responds.',
     pausedSignedOut: 'Sign in again in another tab, then go on here.',
     pausedDoubling:
       'The connection broke while lines without an external_id were stored. Sending them again could store them twice.',
@@ -202,7 +202,7 @@ export const messages = defineMessages({
     skipped: 'Ausgelassene Platzhalter',
     cancel: 'Abbrechen',
     paused: 'Der Import wartet.',
-    pausedAdvice: 'Nichts geht verloren. Er fährt mit denselben Zeilen fort, sobald der Dienst antwortet.',
+    pausedAdvice: 'Nichts geht verloren. Er fährt mit denselben Zeilen fort, sobald der Dienst wieder erreichbar ist.',
     pausedSignedOut: 'Melden Sie sich in einem anderen Tab wieder an und fahren Sie dann hier fort.',
     pausedDoubling:
       'Die Verbindung brach ab, während Zeilen ohne external_id gespeichert wurden. Noch einmal gesendet könnten sie doppelt gespeichert werden.',
@@ -325,7 +325,7 @@ export const messages = defineMessages({
     skipped: 'Segnaposto lasciati fuori',
     cancel: 'Annulla',
     paused: 'L’importazione è in attesa.',
-    pausedAdvice: 'Nulla va perso. Riprende con le stesse righe appena il servizio risponde.',
+    pausedAdvice: 'Nulla va perso. Riprende con le stesse righe appena il servizio è raggiungibile.',
     pausedSignedOut: 'Accedi di nuovo in un’altra scheda, poi riprendi qui.',
     pausedDoubling:
       'La connessione si è interrotta mentre si salvavano righe senza external_id. Inviarle di nuovo potrebbe salvarle due volte.',

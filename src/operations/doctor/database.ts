@@ -267,7 +267,7 @@ export async function checkWebhooks(db: Database): Promise<OrganizationFinding[]
         `GET /v1/webhooks/${id}/deliveries shows the responses.`,
         organization,
       )
-    const reason = disabled_reason === 'gone' ? 'its receiver answered 410' : 'it delivered nothing for five days'
+    const reason = disabled_reason === 'gone' ? 'its receiver responded with 410' : 'it delivered nothing for five days'
     return warning(
       'webhooks',
       `${name} was disabled at ${disabled_at}: ${reason}`,
