@@ -5,12 +5,18 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quote } from '../src/welcome.ts'
-import { compileCache, runInProcess } from './support/command.ts'
+import { compileCache, runInProcess, serveCommands } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
 import { useService } from './support/service.ts'
 
-/** These pages have tests of their own: test/readme.test.ts and test/operations. */
-const testedElsewhere = ['README.md', 'docs/quick-starts.md', 'docs/operations.md']
+/** Commands up to a comment line, and the comment: the end of their output. */
+type Step = { commands: string[]; output: string[] }
+
+/** test/operations runs the blocks of this page. */
+const testedElsewhere = ['docs/operations.md']
+
+/** These pages begin with an organization without people. */
+const unseeded = ['README.md', 'docs/quick-starts.md']
 
 /** The blocks of a page. `comment` is the HTML comment on the line before, which may say why a block is not run. */
 const pages = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/console/*.md'], { cwd: checkout })
@@ -18,24 +24,59 @@ const pages = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/console/*.md']
   .sort()
   .map(page => {
     const text = readFileSync(join(checkout, page), 'utf8')
-    const blocks = [...text.matchAll(/^(?:<!-- (.*) -->\n)?```(?:sh|bash|shell)\n([\s\S]*?)^```$/gm)]
-    return { page, text, blocks: blocks.map(([, comment, script]) => ({ comment, script: script! })) }
+    const blocks = [...text.matchAll(/^( *)(?:<!-- (.*) -->\n *)?```(?:sh|bash|shell)\n([\s\S]*?)^\1```$/gm)]
+    return {
+      page,
+      text,
+      blocks: blocks.map(([, indent, comment, script]) => ({ comment, lines: linesOf(script!, indent!) })),
+    }
   })
 
 const runnable = pages
-  .map(({ page, blocks }) => ({ page, script: blocks.filter(({ comment }) => comment === undefined) }))
-  .filter(({ script }) => script.length > 0)
-  .map(({ page, script }) => ({ page, script, missing: findMissing(script.map(block => block.script).join('\n')) }))
+  .map(({ page, blocks }) => ({ page, blocks: blocks.filter(({ comment }) => comment === undefined) }))
+  .filter(({ blocks }) => blocks.length > 0)
+  .map(({ page, blocks }) => ({
+    page,
+    steps: blocks.flatMap(({ lines }) => readSteps(lines)),
+    missing: findMissing(blocks),
+  }))
 
-/** The programs that a script calls, that a machine with only Node.js may lack, and that this one lacks. */
-function findMissing(script: string): string[] {
+function linesOf(script: string, indent: string): string[] {
+  return script
+    .trimEnd()
+    .split('\n')
+    .map(line => line.slice(indent.length))
+}
+
+/** A comment line directly after a command is output. Any other comment explains what follows. */
+function readSteps(lines: string[]): Step[] {
+  const steps: Step[] = [{ commands: [], output: [] }]
+  for (const [index, line] of lines.entries()) {
+    const { commands, output } = steps.at(-1)!
+    const follows = /^[^#]/.test(lines[index - 1] ?? '') || output.length > 0
+    if (line.startsWith('# ') && follows) output.push(line.slice(2))
+    else if (output.length > 0) steps.push({ commands: [line], output: [] })
+    else commands.push(line)
+  }
+  return steps
+}
+
+/** The programs that a page calls, that a machine with only Node.js may lack, and that this one lacks. */
+function findMissing(blocks: { lines: string[] }[]): string[] {
+  const script = blocks.flatMap(({ lines }) => lines).join('\n')
   return ['jq', 'openssl', 'curl'].filter(
     program => new RegExp(`\\b${program} `).test(script) && spawnSync(program, ['--version']).error,
   )
 }
 
+/** Matches the end of an output. `…` stands for any text of a line, and a duration for any other. */
+function patternOf(output: string[]): RegExp {
+  const escaped = output.join('\n').replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+  return new RegExp(`${escaped.replaceAll('…', '.*').replaceAll(/\bin \d+ s\b/g, 'in \\d+ s')}\\s*$`)
+}
+
 it('every picture is shown on a page', () => {
-  const shown = pages.map(({ text }) => text).join('\n') + readFileSync(join(checkout, 'README.md'), 'utf8')
+  const shown = pages.map(({ text }) => text).join('\n')
   const pictures = globSync('docs/**/images/*.png', { cwd: checkout })
   expect(pictures.length).toBeGreaterThan(10)
   expect(pictures.filter(picture => !shown.includes(`images/${basename(picture)}`))).toEqual([])
@@ -45,13 +86,14 @@ describe('the shell blocks of the documents', () => {
   const service = useService()
   let address: string
   let programs: string
+  let commands: Awaited<ReturnType<typeof serveCommands>>
   beforeAll(async () => {
     programs = await makeFolder()
-    const kith = `exec ${quote(process.execPath)} ${quote(join(checkout, 'cli', 'main.ts'))}`
+    commands = await serveCommands(programs)
     const curl = (await promisify(execFile)('sh', ['-c', 'command -v curl'])).stdout.trim()
     // Pages name the organization default, and each page has one of its own here.
     const scripts = {
-      kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${kith} "$@"`,
+      kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${commands.script}`,
       npx: 'exec "$@"',
       // A refused request fails the page.
       curl: `case " $* " in *" --fail "*) exec ${quote(curl)} "$@" ;; esac\nexec ${quote(curl)} --fail-with-body "$@"`,
@@ -63,16 +105,20 @@ describe('the shell blocks of the documents', () => {
     // A process of its own also seals the answers.
     address = await launch({ DATABASE_URL: service.databaseUrl }).ready
   })
-  afterAll(endProcesses)
+  afterAll(async () => {
+    await commands.stop()
+    await endProcesses()
+  })
 
   it('are not run only for a reason that the page gives', () => {
     const comments = pages.flatMap(({ blocks }) => blocks.flatMap(({ comment }) => comment ?? []))
     expect(comments.filter(comment => !/^not run: .{10,}/.test(comment))).toEqual([])
-    expect(runnable.length).toBeGreaterThan(7)
+    expect(runnable.length).toBeGreaterThan(14)
   })
 
-  it('call the program kith, and define no function of that name', () => {
+  it('are fenced, and call the program kith', () => {
     for (const { page, text } of pages) {
+      expect(text, page).not.toMatch(/^ {4,}(kith|curl) /m)
       expect(text, page).not.toMatch(/^\s*kith\s*\(\)/m)
       expect(text, page).not.toMatch(/npm run (-s )?kith --/)
       expect(text, page).not.toMatch(/\$\{?TOKEN\b/)
@@ -80,13 +126,13 @@ describe('the shell blocks of the documents', () => {
   })
 
   it.for(runnable)(
-    'of $page succeed in their order, on the seeded shop',
+    'of $page succeed in their order and print what it shows, on the seeded shop',
     { timeout: 60_000 },
-    async ({ page, script, missing }, { skip }) => {
+    async ({ page, steps, missing }, { skip }) => {
       skip(missing.length > 0, `needs ${missing.join(' and ')}`)
       const { key, token } = await service.organization()
       const access = { KITH_URL: address, KITH_TOKEN: token }
-      if (page !== 'docs/seed.md') {
+      if (!unseeded.includes(page)) {
         const seeded = await runInProcess(['seed', '--people', '100'], { ...access, HOME: programs })
         expect(seeded.code, seeded.stderr).toBe(0)
       }
@@ -100,12 +146,21 @@ describe('the shell blocks of the documents', () => {
         DATABASE_URL: service.databaseUrl,
         TEST_ORGANIZATION: key,
       }
-      const lines = script.map(block => block.script).join('\n')
-      const run = await promisify(execFile)('bash', ['--norc', '-xeuo', 'pipefail', '-c', lines], {
-        cwd: folder,
-        env,
-      }).catch(error => error)
-      expect(run.code ?? 0, `${run.stderr}\n${run.stdout}`.replaceAll(token, '…').slice(-2_000)).toBe(0)
+      const mark = '=== end of the step ==='
+      const script = steps.map(step => [...step.commands, `echo; echo '${mark}'`].join('\n')).join('\n')
+      const run = await promisify(execFile)(
+        'bash',
+        ['--norc', '-euo', 'pipefail', '-c', `exec 2>&1\n${script.replaceAll('http://127.0.0.1:8080', address)}`],
+        { cwd: folder, env },
+      ).catch(error => error)
+      const outputs: string[] = run.stdout.replaceAll(token, '…').split(`\n${mark}\n`)
+      for (const [index, step] of steps.entries()) {
+        const { commands, output } = step
+        const shown = `${commands.join('\n')}\n\n${outputs[index]}`
+        expect(index < outputs.length - 1, `fails: ${shown}`).toBe(true)
+        expect(outputs[index], shown).toMatch(patternOf(output))
+      }
+      expect(run.code ?? 0).toBe(0)
     },
   )
 })

@@ -1,8 +1,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { quote } from '../../src/welcome.ts'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
@@ -41,18 +47,26 @@ export function runInProcess(
   words: string[],
   environment: Record<string, string>,
   cwd = process.cwd(),
+  input?: Readable,
 ): Promise<CommandResult> {
-  const run = lastRun.then(() => runProgram(words, environment, cwd))
+  const run = lastRun.then(() => runProgram(words, environment, cwd, input))
   lastRun = run.catch(() => {})
   return run
 }
 
-async function runProgram(words: string[], environment: Record<string, string>, cwd: string): Promise<CommandResult> {
+async function runProgram(
+  words: string[],
+  environment: Record<string, string>,
+  cwd: string,
+  input?: Readable,
+): Promise<CommandResult> {
   const { argv, env } = process
   const folder = process.cwd()
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
+  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin')!
   try {
     process.chdir(cwd)
+    if (input) Object.defineProperty(process, 'stdin', { configurable: true, value: input })
     Object.assign(process, { argv: [process.execPath, program, ...words], env: { ...environment } })
     // The program runs while it is imported. Only this module is loaded again each time.
     await import(`${pathToFileURL(program)}?run=${++runs}`)
@@ -60,9 +74,40 @@ async function runProgram(words: string[], environment: Record<string, string>, 
   } finally {
     stdout.end()
     stderr.end()
+    Object.defineProperty(process, 'stdin', stdin)
     Object.assign(process, { argv, env, exitCode: undefined })
     process.chdir(folder)
   }
+}
+
+/**
+ * Lets shell scripts run `kith` in this process, for the reason of {@link runInProcess}. `script` is the body of a shell
+ * script `kith`. It reads standard input only for the file `-`.
+ */
+export async function serveCommands(folder: string): Promise<{ script: string; stop(): Promise<void> }> {
+  const socket = join(folder, 'socket')
+  const server = createHttpServer(async (request, response) => {
+    const call = decodeURIComponent(request.url!)
+    const read = async (name: string) => (await readFile(join(call, name), 'utf8')).split('\0').slice(0, -1)
+    const environment = Object.fromEntries(
+      (await read('environment')).map(line => line.split(/=(.*)/s) as [string, string]),
+    )
+    const input = createReadStream(join(call, 'input'))
+    const result = await runInProcess(await read('words'), environment, environment.PWD, input)
+    await writeFile(join(call, 'stdout'), result.stdout)
+    await writeFile(join(call, 'stderr'), result.stderr)
+    response.end(String(result.code))
+  })
+  await once(server.listen(socket), 'listening')
+  const script = `call=$(mktemp -d ${quote(join(folder, 'call.XXXXXX'))})
+printf '%s\\0' "$@" > "$call/words"
+env -0 > "$call/environment"
+case " $* " in *' - '*|*' @- '*) cat > "$call/input" ;; *) : > "$call/input" ;; esac
+code=$(curl --silent --unix-socket ${quote(socket)} "http://kith$call")
+cat "$call/stdout"
+cat "$call/stderr" >&2
+exit "$code"`
+  return { script, stop: async () => void server.close() }
 }
 
 /** Keeps what is written to a stream, instead of writing it, until `end`. */
