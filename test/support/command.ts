@@ -1,13 +1,15 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createReadStream } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtempSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll } from 'vitest'
 import { quote } from '../../src/welcome.ts'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
@@ -35,19 +37,27 @@ export function startCommand(words: string[], environment: Record<string, string
   return { child, ended }
 }
 
+/** Creates a folder for the tests of a file, and removes it after them. */
+export function useFolder(): string {
+  // After a killed run, the pid in the name tells a later run that it may remove the folder.
+  const folder = mkdtempSync(join(tmpdir(), `kith-test-${process.pid}-`))
+  afterAll(() => rm(folder, { recursive: true }))
+  return folder
+}
+
 let runs = 0
 let lastRun: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs `kith` in this process, which saves the 0.55 s of processor time that a start takes. It is for promises about a
- * command, not about its process. Runs that start together follow each other, because they share standard output and the
+ * command, not about its process. Runs that start together follow each other, because they share the standard streams and the
  * current folder.
  */
 export function runInProcess(
   words: string[],
   environment: Record<string, string>,
   cwd = process.cwd(),
-  input?: Readable,
+  input: string | Buffer = '',
 ): Promise<CommandResult> {
   const run = lastRun.then(() => runProgram(words, environment, cwd, input))
   lastRun = run.catch(() => {})
@@ -58,23 +68,20 @@ async function runProgram(
   words: string[],
   environment: Record<string, string>,
   cwd: string,
-  input?: Readable,
+  input: string | Buffer,
 ): Promise<CommandResult> {
   const { argv, env } = process
   const folder = process.cwd()
-  const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin')!
+  const [stdout, stderr] = [new Captured(), new Captured()]
+  const giveBack = replaceStreams({ stdin: Readable.from([Buffer.from(input)]), stdout, stderr })
   try {
     process.chdir(cwd)
-    if (input) Object.defineProperty(process, 'stdin', { configurable: true, value: input })
     Object.assign(process, { argv: [process.execPath, program, ...words], env: { ...environment } })
     // The program runs while it is imported. Only this module is loaded again each time.
     await import(`${pathToFileURL(program)}?run=${++runs}`)
     return { code: Number(process.exitCode ?? 0), stdout: stdout.text(), stderr: stderr.text() }
   } finally {
-    stdout.end()
-    stderr.end()
-    Object.defineProperty(process, 'stdin', stdin)
+    giveBack()
     Object.assign(process, { argv, env, exitCode: undefined })
     process.chdir(folder)
   }
@@ -92,8 +99,12 @@ export async function serveCommands(folder: string): Promise<{ script: string; s
     const environment = Object.fromEntries(
       (await read('environment')).map(line => line.split(/=(.*)/s) as [string, string]),
     )
-    const input = createReadStream(join(call, 'input'))
-    const result = await runInProcess(await read('words'), environment, environment.PWD, input)
+    const result = await runInProcess(
+      await read('words'),
+      environment,
+      environment.PWD,
+      await readFile(join(call, 'input')),
+    )
     await writeFile(join(call, 'stdout'), result.stdout)
     await writeFile(join(call, 'stderr'), result.stderr)
     response.end(String(result.code))
@@ -107,27 +118,35 @@ code=$(curl --silent --unix-socket ${quote(socket)} "http://kith$call")
 cat "$call/stdout"
 cat "$call/stderr" >&2
 exit "$code"`
-  return { script, stop: async () => void server.close() }
+  return {
+    script,
+    stop: async () => {
+      server.close()
+    },
+  }
 }
 
-/** Keeps what is written to a stream, instead of writing it, until `end`. */
-function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
-  const parts: Buffer[] = []
-  const listeners = stream.listeners('error')
-  const { write } = stream
-  stream.write = (part: string | Uint8Array, ...more: unknown[]) => {
-    parts.push(Buffer.from(part as string))
-    const callback = more.at(-1)
-    if (typeof callback === 'function') callback()
-    return true
+/** Keeps what is written to it. */
+class Captured extends Writable {
+  #parts: Buffer[] = []
+
+  override _write(part: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#parts.push(part)
+    done()
   }
-  return {
-    text: () => Buffer.concat(parts).toString(),
-    end: () => {
-      stream.write = write
-      for (const listener of stream.listeners('error'))
-        if (!listeners.includes(listener)) stream.off('error', listener as () => void)
-    },
+
+  text(): string {
+    return Buffer.concat(this.#parts).toString()
+  }
+}
+
+/** Replaces standard streams of this process. Returns what undoes it. */
+function replaceStreams(streams: Record<'stdin' | 'stdout' | 'stderr', Readable | Writable>): () => void {
+  const names = Object.keys(streams) as (keyof typeof streams)[]
+  const originals = names.map(name => [name, Object.getOwnPropertyDescriptor(process, name)!] as const)
+  for (const name of names) Object.defineProperty(process, name, { value: streams[name], configurable: true })
+  return () => {
+    for (const [name, original] of originals) Object.defineProperty(process, name, original)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { TestBrowser } from './browser.ts'
 import { signIn } from './browser-session.ts'
@@ -11,7 +11,8 @@ type ConsoleOptions = {
   name?: string
   /** What the browser's console may say, such as the 503 that a test makes. */
   expectedErrors?: RegExp
-  context?: BrowserContextOptions
+  /** The look of the window. */
+  context?: Pick<Parameters<TestBrowser['visit']>[0], 'viewport' | 'colorScheme' | 'locale'>
 }
 
 /**
@@ -26,18 +27,12 @@ export async function openConsole(
 ): Promise<void> {
   const { cookie } = await signIn(service, organization, scope, name)
   const value = cookie.slice(cookie.indexOf('=') + 1)
-  await browser.open(async (page, requested) => {
-    const errors: string[] = []
-    page.on('console', message => message.type() === 'error' && errors.push(message.text()))
-    page.on('pageerror', error => errors.push(String(error)))
-    await page
-      .context()
-      .addCookies([{ name: 'kith_session', value, url: service.address, httpOnly: true, sameSite: 'Strict' }])
-    await page.goto(`${service.address}/console${path}`)
+  const visit = { url: `${service.address}/console${path}`, cookie: { name: 'kith_session', value }, ...context }
+  await browser.visit(visit, async (page, requested, errors) => {
     await work(page)
     expect(errors.filter(text => !expectedErrors?.test(text))).toEqual([])
     expect(requested.filter(url => /^(https?|wss?):/.test(url) && !url.startsWith(`${service.address}/`))).toEqual([])
-  }, context)
+  })
 }
 
 /** Returns a function that opens the page of a person, as {@link openConsole}. */

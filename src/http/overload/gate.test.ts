@@ -4,10 +4,11 @@ import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { signIn } from '../../../test/support/browser-session.ts'
 import { type Lock, lockPerson, lockTable, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { type Organization, startService, useOwnService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 
 const origin = 'https://app.example'
 
@@ -18,20 +19,16 @@ const environment = {
   KITH_CORS_ORIGINS: origin,
 }
 
-let service: Service
-let one: Organization
-let other: Organization
+const service = useOwnService(environment)
+const one = useSharedShop(service)
+const other = useSharedShop(service)
 let lock: Lock | undefined
 beforeAll(async () => {
-  service = await startService(environment)
-  one = await service.organization()
-  other = await service.organization()
   for (const { send } of [one, other])
     expect((await send('POST', '/v1/people', { external_id: 'eve' })).status).toBe(201)
   expect((await one.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
 })
 afterEach(() => lock?.release())
-afterAll(() => service.stop())
 
 /** Fills the organization's share with PATCHes that wait for a lock. */
 async function fillShare(send = one.send) {
@@ -367,7 +364,7 @@ it('releases requests that wait behind others on a connection when the connectio
 
 it('counts bodies by their bytes and admits a large one alone', async () => {
   lock = await lockPerson(service.databaseUrl, 'ada')
-  const large = `${JSON.stringify({ first_name: 'Ada' })}${' '.repeat(600_000)}`
+  const large = `${JSON.stringify({ first_name: 'Augusta' })}${' '.repeat(600_000)}`
   const patch = one.send('PATCH', '/v1/people/ada', large)
   await expect.poll(lock.waiting).toBe(1)
   expect((await one.send('PATCH', '/v1/people/eve', { first_name: 'Eve' })).status).toBe(503)
