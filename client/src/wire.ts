@@ -90,7 +90,7 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
-  /** When the person answered. Without it, the time of the write. An answer that was collected before the one that stands goes to the history and changes no state. */
+  /** When the person answered. Without it, the time of the write. An answer that was collected before the current one goes to the history and changes no state. */
   collected_at?: string
   /** How the answer was given. */
   method?:
@@ -207,7 +207,7 @@ export type ContactReason =
       rule: 'mandatory'
     }
   | {
-      /** The answer of the person that stands. It allows if `state` is true and `pending` is false. */
+      /** The current answer of the person. It allows if `state` is true and `pending` is false. */
       rule: 'answer'
       /** The number of the change that the answer is part of. */
       sequence: number
@@ -532,7 +532,7 @@ export type MergeResult = {
       /** The links between the two people, and those of the merged person that the survivor does not take. */
       dropped: number
     }
-    /** The standing answers of the survivor that change. */
+    /** The current answers of the survivor that change. */
     consents: {
       consent_type_id: number
       channel: 'email' | 'sms'
@@ -585,7 +585,7 @@ export type UnmergeResult = {
       /** The links of the returned person to entities that do not exist any more. */
       dropped: number
     }
-    /** The standing answers of the survivor that change. */
+    /** The current answers of the survivor that change. */
     consents: {
       consent_type_id: number
       channel: 'email' | 'sms'
@@ -1037,7 +1037,7 @@ export type DossierLine =
       subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
       /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
       id: string | number
-      /** The external identifier of now, or the last one of a deleted person or record. */
+      /** The current external identifier, or the last one of a deleted person or record. */
       external_id: string | null
       /** The stack of a record, otherwise null. */
       stack_key: string | null
@@ -1477,7 +1477,7 @@ export type Change = {
   subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
   /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
   id: string | number
-  /** The external identifier of now, or the last one of a deleted person or record. */
+  /** The current external identifier, or the last one of a deleted person or record. */
   external_id: string | null
   /** The stack of a record, otherwise null. */
   stack_key: string | null
@@ -1940,7 +1940,7 @@ export type ConsentStatistics = {
     refused: number[]
     /** How many granted it and waited for their confirmation. */
     pending: number[]
-    /** How many people may be written to now, as a contact decision would tell of each. */
+    /** How many people may be written to now, by the rules of contact decisions. */
     contactable: number
   }[]
 }

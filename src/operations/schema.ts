@@ -33,7 +33,7 @@ export const doctorReport = Type.Object(
       {
         checked_at: at,
         healthy: true,
-        findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 answers', advice: null }],
+        findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 responds', advice: null }],
       },
     ],
   },

@@ -258,7 +258,7 @@ export const testDelivery = Type.Object(
     response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
     error: nullable(Type.String({ description: 'Why there was no response.' })),
   },
-  { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and tells of no change.' },
+  { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and is not about a change.' },
 )
 export type TestDeliveryShape = Static<typeof testDelivery>
 

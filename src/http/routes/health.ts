@@ -47,7 +47,7 @@ export const healthRows: OpenRoute[] = [
         reader: Type.Optional(
           Type.Enum(['ready', 'away', 'behind', 'tables', 'cell'], {
             description:
-              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby serves reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then answers them. Of several standbys, the state of one that does not.',
+              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby serves reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then serves them. Of several standbys, the state of one that does not.',
           }),
         ),
         cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'disk_full', 'away']))),

@@ -41,7 +41,7 @@ const newestTestedMajor = 18
 export async function checkServer(db: Database, config: Config): Promise<Finding[]> {
   const [server] = (await db.query<Server>(readServerSql, [])) as [Server]
   const major = Math.floor(server.version_number / 10_000)
-  const message = `PostgreSQL ${server.version} answers`
+  const message = `PostgreSQL ${server.version} responds`
   const version =
     major > newestTestedMajor
       ? warning(
