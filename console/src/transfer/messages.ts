@@ -107,7 +107,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Save people or records as a file.',
     what: 'What to export',
     segment: 'Only people of the segment',
-    everybody: 'Everybody',
+    everybody: 'All people',
     safeFormulas: 'Safe for spreadsheets',
     safeFormulasHelp:
       'Puts an apostrophe before texts that begin with =, +, - or @, so that a spreadsheet does not run them as formulas, and marks the file as UTF-8. Leave it off if kith is to import the file again.',
@@ -230,7 +230,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Personen oder Datensätze als Datei speichern.',
     what: 'Was exportieren',
     segment: 'Nur Personen des Segments',
-    everybody: 'Alle',
+    everybody: 'Alle Personen',
     safeFormulas: 'Sicher für Tabellenkalkulationen',
     safeFormulasHelp:
       'Setzt einen Apostroph vor Texte, die mit =, +, - oder @ beginnen, damit eine Tabellenkalkulation sie nicht als Formeln ausführt, und kennzeichnet die Datei als UTF-8. Lassen Sie es aus, wenn kith die Datei wieder importieren soll.',
@@ -353,7 +353,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Salva persone o record in un file.',
     what: 'Che cosa esportare',
     segment: 'Solo le persone del segmento',
-    everybody: 'Tutte',
+    everybody: 'Tutte le persone',
     safeFormulas: 'Sicuro per i fogli di calcolo',
     safeFormulasHelp:
       'Mette un apostrofo davanti ai testi che iniziano con =, +, - o @, così un foglio di calcolo non li esegue come formule, e contrassegna il file come UTF-8. Lascialo spento se kith deve importare di nuovo il file.',
