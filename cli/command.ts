@@ -21,9 +21,9 @@ export function newPlainCommand(name: string, description: string, examples: str
     .addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:${lines.join('')}`)
 }
 
-/** `PORT=1 serve` → `PORT=1 npm run -s kith -- serve`. */
+/** `PORT=1 serve` → `PORT=1 npx kith serve`. */
 function withProgram(example: string): string {
-  return example.replace(/^((?:[A-Z_]+=\S+ )*)/, '$1npm run -s kith -- ')
+  return example.replace(/^((?:[A-Z_]+=\S+ )*)/, '$1npx kith ')
 }
 
 /**

@@ -274,10 +274,10 @@ describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, c
     const wrongRuns = [wrongArgs, ['--no-such-option']].map(each => run([...args, ...each]))
     const help = await run([...args, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
-    expect(help.stdout).toMatch(new RegExp(`Examples?:\n.*npm run -s kith -- ${args.join(' ')}`))
+    expect(help.stdout).toMatch(new RegExp(`Examples?:\n.*npx kith ${args.join(' ')}`))
     for (const { code, stdout, stderr } of await Promise.all(wrongRuns)) {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toContain(`See npm run -s kith -- ${args.join(' ')} --help`)
+      expect(stderr).toContain(`See npx kith ${args.join(' ')} --help`)
     }
     const { code, stdout, stderr } = await run([...args, ...(await correctArgs()), ...(row.asJson ?? ['--json'])])
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.any(String) })
@@ -297,7 +297,7 @@ it.each(groups.map(args => ({ args })))(
 )
 
 it('serve has help with an example, and exits with 2 on wrong usage', async () => {
-  expect((await run(['serve', '--help'])).stdout).toContain('npm run -s kith -- serve')
+  expect((await run(['serve', '--help'])).stdout).toContain('npx kith serve')
   expect(await run(['serve', '--workers', 'x'])).toMatchObject({ code: 2, stdout: '' })
 })
 

@@ -68,7 +68,7 @@ describe('kith doctor, on a server of its own', () => {
     url.pathname = '/zqnothing'
     url.searchParams.delete('host')
     url.host = '127.0.0.1:1'
-    const { output } = await expectWrong('database', /No PostgreSQL answers at 127\.0\.0\.1:1/, {
+    const { output } = await expectWrong('database', /No PostgreSQL responds at 127\.0\.0\.1:1/, {
       DATABASE_URL: url.href,
     })
     expect(output).not.toContain('zqpassword')
@@ -157,7 +157,7 @@ describe('kith doctor, on a server of its own', () => {
       ['warning', 'webhook 1 of acme (receiver.example) has delivered nothing since 2027-01-15T08:00:00.000Z'],
       [
         'warning',
-        'webhook 2 of acme (receiver.example) was disabled at 2027-01-15T08:00:00.000Z: its receiver answered 410',
+        'webhook 2 of acme (receiver.example) was disabled at 2027-01-15T08:00:00.000Z: its receiver responded with 410',
       ],
     ])
     // The path of a URL may hold a secret.

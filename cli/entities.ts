@@ -159,7 +159,7 @@ function searchCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
 }
 
 function countCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
-  const description = `Prints the number of ${kind}, or of those that match. --output json also tells the change that it holds at.`
+  const description = `Prints the number of ${kind}, or of those that match. --output json also prints the number of the last change that it includes.`
   const command = subcommand(kind, 'count', description, ['', '--where state=active'])
   const withConditions = addOutputOption(addConditionOptions(command, kind === 'people'))
   return addConnectionOptions(withConditions).action(

@@ -36,7 +36,7 @@ describe('kith follow', () => {
   it('has help with examples', async () => {
     const { code, stdout } = await runInProcess(['follow', '--help'], environment, folder)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/Examples:\n.*npm run -s kith -- follow/)
+    expect(stdout).toMatch(/Examples:\n.*npx kith follow/)
   })
 })
 

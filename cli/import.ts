@@ -320,7 +320,7 @@ function summaryOf(job: Job, { state, stopped, error }: Outcome, seconds: number
   const counts = Object.entries(outcomes).map(([outcome, count]) => `${formatCount(count)} ${outcome}`)
   const dryRunNote = options.dryRun ? ', checked and not stored' : ''
   return [
-    `${formatCount(received)} lines in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
+    `${formatCount(received)} ${received === 1 ? 'line' : 'lines'} in ${formatDuration(seconds)}${dryRunNote}: ${counts.join(', ')}`,
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
     ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),

@@ -75,7 +75,7 @@ async function createProgram(environment: NodeJS.ProcessEnv, names: string[]): P
 
 /** By default, commander ends the process itself, with 1 for wrong usage too, and does not refer to the help. */
 function configureErrors(command: Command, path: string) {
-  command.exitOverride().showHelpAfterError(`See npm run -s kith --${path} --help`)
+  command.exitOverride().showHelpAfterError(`See npx kith${path} --help`)
   for (const subcommand of command.commands) configureErrors(subcommand, `${path} ${subcommand.name()}`)
 }
 

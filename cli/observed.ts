@@ -56,7 +56,7 @@ const countsText = (counts: object): string =>
     .join(', ')
 
 function declareCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Declares an attribute from an observed key, and tells how many of the stored values fit it.'
+  const description = 'Declares an attribute from an observed key, and prints how many of the stored values fit it.'
   const command = newCommand('declare', description, [
     'observed declare people age --type number --dry-run',
     'observed declare orders tags --type text --cardinality many --indexed',

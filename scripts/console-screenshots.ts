@@ -57,7 +57,7 @@ async function takePictures(browser: Browser, { name, colorScheme, viewport }: (
   const { client_id, client_secret } = await client.access.clients.create({ name: 'screenshots', scopes: [...scopes] })
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB' })
   const page = await context.newPage()
-  await page.goto(`${url}/console/sign-in`)
+  await page.goto(`${url}/console/sign-in`, { waitUntil: 'networkidle' })
   await page.screenshot({ path: join(folder, `sign-in-${name}.png`) })
   await page.getByLabel('Client id').fill(client_id)
   await page.getByLabel('Client secret').fill(client_secret)

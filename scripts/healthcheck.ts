@@ -8,7 +8,7 @@ const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[HOST] ?? HOST
 const address = { host, port: Number(PORT), path: '/healthz', timeout: 4_000 }
 // The certificate is for the name that clients use, not for this address. The request contains no secret.
 const request = TLS_CERT_FILE ? getSecure({ ...address, rejectUnauthorized: false }) : getPlain(address)
-request.on('timeout', () => request.destroy(new Error('The service did not answer within 4 seconds.')))
+request.on('timeout', () => request.destroy(new Error('The service did not respond within 4 seconds.')))
 try {
   const [answer] = (await once(request, 'response')) as [IncomingMessage]
   answer.resume()

@@ -4,22 +4,23 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quote } from '../src/welcome.ts'
-import { compileCache, runInProcess } from './support/command.ts'
+import { compileCache, runInProcess, serveCommands } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
 import { useOwnService } from './support/service.ts'
-import { runnable } from './support/shell-blocks.ts'
+import { patternOf, runnable, unseeded } from './support/shell-blocks.ts'
 
 describe('the shell blocks of the documents', () => {
   const service = useOwnService()
   let address: string
   let programs: string
+  let commands: Awaited<ReturnType<typeof serveCommands>>
   beforeAll(async () => {
     programs = await makeFolder()
-    const kith = `exec ${quote(process.execPath)} ${quote(join(checkout, 'cli', 'main.ts'))}`
+    commands = await serveCommands(programs)
     const curl = (await promisify(execFile)('sh', ['-c', 'command -v curl'])).stdout.trim()
     // Pages name the organization default, and each page has one of its own here.
     const scripts = {
-      kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${kith} "$@"`,
+      kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${commands.script}`,
       npx: 'exec "$@"',
       // A refused request fails the page.
       curl: `case " $* " in *" --fail "*) exec ${quote(curl)} "$@" ;; esac\nexec ${quote(curl)} --fail-with-body "$@"`,
@@ -31,16 +32,24 @@ describe('the shell blocks of the documents', () => {
     // A process of its own also seals the answers.
     address = await launch({ DATABASE_URL: service.databaseUrl }).ready
   })
-  afterAll(endProcesses)
+  afterAll(async () => {
+    await commands.stop()
+    await endProcesses()
+  })
+
+  it('can call kith by npx in the checkout', async () => {
+    const { stdout } = await promisify(execFile)('npx', ['kith', '--version'], { cwd: checkout })
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+/)
+  })
 
   it.for(runnable)(
-    'of $page succeed in their order, on the seeded shop',
+    'of $page succeed in their order and print what it shows, on the seeded shop',
     { timeout: 60_000 },
-    async ({ page, script, missing }, { skip }) => {
+    async ({ page, steps, missing }, { skip }) => {
       skip(missing.length > 0, `needs ${missing.join(' and ')}`)
       const { key, token } = await service.organization()
       const access = { KITH_URL: address, KITH_TOKEN: token }
-      if (page !== 'docs/seed.md') {
+      if (!unseeded.includes(page)) {
         const seeded = await runInProcess(['seed', '--people', '100'], { ...access, HOME: programs })
         expect(seeded.code, seeded.stderr).toBe(0)
       }
@@ -54,12 +63,21 @@ describe('the shell blocks of the documents', () => {
         DATABASE_URL: service.databaseUrl,
         TEST_ORGANIZATION: key,
       }
-      const lines = script.map(block => block.script).join('\n')
-      const run = await promisify(execFile)('bash', ['--norc', '-xeuo', 'pipefail', '-c', lines], {
-        cwd: folder,
-        env,
-      }).catch(error => error)
-      expect(run.code ?? 0, `${run.stderr}\n${run.stdout}`.replaceAll(token, '…').slice(-2_000)).toBe(0)
+      const mark = '=== end of the step ==='
+      const script = steps.map(step => [...step.commands, `echo; echo '${mark}'`].join('\n')).join('\n')
+      const run = await promisify(execFile)(
+        'bash',
+        ['--norc', '-euo', 'pipefail', '-c', `exec 2>&1\n${script.replaceAll('http://127.0.0.1:8080', address)}`],
+        { cwd: folder, env },
+      ).catch(error => error)
+      const outputs: string[] = run.stdout.replaceAll(token, '…').split(`\n${mark}\n`)
+      for (const [index, step] of steps.entries()) {
+        const { commands, output } = step
+        const shown = `${commands.join('\n')}\n\n${outputs[index]}`
+        expect(index < outputs.length - 1, `fails: ${shown}`).toBe(true)
+        expect(outputs[index], shown).toMatch(patternOf(output))
+      }
+      expect(run.code ?? 0).toBe(0)
     },
   )
 })

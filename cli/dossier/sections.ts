@@ -199,7 +199,7 @@ export const sections: readonly Section[] = [
       error,
     }) => {
       const what = `${event}, change ${sequence}: ${payload === 'full' ? 'with the values' : 'identifiers only'}`
-      const outcome = [status, response && `answer: ${response}`, error].filter(Boolean).join('\n')
+      const outcome = [status, response && `response: ${response}`, error].filter(Boolean).join('\n')
       return html`<tr>${cellOf('Receiver', [receiver, description].filter(Boolean).join('\n') || null)}${cellOf('What', what)}${cellOf('When', last_attempt_at ?? created_at)}${cellOf('Outcome', outcome)}</tr>`
     },
   }),

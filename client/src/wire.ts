@@ -90,7 +90,7 @@ export type ConsentAssignment = {
   channel: 'email' | 'sms'
   /** true grants the purpose on the channel, false refuses it. */
   state: boolean
-  /** When the person answered. Without it, the time of the write. An answer that was collected before the one that stands goes to the history and changes no state. */
+  /** When the person answered. Without it, the time of the write. An answer that was collected before the current one goes to the history and changes no state. */
   collected_at?: string
   /** How the answer was given. */
   method?:
@@ -207,7 +207,7 @@ export type ContactReason =
       rule: 'mandatory'
     }
   | {
-      /** The answer of the person that stands. It allows if `state` is true and `pending` is false. */
+      /** The current answer of the person. It allows if `state` is true and `pending` is false. */
       rule: 'answer'
       /** The number of the change that the answer is part of. */
       sequence: number
@@ -532,7 +532,7 @@ export type MergeResult = {
       /** The links between the two people, and those of the merged person that the survivor does not take. */
       dropped: number
     }
-    /** The standing answers of the survivor that change. */
+    /** The current answers of the survivor that change. */
     consents: {
       consent_type_id: number
       channel: 'email' | 'sms'
@@ -585,7 +585,7 @@ export type UnmergeResult = {
       /** The links of the returned person to entities that do not exist any more. */
       dropped: number
     }
-    /** The standing answers of the survivor that change. */
+    /** The current answers of the survivor that change. */
     consents: {
       consent_type_id: number
       channel: 'email' | 'sms'
@@ -728,7 +728,7 @@ export type Aggregate = {
     /** The number of values that are not of the type. */
     values: number
   }[]
-  /** The number of the last change that the answer includes. */
+  /** The number of the last change that the result includes. */
   sequence: number
   /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
   warnings?: {
@@ -1037,7 +1037,7 @@ export type DossierLine =
       subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
       /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
       id: string | number
-      /** The external identifier of now, or the last one of a deleted person or record. */
+      /** The current external identifier, or the last one of a deleted person or record. */
       external_id: string | null
       /** The stack of a record, otherwise null. */
       stack_key: string | null
@@ -1322,7 +1322,7 @@ export type NewAttribute = {
   description?: string | null
   /** `one` can change to `many`, but `many` cannot change to `one`. */
   cardinality?: 'one' | 'many'
-  /** Whether an index answers equalities and ranges. */
+  /** Whether an index serves equalities and ranges. */
   indexed?: boolean
   /** For type `text`: whether a search finds entities by the words of the value. */
   searchable?: boolean
@@ -1477,7 +1477,7 @@ export type Change = {
   subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
   /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
   id: string | number
-  /** The external identifier of now, or the last one of a deleted person or record. */
+  /** The current external identifier, or the last one of a deleted person or record. */
   external_id: string | null
   /** The stack of a record, otherwise null. */
   stack_key: string | null
@@ -1545,7 +1545,7 @@ export type Webhook = {
   active: boolean
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: {
-    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
     reason: 'gone' | 'failing'
     at: string
   } | null
@@ -1579,7 +1579,7 @@ export type WebhookWithSecret = {
   active: boolean
   /** Why kith has made the webhook inactive. `active: true` activates it again. */
   disabled: {
-    /** `gone`: the receiver answered 410. `failing`: it has accepted nothing for five days. */
+    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
     reason: 'gone' | 'failing'
     at: string
   } | null
@@ -1694,7 +1694,7 @@ export type WebhookDeliveryPage = {
 
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export type WebhookTest = {
-  /** Whether the receiver answered with a status of 200 to 299. */
+  /** Whether the receiver responded with a status of 200 to 299. */
   delivered: boolean
   response_status: number | null
   duration_ms: number
@@ -1940,7 +1940,7 @@ export type ConsentStatistics = {
     refused: number[]
     /** How many granted it and waited for their confirmation. */
     pending: number[]
-    /** How many people may be written to now, as a contact decision would tell of each. */
+    /** How many people may be written to now, by the rules of contact decisions. */
     contactable: number
   }[]
 }
@@ -2061,7 +2061,7 @@ export type OperationsMetrics = {
     in_flight: number
     /** Requests whose client disconnected before its response. */
     aborted: number
-    /** Answered requests by status. */
+    /** Requests with a response, by status. */
     by_status: {
       status: number
       count: number
@@ -2071,14 +2071,14 @@ export type OperationsMetrics = {
       error: string
       count: number
     }[]
-    /** Answered requests by route, with the sum of their durations. */
+    /** Requests with a response, by route, with the sum of their durations. */
     routes: {
       method: string
       route: string
       count: number
       sum_seconds: number
     }[]
-    /** The durations of all answered requests. */
+    /** The durations of all requests with a response. */
     durations: {
       /** The upper bounds of the buckets in seconds, ascending. The last bucket has none. */
       bounds: number[]

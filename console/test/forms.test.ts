@@ -136,7 +136,7 @@ it('creating again after a lost answer, and a double click, create once, and a r
     await page.goto(`${service.address}/console/people`)
     await page.getByRole('button', { name: 'New person' }).first().click()
     await page.getByRole('textbox', { name: 'First name' }).fill('Mary')
-    await page.getByRole('textbox', { name: 'External id' }).fill('taken')
+    await page.getByRole('textbox', { name: 'Identifier' }).fill('taken')
     await create(page).click()
     await page.locator('[aria-invalid=true]').waitFor()
     await shop.client.people.delete('taken')

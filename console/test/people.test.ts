@@ -228,7 +228,7 @@ describe('the list of people', () => {
         // The fault stands at its field, and nothing typed is lost.
         await page.getByRole('textbox', { name: 'Email' }).and(page.locator('[aria-invalid=true]')).waitFor()
         await page.getByRole('textbox', { name: 'Email' }).fill('mary@example.org')
-        await page.getByRole('textbox', { name: 'External id' }).fill('mary')
+        await page.getByRole('textbox', { name: 'Identifier' }).fill('mary')
         await page.keyboard.press('Enter')
         await page.waitForURL('**/console/people/mary')
         await page.goBack()
@@ -316,7 +316,7 @@ describe('a list of people that fails', () => {
           route.fulfill({ status: 503, contentType: 'application/json', body }),
         )
         await searchField(page).fill('turing')
-        await page.getByText('The service cannot answer at the moment.').waitFor()
+        await page.getByText('The service is not available at the moment.').waitFor()
         expect(await searchField(page).inputValue()).toBe('turing')
         await page.unroute('**/v1/people/search')
         await page.getByRole('button', { name: 'Try again' }).click()
@@ -340,7 +340,7 @@ describe('a new organization', () => {
     const empty = await service.organization()
     await open(empty, '/people', async page => {
       await page.getByText('No people yet: import a file, or fill in a sample shop').waitFor()
-      await page.getByText('npm run -s kith -- seed').waitFor()
+      await page.getByText('npx kith seed').waitFor()
       expect(await accessibilityFaults(page)).toEqual([])
       await page.getByRole('link', { name: 'Import a file' }).click()
       await page.waitForURL('**/console/import')

@@ -315,7 +315,7 @@ it('a service that cannot answer leaves the input in the form, and the next atte
           : route.continue(),
       )
       await button(page, 'Save').click()
-      await page.getByRole('alert').getByText('The service cannot answer at the moment.').waitFor()
+      await page.getByRole('alert').getByText('The service is not available at the moment.').waitFor()
       await page.unroute('**/v1/people/**')
       await page.route('**/v1/people/**', route => route.abort())
       await button(page, 'Save').click()

@@ -253,7 +253,7 @@ it('a lost connection and a service that cannot answer lose no input', async () 
       route.fulfill({ status: 503, json: { error: 'operation_failed', message: 'Busy.', details: [] } }),
     )
     await button(page, 'Save').click()
-    await page.getByRole('alert').getByText('The service cannot answer at the moment.').waitFor()
+    await page.getByRole('alert').getByText('The service is not available at the moment.').waitFor()
     await page.unroute(address)
     await page.route(address, route => route.abort())
     await button(page, 'Save').click()

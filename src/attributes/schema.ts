@@ -73,7 +73,7 @@ export const newAttribute = Type.Object(
     name: Type.Optional(definitionName),
     description: Type.Optional(definitionDescription),
     cardinality: Type.Optional(cardinality),
-    indexed: Type.Optional(Type.Boolean({ description: 'Whether an index answers equalities and ranges.' })),
+    indexed: Type.Optional(Type.Boolean({ description: 'Whether an index serves equalities and ranges.' })),
     searchable: Type.Optional(
       Type.Boolean({ description: 'For type `text`: whether a search finds entities by the words of the value.' }),
     ),

@@ -90,7 +90,7 @@ describe('an organization of a further cell', () => {
     expect(findings).toContainEqual({
       check: 'cells',
       verdict: 'ok',
-      message: 'the cell b answers; it has 1 organization',
+      message: 'the cell b responds; it has 1 organization',
       advice: null,
     })
   })
@@ -240,7 +240,7 @@ describe('kith', () => {
 
   it('names rows in two cells, and cells that are away or unknown, in the doctor’s findings', async () => {
     const healthy = await kith('doctor')
-    expect(healthy.stdout).toMatch(/^ok +cells +the cell b answers; it has \d organizations$/m)
+    expect(healthy.stdout).toMatch(/^ok +cells +the cell b responds; it has \d organizations$/m)
     await sql('b', `insert into change_heads (organization_id) values (${inMain.id})`)
     const leftover = await kith('doctor')
     expect(leftover.stdout).toMatch(/^warning +cells +the cell b has rows of the organization first/m)

@@ -24,7 +24,7 @@ export function metricSourcesOf<Queue extends string, WebhookState extends strin
   const readAll = async <T>(read: (db: Database) => Promise<T>): Promise<T[]> => {
     const results = await Promise.allSettled(cells.filter(({ isOpen }) => isOpen).map(({ db }) => read(db)))
     const values = results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []))
-    if (values.length === 0) throw new Error('no cell answers')
+    if (values.length === 0) throw new Error('no cell responds')
     return values
   }
   return {

@@ -95,7 +95,9 @@ function startOf({ segments }: Selection, given: number | undefined, path: strin
     'The people of the segment were computed anew. Read them again, and follow from there: see docs/changes.md.',
     {
       status: 410,
-      details: [{ path, message: `must be at least ${since}, from which on the log tells of the segment` }],
+      details: [
+        { path, message: `must be at least ${since}, the first change since which the log includes the segment` },
+      ],
     },
   )
 }

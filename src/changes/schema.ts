@@ -59,7 +59,7 @@ export const change = Type.Object(
         'The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings.',
     }),
     external_id: nullable(
-      Type.String({ description: 'The external identifier of now, or the last one of a deleted person or record.' }),
+      Type.String({ description: 'The current external identifier, or the last one of a deleted person or record.' }),
     ),
     stack_key: nullable(Type.String({ description: 'The stack of a record, otherwise null.' })),
     operation: Type.Enum([...operations]),

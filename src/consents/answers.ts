@@ -207,7 +207,7 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
   if (collected_at === undefined || !byFlag.has(answerKey(consent_type_id, channel))) return undefined
   return {
     field: 'collected_at',
-    message: `cannot be combined with ${summaryFlags[channel]}, which answers the same now`,
+    message: `cannot be combined with ${summaryFlags[channel]}, which records an answer to the same purpose`,
   }
 }
 

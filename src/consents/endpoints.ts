@@ -58,7 +58,7 @@ function endpointsAt({ path, params, suffix, by }: PersonAddress): Route[] {
       operationId: `decideContact${suffix}`,
       summary: `Tell whether a person may be written to${by}`,
       description:
-        'With `at`, the decision of then: by the person, the consent type and the answers that kith had then.',
+        'With `at`, the decision at that time: by the person, the consent type and the answers that kith had recorded.',
       body: contactableBody,
       answer: contactDecision,
       handle: call => answerContactable(call as Call<ContactableBody>),

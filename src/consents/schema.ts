@@ -26,8 +26,8 @@ export const evidenceFields = {
     Type.String({
       format: 'collection-time',
       description:
-        'When the person answered. Without it, the time of the write. An answer that was collected before the one that ' +
-        'stands goes to the history and changes no state.',
+        'When the person answered. Without it, the time of the write. An answer that was collected before the current one ' +
+        'goes to the history and changes no state.',
     }),
   ),
   method: Type.Optional(method),
@@ -218,7 +218,7 @@ export const contactReason = Type.Union(
     Type.Object({ rule: Type.Literal('mandatory', { description: 'The consent type needs no answer.' }) }),
     Type.Object({
       rule: Type.Literal('answer', {
-        description: 'The answer of the person that stands. It allows if `state` is true and `pending` is false.',
+        description: 'The current answer of the person. It allows if `state` is true and `pending` is false.',
       }),
       ...recordedAnswer.properties,
     }),

@@ -45,7 +45,7 @@ export const consentStatistics = Type.Object(
           pending: counts('How many granted it and waited for their confirmation.'),
           contactable: Type.Integer({
             minimum: 0,
-            description: 'How many people may be written to now, as a contact decision would tell of each.',
+            description: 'How many people may be written to now, by the rules of contact decisions.',
           }),
         },
         { title: 'ConsentStatisticsItem' },

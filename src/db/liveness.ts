@@ -57,7 +57,7 @@ export function watchLiveness(
   }
   return {
     throwIfSilent: () => {
-      if (isSilent) throw new ServerSilent('the server does not answer')
+      if (isSilent) throw new ServerSilent('the server does not respond')
     },
     enter: work => {
       const entry = { work, sinceMs: performance.now() }

@@ -39,13 +39,13 @@ describe('the probe of DATABASE_URL', () => {
   it('fails with the address if no server answers', async () => {
     const port = await freePort()
     expect(await refusal(`postgresql://kith:s3cret@127.0.0.1:${port}/kith`)).toBe(
-      `No PostgreSQL answers at 127.0.0.1:${port} (ECONNREFUSED). Check DATABASE_URL.`,
+      `No PostgreSQL responds at 127.0.0.1:${port} (ECONNREFUSED). Check DATABASE_URL.`,
     )
     expect(await refusal('postgresql://kith:s3cret@localhost/kith?host=/nowhere')).toBe(
-      'No PostgreSQL answers at /nowhere/.s.PGSQL.5432 (ENOENT). Check DATABASE_URL.',
+      'No PostgreSQL responds at /nowhere/.s.PGSQL.5432 (ENOENT). Check DATABASE_URL.',
     )
     expect(await refusal('postgresql://kith:s3cret@nobody.invalid/kith')).toMatch(
-      /^No PostgreSQL answers at nobody\.invalid:5432 \((ENOTFOUND|EAI_AGAIN)\)\. Check DATABASE_URL\.$/,
+      /^No PostgreSQL responds at nobody\.invalid:5432 \((ENOTFOUND|EAI_AGAIN)\)\. Check DATABASE_URL\.$/,
     )
   })
 

@@ -8,7 +8,7 @@ const connectTimeoutMs = 10_000
 
 /**
  * Connects once, so that a start with a wrong DATABASE_URL fails with one sentence, which omits the password.
- * Throws an Error if the server does not answer, rejects the login, lacks the database, or is older than PostgreSQL 15. With several
+ * Throws an Error if the server does not respond, rejects the login, lacks the database, or is older than PostgreSQL 15. With several
  * hosts, throws one that names each of them if none may be used.
  */
 export async function probe(url: string): Promise<void> {
@@ -84,9 +84,9 @@ function describeError(error: ConnectionError, { host, port, user, database }: p
   const { code = '', message } = error
   if (error instanceof NoServer) return `${message} Check DATABASE_URL.`
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
-  if (unreachableCodes.has(code)) return `No PostgreSQL answers at ${server} (${code}). Check DATABASE_URL.`
+  if (unreachableCodes.has(code)) return `No PostgreSQL responds at ${server} (${code}). Check DATABASE_URL.`
   if (timedOut.test(message))
-    return `No PostgreSQL answers at ${server} within ${connectTimeoutMs / 1_000} s. Check DATABASE_URL.`
+    return `No PostgreSQL responds at ${server} within ${connectTimeoutMs / 1_000} s. Check DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
     return `The PostgreSQL at ${server} rejects the login of "${user}" (${message}). Check DATABASE_URL.`
   if (code === '3D000')

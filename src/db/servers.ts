@@ -170,7 +170,7 @@ export class Servers {
   }
 
   #noServer(): NoServer {
-    const told = this.#servers.map(({ name, index }) => `${name} ${this.#reasons[index] ?? 'has not answered yet'}`)
+    const told = this.#servers.map(({ name, index }) => `${name} ${this.#reasons[index] ?? 'has not responded yet'}`)
     return new NoServer(`No host of the database is usable as ${this.wants}: ${told.join('; ')}.`)
   }
 
@@ -302,8 +302,8 @@ const unansweredCodes = /^(E[A-Z_]+)$/
 /** Why a server cannot be used, without the password. */
 function reasonOf(error: Error & { code?: string }, { user, password, database }: pg.Client): string {
   const { code = '', message } = error
-  if (unansweredCodes.test(code)) return `does not answer (${code})`
-  if (/timeout/.test(message)) return `does not answer (${message})`
+  if (unansweredCodes.test(code)) return `does not respond (${code})`
+  if (/timeout/.test(message)) return `does not respond (${message})`
   const told = password ? message.replaceAll(password, '…') : message
   if (code.startsWith('28') || message.startsWith('SASL')) return `rejects the login of "${user}" (${told})`
   if (code === '3D000') return `has no database "${database}"`

@@ -88,7 +88,7 @@ export const aggregateAnswer = Type.Object(
       }),
       { description: 'Values of another type than the attribute: they were stored before its declaration.' },
     ),
-    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the answer includes.' }),
+    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the result includes.' }),
     warnings: Type.Optional(warnings),
   },
   {

@@ -61,7 +61,7 @@ function throwIfTooMany(groups: number) {
 }
 
 function throwInvalid(message: string): never {
-  refuse('invalid_parameter', 'The answer would be too large.', { details: [{ path: '/group_by', message }] })
+  refuse('invalid_parameter', 'The result would be too large.', { details: [{ path: '/group_by', message }] })
 }
 
 /** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */

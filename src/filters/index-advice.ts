@@ -16,7 +16,7 @@ export function withIndexAdvice(error: unknown, filter: Omit<Part, 'path'>, defi
   const advice =
     details.length > 0
       ? 'Index the attributes that the details name.'
-      : 'Add a condition that an index answers: on an indexed attribute, the email, or an identifier.'
+      : 'Add a condition that an index serves: on an indexed attribute, the email, or an identifier.'
   return new Fault({ ...error.refusal, message: `${error.refusal.message} ${advice}`, details }, { cause: error })
 }
 

@@ -28,8 +28,8 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
       summary: `Merge another person into a person${by}`,
       description:
         'The person in the path survives: its unset fields and attribute values are filled from the other, whose links move to it. ' +
-        'Of two consent answers to one question the later stands, at equal times the refusal. The identifiers of the other lead to ' +
-        'the survivor from then on. `unmerge` undoes it.',
+        'Of two consent answers to the same purpose on the same channel, the one that was collected later counts, at equal times the ' +
+        'refusal. The identifiers of the other then lead to the survivor. `unmerge` undoes it.',
       answer: Type.Union([mergeAnswer(person), mergeIdentifiers('MergeIdentifiers')]),
       handle: call => mergePeople(call as Call<IdentityBody>, addressOf(call)),
     },

@@ -48,7 +48,7 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
       moved_out: count(words.moved_out),
       dropped: count(words.dropped),
     }),
-    consents: Type.Array(answerChange, { description: 'The standing answers of the survivor that change.' }),
+    consents: Type.Array(answerChange, { description: 'The current answers of the survivor that change.' }),
     aliases: Type.Array(Type.String(), { description: words.aliases }),
   })
 

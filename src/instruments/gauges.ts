@@ -81,14 +81,14 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   const readCells = shared(sources.cells ?? (async () => ({})), cellCacheMs, {})
   gauge(
     registry,
-    { name: 'kith_cell_up', help: '1 if a cell answers within a second, else 0; no sample with one cell.' },
+    { name: 'kith_cell_up', help: '1 if a cell responds within a second, else 0; no sample with one cell.' },
     'min',
     async () =>
       Object.entries(await readCells()).map(([cell, state]) => ({ labels: { cell }, value: state === 'away' ? 0 : 1 })),
   )
   gauge(
     registry,
-    { name: 'kith_db_up', help: '1 if the database answers within a second, else 0.' },
+    { name: 'kith_db_up', help: '1 if the database responds within a second, else 0.' },
     'min',
     async () => [{ value: (await checkHealth()).up ? 1 : 0 }],
   )
@@ -120,7 +120,7 @@ function registerStandbyGauges(registry: Registry, { standbys }: Sources) {
   }
   const up = {
     name: 'kith_reader_up',
-    help: '1 if the standby answers and is used for reads, else 0; no sample without one.',
+    help: '1 if the standby responds and is used for reads, else 0; no sample without one.',
   }
   const isUp = () => standbys.every(standby => standby().condition === 'ready')
   gauge(registry, up, 'min', () => (standbys.length > 0 ? [{ value: isUp() ? 1 : 0 }] : []))

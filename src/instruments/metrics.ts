@@ -67,7 +67,7 @@ function countRequests(registry: Registry): Pick<Observer, 'requestBegan' | 'req
   let inFlight = 0
   const requests = counters(registry, {
     name: 'kith_http_requests_total',
-    help: 'Answered requests, by method, route and status.',
+    help: 'Requests with a response, by method, route and status.',
   })
   const durations = histograms(
     registry,
@@ -182,7 +182,7 @@ function countFollowerFailures(registry: Registry): Observer['followerFailed'] {
 function countFallbacks(registry: Registry): Observer['readFellBack'] {
   const fallbacks = counters(registry, {
     name: 'kith_reader_fallbacks_total',
-    help: 'Reads that the primary answered in place of the standby, by reason.',
+    help: 'Reads that the primary served in place of the standby, by reason.',
   })
   const fallbacksOf = memoize((reason: Fallback) => fallbacks({ reason }))
   return reason => {

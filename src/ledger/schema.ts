@@ -159,7 +159,7 @@ export const receiptQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The number of the change that gave the answer. The default is the answer that stands.',
+        description: 'The number of the change that gave the answer. The default is the current answer.',
       }),
     ),
   },

@@ -84,7 +84,7 @@ export const words: Record<PageLanguage, Words> = {
     unreadableTitle: 'This did not work',
     unreadable: 'Nothing was changed. Please open the link again and use the button on the page.',
     failedTitle: 'Please try again later',
-    failed: 'The service cannot answer at the moment.',
+    failed: 'The service is not available at the moment.',
   },
   de: {
     channels: { email: 'E-Mail', sms: 'SMS' },
@@ -127,7 +127,7 @@ export const words: Record<PageLanguage, Words> = {
     unreadable:
       'Es wurde nichts geändert. Bitte öffnen Sie den Link noch einmal und verwenden Sie die Schaltfläche der Seite.',
     failedTitle: 'Bitte versuchen Sie es später noch einmal',
-    failed: 'Der Dienst kann gerade nicht antworten.',
+    failed: 'Der Dienst ist gerade nicht verfügbar.',
   },
   fr: {
     channels: { email: 'E-mail', sms: 'SMS' },
@@ -169,7 +169,7 @@ export const words: Record<PageLanguage, Words> = {
     unreadableTitle: 'Cela n’a pas fonctionné',
     unreadable: 'Rien n’a été modifié. Veuillez rouvrir le lien et utiliser le bouton de la page.',
     failedTitle: 'Veuillez réessayer plus tard',
-    failed: 'Le service ne peut pas répondre pour le moment.',
+    failed: 'Le service n’est pas disponible pour le moment.',
   },
   it: {
     channels: { email: 'E-mail', sms: 'SMS' },
@@ -210,7 +210,7 @@ export const words: Record<PageLanguage, Words> = {
     unreadableTitle: 'Non ha funzionato',
     unreadable: 'Non è stato cambiato nulla. Apra di nuovo il link e usi il pulsante della pagina.',
     failedTitle: 'Riprovi più tardi',
-    failed: 'Al momento il servizio non può rispondere.',
+    failed: 'Al momento il servizio non è disponibile.',
   },
   es: {
     channels: { email: 'Correo electrónico', sms: 'SMS' },
@@ -251,6 +251,6 @@ export const words: Record<PageLanguage, Words> = {
     unreadableTitle: 'No ha funcionado',
     unreadable: 'No se ha cambiado nada. Abra de nuevo el enlace y use el botón de la página.',
     failedTitle: 'Inténtelo de nuevo más tarde',
-    failed: 'El servicio no puede responder en este momento.',
+    failed: 'El servicio no está disponible en este momento.',
   },
 }

@@ -33,7 +33,7 @@ export const doctorReport = Type.Object(
       {
         checked_at: at,
         healthy: true,
-        findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 answers', advice: null }],
+        findings: [{ check: 'database', verdict: 'ok', message: 'PostgreSQL 18.4 responds', advice: null }],
       },
     ],
   },
@@ -65,15 +65,15 @@ export const operationsMetrics = Type.Object(
       in_flight: total('Requests without a complete response.'),
       aborted: total('Requests whose client disconnected before its response.'),
       by_status: Type.Array(Type.Object({ status: Type.Integer(), count }), {
-        description: 'Answered requests by status.',
+        description: 'Requests with a response, by status.',
       }),
       by_error: Type.Array(Type.Object({ error: Type.String(), count }), {
         description: 'Refused requests by error code.',
       }),
       routes: Type.Array(Type.Object({ method: Type.String(), route: Type.String(), count, sum_seconds: seconds }), {
-        description: 'Answered requests by route, with the sum of their durations.',
+        description: 'Requests with a response, by route, with the sum of their durations.',
       }),
-      durations: Type.Object(histogram, { description: 'The durations of all answered requests.' }),
+      durations: Type.Object(histogram, { description: 'The durations of all requests with a response.' }),
     }),
     overload: Type.Array(Type.Object({ reason: Type.String(), count }), {
       description: 'Requests that load shedding refused, by reason.',

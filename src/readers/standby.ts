@@ -4,7 +4,7 @@ import { ReplayLagMeter } from './replay-lag.ts'
 import { readStandbySql } from './sql.ts'
 
 /**
- * Whether reads may use a server: it is `ready`; it does not answer (`away`); it is too far behind its primary; it does not
+ * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; it does not
  * have the tables of this version of kith yet; or it is a standby of another cell.
  */
 export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables' | 'cell'

@@ -102,9 +102,9 @@ const conditions = {
 /** Logs the change of a condition once. */
 function logChange(logger: Logger, { condition, isPrimary, lagSeconds }: StandbyState, hasPrimary: boolean) {
   if (condition !== 'ready') {
-    const consequence = hasPrimary ? 'the primary answers all reads' : 'this reader is not ready'
+    const consequence = hasPrimary ? 'the primary serves all reads' : 'this reader is not ready'
     logger.warn({ condition, lag_seconds: lagSeconds }, `${conditions[condition]}: ${consequence}`)
   } else if (isPrimary)
-    logger.warn('the server for reads is a primary, not a standby: it answers reads, and carries the writes too')
-  else logger.info('the standby answers reads')
+    logger.warn('the server for reads is a primary, not a standby: it serves reads, and carries the writes too')
+  else logger.info('the standby serves reads')
 }

@@ -26,7 +26,7 @@ export function searchEndpoints({ path, params, noun, plural, reads, answer, sta
       operationId: `search${plural}`,
       summary: `Search ${plural.toLowerCase()}`,
       tag: plural,
-      description: `${searched[noun]} ${ranking} kith indexes words behind the writes: \`sequence\` tells up to which change. While an index is being built, the search is 503.`,
+      description: `${searched[noun]} ${ranking} kith indexes words after the writes: \`sequence\` is the number of the last change that the search includes. While an index is being built, the response is 503.`,
       body: searchBody,
       answer: searchPageSchema(answer),
       refusals: { 503: 'operation_failed' },

@@ -169,7 +169,7 @@ const shown = {
     Type.Object(
       {
         reason: Type.Enum(['gone', 'failing'], {
-          description: '`gone`: the receiver answered 410. `failing`: it has accepted nothing for five days.',
+          description: '`gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days.',
         }),
         at: Type.String({ format: 'date-time' }),
       },
@@ -258,7 +258,7 @@ export const testDelivery = Type.Object(
     response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),
     error: nullable(Type.String({ description: 'Why there was no response.' })),
   },
-  { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and tells of no change.' },
+  { title: 'WebhookTestDelivery', description: 'A test event. It is sent once, and is not about a change.' },
 )
 export type TestDeliveryShape = Static<typeof testDelivery>
 
@@ -278,7 +278,7 @@ export type DeliveryPageShape = Static<typeof deliveryPage>
 /** The outcome of POST /v1/webhooks/{id}/test. */
 export const testResult = Type.Object(
   {
-    delivered: Type.Boolean({ description: 'Whether the receiver answered with a status of 200 to 299.' }),
+    delivered: Type.Boolean({ description: 'Whether the receiver responded with a status of 200 to 299.' }),
     response_status: nullable(Type.Integer()),
     duration_ms: Type.Integer({ minimum: 0 }),
     response: nullable(Type.String({ description: 'The first 1 KiB of the response.' })),

@@ -151,7 +151,7 @@ describe('a receiver', () => {
   it('that never answers is given up in time', async () => {
     receiver.answer = () => {}
     const outcome = await makeSender({ timeoutMs: 100 }).send(messageTo(receiver.url), never)
-    expect(outcome.error).toBe('The receiver did not answer in time.')
+    expect(outcome.error).toBe('The receiver did not respond in time.')
   })
 
   it('that accepts no connection, or closes it, is reported', async () => {

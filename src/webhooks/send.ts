@@ -169,7 +169,7 @@ const sentences: Record<string, string> = {
 
 function describe(error: NodeJS.ErrnoException): string {
   if (error.name === 'TimeoutError' || error.code === 'UND_ERR_HEADERS_TIMEOUT')
-    return 'The receiver did not answer in time.'
+    return 'The receiver did not respond in time.'
   const code = error.code ?? (error.cause as NodeJS.ErrnoException | undefined)?.code
   return sentences[code ?? ''] ?? `The request failed (${code ?? error.name}).`
 }

@@ -95,7 +95,7 @@ describe('a URL of several hosts', () => {
     url.searchParams.set('host', `${url.searchParams.get('host')},${await makeFolder()}`)
     const error = await probe(url.href).catch(error => error)
     expect(error.message).toMatch(
-      /^No host of the database is usable as read-write: \/.*5432 is a standby; \/.*5432 does not answer \(ENOENT\)\. Check DATABASE_URL\.$/,
+      /^No host of the database is usable as read-write: \/.*5432 is a standby; \/.*5432 does not respond \(ENOENT\)\. Check DATABASE_URL\.$/,
     )
     url.password = 'zqpassword'
     const refused = await probe(url.href).catch(error => error)

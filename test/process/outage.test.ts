@@ -250,7 +250,7 @@ describe('a start without its database', () => {
     const line = await vi.waitUntil(() => /.*kith waits for it.*\n/.exec(output.stdout)?.[0], { timeout: 10_000 })
     const { msg, address } = JSON.parse(line)
     expect(msg).toMatch(
-      /^No PostgreSQL answers at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Check DATABASE_URL\. kith waits for it\.$/,
+      /^No PostgreSQL responds at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Check DATABASE_URL\. kith waits for it\.$/,
     )
     return address
   }
@@ -280,7 +280,7 @@ describe('a start without its database', () => {
   it('ends with the reason once KITH_DATABASE_WAIT_SECONDS have passed', async () => {
     const kith = launch({ DATABASE_URL: proxy.url, KITH_DATABASE_WAIT_SECONDS: '0' })
     expect(await kith.ended).toBe(1)
-    expect(kith.output.stderr).toMatch(/No PostgreSQL answers at .* Check DATABASE_URL\.$/m)
+    expect(kith.output.stderr).toMatch(/No PostgreSQL responds at .* Check DATABASE_URL\.$/m)
     expect(kith.output.stdout).not.toContain('kith waits')
   })
 

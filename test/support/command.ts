@@ -1,7 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll } from 'vitest'
+import { quote } from '../../src/welcome.ts'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
@@ -82,6 +84,45 @@ async function runProgram(
     giveBack()
     Object.assign(process, { argv, env, exitCode: undefined })
     process.chdir(folder)
+  }
+}
+
+/**
+ * Lets shell scripts run `kith` in this process, for the reason of {@link runInProcess}. `script` is the body of a shell
+ * script `kith`. It reads standard input only for the file `-`.
+ */
+export async function serveCommands(folder: string): Promise<{ script: string; stop(): Promise<void> }> {
+  const socket = join(folder, 'socket')
+  const server = createHttpServer(async (request, response) => {
+    const call = decodeURIComponent(request.url!)
+    const read = async (name: string) => (await readFile(join(call, name), 'utf8')).split('\0').slice(0, -1)
+    const environment = Object.fromEntries(
+      (await read('environment')).map(line => line.split(/=(.*)/s) as [string, string]),
+    )
+    const result = await runInProcess(
+      await read('words'),
+      environment,
+      environment.PWD,
+      await readFile(join(call, 'input')),
+    )
+    await writeFile(join(call, 'stdout'), result.stdout)
+    await writeFile(join(call, 'stderr'), result.stderr)
+    response.end(String(result.code))
+  })
+  await once(server.listen(socket), 'listening')
+  const script = `call=$(mktemp -d ${quote(join(folder, 'call.XXXXXX'))})
+printf '%s\\0' "$@" > "$call/words"
+env -0 > "$call/environment"
+case " $* " in *' - '*|*' @- '*) cat > "$call/input" ;; *) : > "$call/input" ;; esac
+code=$(curl --silent --unix-socket ${quote(socket)} "http://kith$call")
+cat "$call/stdout"
+cat "$call/stderr" >&2
+exit "$code"`
+  return {
+    script,
+    stop: async () => {
+      server.close()
+    },
   }
 }
 

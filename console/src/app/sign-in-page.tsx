@@ -59,7 +59,7 @@ export function SignInPage() {
         <IssuerLink />
         <CredentialsForm onSubmit={signIn} isPending={isPending} />
         <p className={styles.advice!}>
-          {texts.linkAdvice} <code>npm run -s kith -- console</code>
+          {texts.linkAdvice} <code>npx kith console</code>
         </p>
       </div>
     </main>
@@ -80,7 +80,7 @@ function SignInFault({ error, isByLink }: { error: unknown; isByLink: boolean })
   return (
     <Notice kind="error" title={texts.codeRefused}>
       <p>{texts.codeRefusedAdvice}</p>
-      <code>npm run -s kith -- console</code>
+      <code>npx kith console</code>
     </Notice>
   )
 }

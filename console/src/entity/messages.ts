@@ -50,11 +50,11 @@ export const messages = defineMessages({
       language: 'Language',
       push_notification_consent: 'Push notifications',
       email_consent: 'Email consent (summary)',
-      sms_consent: 'Text message consent (summary)',
+      sms_consent: 'SMS consent (summary)',
       state: 'State',
     },
     states: { active: 'Active', placeholder: 'Placeholder' },
-    channels: { email: 'Email', sms: 'Text message' },
+    channels: { email: 'Email', sms: 'SMS' },
     methods: {
       web_form: 'Web form',
       double_opt_in: 'Confirmed by link',

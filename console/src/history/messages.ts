@@ -34,7 +34,7 @@ export const messages = defineMessages({
     willBe: 'Will be',
     cannotBeSet: 'These links cannot be set, because a target has no identifier any more:',
     valuesErased: 'The values of this change were erased.',
-    nothingToSet: 'Nothing to set: the values are already those of then.',
+    nothingToSet: 'Nothing to restore: the current values are the same.',
     answersStay: 'Consent answers stay as they are, because only the person answers.',
     cancel: 'Cancel',
     close: 'Close',

@@ -161,7 +161,7 @@ function NobodyListed({ query, change }: { query: PeopleQuery; change: Change })
         {texts.importFile}
       </LinkButton>
       <p>{texts.emptySeed}</p>
-      <code>npm run -s kith -- seed</code>
+      <code>npx kith seed</code>
     </EmptyState>
   )
 }

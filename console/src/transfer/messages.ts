@@ -79,7 +79,7 @@ export const messages = defineMessages({
     skipped: 'Placeholders left out',
     cancel: 'Cancel',
     paused: 'The import waits.',
-    pausedAdvice: 'Nothing is lost. It goes on with the same lines as soon as the service answers.',
+    pausedAdvice: 'Nothing is lost. It goes on with the same lines as soon as the service responds.',
     pausedSignedOut: 'Sign in again in another tab, then go on here.',
     pausedDoubling:
       'The connection broke while lines without an external_id were stored. Sending them again could store them twice.',
@@ -107,7 +107,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Save people or records as a file.',
     what: 'What to export',
     segment: 'Only people of the segment',
-    everybody: 'Everybody',
+    everybody: 'All people',
     safeFormulas: 'Safe for spreadsheets',
     safeFormulasHelp:
       'Puts an apostrophe before texts that begin with =, +, - or @, so that a spreadsheet does not run them as formulas, and marks the file as UTF-8. Leave it off if kith is to import the file again.',
@@ -202,7 +202,7 @@ export const messages = defineMessages({
     skipped: 'Ausgelassene Platzhalter',
     cancel: 'Abbrechen',
     paused: 'Der Import wartet.',
-    pausedAdvice: 'Nichts geht verloren. Er fährt mit denselben Zeilen fort, sobald der Dienst antwortet.',
+    pausedAdvice: 'Nichts geht verloren. Er fährt mit denselben Zeilen fort, sobald der Dienst wieder erreichbar ist.',
     pausedSignedOut: 'Melden Sie sich in einem anderen Tab wieder an und fahren Sie dann hier fort.',
     pausedDoubling:
       'Die Verbindung brach ab, während Zeilen ohne external_id gespeichert wurden. Noch einmal gesendet könnten sie doppelt gespeichert werden.',
@@ -230,7 +230,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Personen oder Datensätze als Datei speichern.',
     what: 'Was exportieren',
     segment: 'Nur Personen des Segments',
-    everybody: 'Alle',
+    everybody: 'Alle Personen',
     safeFormulas: 'Sicher für Tabellenkalkulationen',
     safeFormulasHelp:
       'Setzt einen Apostroph vor Texte, die mit =, +, - oder @ beginnen, damit eine Tabellenkalkulation sie nicht als Formeln ausführt, und kennzeichnet die Datei als UTF-8. Lassen Sie es aus, wenn kith die Datei wieder importieren soll.',
@@ -325,7 +325,7 @@ export const messages = defineMessages({
     skipped: 'Segnaposto lasciati fuori',
     cancel: 'Annulla',
     paused: 'L’importazione è in attesa.',
-    pausedAdvice: 'Nulla va perso. Riprende con le stesse righe appena il servizio risponde.',
+    pausedAdvice: 'Nulla va perso. Riprende con le stesse righe appena il servizio è raggiungibile.',
     pausedSignedOut: 'Accedi di nuovo in un’altra scheda, poi riprendi qui.',
     pausedDoubling:
       'La connessione si è interrotta mentre si salvavano righe senza external_id. Inviarle di nuovo potrebbe salvarle due volte.',
@@ -353,7 +353,7 @@ export const messages = defineMessages({
     exportSubtitle: 'Salva persone o record in un file.',
     what: 'Che cosa esportare',
     segment: 'Solo le persone del segmento',
-    everybody: 'Tutte',
+    everybody: 'Tutte le persone',
     safeFormulas: 'Sicuro per i fogli di calcolo',
     safeFormulasHelp:
       'Mette un apostrofo davanti ai testi che iniziano con =, +, - o @, così un foglio di calcolo non li esegue come formule, e contrassegna il file come UTF-8. Lascialo spento se kith deve importare di nuovo il file.',

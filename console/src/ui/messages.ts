@@ -4,9 +4,9 @@ export const messages = defineMessages({
   en: {
     tryAgain: 'Try again',
     unreachable: 'The service cannot be reached.',
-    tooSlow: 'The service did not answer in time.',
+    tooSlow: 'The service did not respond in time.',
     unreachableAdvice: 'Your input is kept on this page. Check the connection, then try again.',
-    overloaded: 'The service cannot answer at the moment.',
+    overloaded: 'The service is not available at the moment.',
     overloadedAdvice: 'Your input is kept on this page. Try again in a moment.',
     signedOut: 'Your session has ended.',
     signedOutAdvice:
@@ -25,10 +25,10 @@ export const messages = defineMessages({
   de: {
     tryAgain: 'Noch einmal versuchen',
     unreachable: 'Der Dienst ist nicht erreichbar.',
-    tooSlow: 'Der Dienst hat nicht rechtzeitig geantwortet.',
+    tooSlow: 'Der Dienst hat nicht rechtzeitig reagiert.',
     unreachableAdvice:
       'Ihre Eingaben bleiben auf dieser Seite. Prüfen Sie die Verbindung und versuchen Sie es noch einmal.',
-    overloaded: 'Der Dienst kann gerade nicht antworten.',
+    overloaded: 'Der Dienst ist gerade nicht verfügbar.',
     overloadedAdvice: 'Ihre Eingaben bleiben auf dieser Seite. Versuchen Sie es gleich noch einmal.',
     signedOut: 'Ihre Sitzung ist beendet.',
     signedOutAdvice:
@@ -47,9 +47,9 @@ export const messages = defineMessages({
   it: {
     tryAgain: 'Riprova',
     unreachable: 'Il servizio non è raggiungibile.',
-    tooSlow: 'Il servizio non ha risposto in tempo.',
+    tooSlow: 'Il servizio non ha reagito in tempo.',
     unreachableAdvice: 'I dati inseriti restano in questa pagina. Controlla la connessione e riprova.',
-    overloaded: 'Il servizio al momento non può rispondere.',
+    overloaded: 'Il servizio al momento non è disponibile.',
     overloadedAdvice: 'I dati inseriti restano in questa pagina. Riprova tra poco.',
     signedOut: 'La sessione è terminata.',
     signedOutAdvice:

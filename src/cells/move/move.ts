@@ -87,7 +87,7 @@ export async function moveOrganization(
   }
   await completeMove(first, organization, source.db, target).catch(cause => {
     throw new Error(
-      `It is decided that the organization moves, but the directory could not be changed: ${cause.message} The service completes the move when both databases answer.`,
+      `It is decided that the organization moves, but the directory could not be changed: ${cause.message} The service completes the move when both databases respond.`,
       { cause },
     )
   })

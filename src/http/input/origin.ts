@@ -25,10 +25,7 @@ export function ownOrigin(request: IncomingMessage, settings: OriginSettings): s
  */
 export function requirePublicHost({ headers: { host = '' } }: IncomingMessage, { publicUrl }: OriginSettings): void {
   if (publicUrl === undefined || hostnameOf(host) === new URL(publicUrl).hostname) return
-  refuse(
-    'forbidden',
-    `The console answers at ${publicUrl} only. A proxy in front of kith must pass the header Host on.`,
-  )
+  refuse('forbidden', `The console works at ${publicUrl} only. A proxy in front of kith must pass the header Host on.`)
 }
 
 /** The name without the port, which some proxies leave out. */

@@ -38,7 +38,7 @@ export const healthRows: OpenRoute[] = [
     summary: 'Check whether the service accepts requests',
     description:
       'Returns 503 while the database is unreachable, read-only, as a standby is, or out of disk space, or the service is shutting down. A reader ' +
-      '(KITH_ROLE=reader) is ready on a standby that answers and is not too far behind. With several databases (`KITH_CELLS`), ' +
+      '(KITH_ROLE=reader) is ready on a standby that responds and is not too far behind. With several databases (`KITH_CELLS`), ' +
       'the first one decides, and `cells` has the state of each.',
     tag: 'System',
     answer: Type.Object(
@@ -47,7 +47,7 @@ export const healthRows: OpenRoute[] = [
         reader: Type.Optional(
           Type.Enum(['ready', 'away', 'behind', 'tables', 'cell'], {
             description:
-              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby answers reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then answers them. Of several standbys, the state of one that does not.',
+              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby serves reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then serves them. Of several standbys, the state of one that does not.',
           }),
         ),
         cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'disk_full', 'away']))),

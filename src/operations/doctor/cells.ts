@@ -51,7 +51,7 @@ async function examineCell({ name, url }: CellAddress, organizations: Organizati
     return [
       ok(
         'cells',
-        `the cell ${name} answers; it has ${residents} ${residents === 1 ? 'organization' : 'organizations'}`,
+        `the cell ${name} responds; it has ${residents} ${residents === 1 ? 'organization' : 'organizations'}`,
       ),
       ...(await checkResidents(db, name, organizations)),
       ...found

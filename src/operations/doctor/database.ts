@@ -41,7 +41,7 @@ const newestTestedMajor = 18
 export async function checkServer(db: Database, config: Config): Promise<Finding[]> {
   const [server] = (await db.query<Server>(readServerSql, [])) as [Server]
   const major = Math.floor(server.version_number / 10_000)
-  const message = `PostgreSQL ${server.version} answers`
+  const message = `PostgreSQL ${server.version} responds`
   const version =
     major > newestTestedMajor
       ? warning(
@@ -267,7 +267,7 @@ export async function checkWebhooks(db: Database): Promise<OrganizationFinding[]
         `GET /v1/webhooks/${id}/deliveries shows the responses.`,
         organization,
       )
-    const reason = disabled_reason === 'gone' ? 'its receiver answered 410' : 'it delivered nothing for five days'
+    const reason = disabled_reason === 'gone' ? 'its receiver responded with 410' : 'it delivered nothing for five days'
     return warning(
       'webhooks',
       `${name} was disabled at ${disabled_at}: ${reason}`,
