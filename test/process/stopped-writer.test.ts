@@ -23,6 +23,8 @@ it('a process that stops inside a write holds up the writes of its organization 
   const locker = new pg.Client(database.url)
   await locker.connect()
   const waiting = async () => {
+    // Within a transaction, PostgreSQL keeps showing the connections of the first query.
+    await locker.query('select pg_stat_clear_snapshot()')
     const { rows } = await locker.query(
       `select count(*)::integer as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
