@@ -74,6 +74,8 @@ export class WriteState {
   readonly #recognizes: boolean
   readonly #ids = new Map<string, string>()
   readonly #rows = new Map<string, EntityRow>()
+  /** The last changes of rows that nobody has looked at since. Most rows are changed once in a round. */
+  readonly #unread = new Map<string, Accepted>()
   readonly #links = new Map<string, Map<number, readonly Target[]>>()
   readonly #holders = new Map<string, readonly Target[]>()
   readonly #changed = new Set<string>()
@@ -126,7 +128,12 @@ export class WriteState {
     return reference && this.resolve(reference)
   }
 
-  #rowOf = (id: string): EntityRow | undefined => this.#rows.get(id) ?? this.#loaded.rows.get(id)
+  #rowOf(id: string): EntityRow | undefined {
+    const unread = this.#unread.get(id)
+    if (unread) this.#rows.set(id, rowAfter(unread))
+    this.#unread.delete(id)
+    return this.#rows.get(id) ?? this.#loaded.rows.get(id)
+  }
 
   /** The links under the attributes that the item writes. Other items may have loaded more. */
   #linksOf(id: string, { write, plan }: Item): Links {
@@ -192,18 +199,23 @@ export class WriteState {
     const { stack_id } = item.write
     for (const { name } of change.missing) this.#addPlaceholder(item, name)
     const row = this.#rowOf(change.id)
-    this.accepted.push({ item, stack_id, change, row })
-    this.#changed.add(change.id)
+    this.#push({ item, stack_id, change, row })
     this.#noteNames(item, change, row)
     if (change.operation === 'delete' || change.operation === 'restore') this.#moved.add(change.id)
     if (change.operation === 'restore' && stack_id === peopleStackId) this.#returns ||= this.#definitions.has_aliases
-    const next = change.operation === 'delete' ? undefined : rowAfter(stack_id, row, change)
-    if (next) this.#rows.set(change.id, next)
     if (change.relinked.length > 0) this.#replaceLinks(change)
-    this.#noteClaims(stack_id, change.id, row, next)
-    if (this.#recognizes && stack_id === peopleStackId) this.#noteKeys(change, row, next)
+    const next = () => (change.operation === 'delete' ? undefined : this.#rowOf(change.id))
+    if (this.#definitions.unique.has(stack_id)) this.#noteClaims(stack_id, change.id, row, next())
+    if (this.#recognizes && stack_id === peopleStackId) this.#noteKeys(change, row, next())
     if (this.#erased && item.write.erased === 'recreate')
       for (const { value } of erasableValues(change, item.write, row)) this.#erased.delete(value)
+  }
+
+  #push(accepted: Accepted) {
+    const { id } = accepted.change
+    this.accepted.push(accepted)
+    this.#changed.add(id)
+    this.#unread.set(id, accepted)
   }
 
   #addPlaceholder(item: Item, name: Name) {
@@ -211,11 +223,9 @@ export class WriteState {
     if (this.#ids.has(key)) return
     const { stack_id, external_id } = name
     const change = buildPlaceholder(newEntityId(stack_id), external_id, this.#loaded.lastVersionOf(name) + 1)
-    this.accepted.push({ item, stack_id, change, row: undefined, isPlaceholder: true })
+    this.#push({ item, stack_id, change, row: undefined, isPlaceholder: true })
     this.placeholders.set(key, change.id)
-    this.#changed.add(change.id)
     this.#ids.set(key, change.id)
-    this.#rows.set(change.id, rowAfter(stack_id, undefined, change))
     if (this.#recognizes && stack_id === peopleStackId) this.#changedKeys.add(`external_id\n${external_id}`)
   }
 
@@ -249,7 +259,6 @@ export class WriteState {
 
   #noteClaims(stack_id: number, id: string, before: EntityRow | undefined, after: EntityRow | undefined) {
     const unique = this.#definitions.unique.get(stack_id)
-    if (!unique) return
     const claimed = claimsOf(unique, after?.attributes).map(({ key }) => key)
     const released = claimsOf(unique, before?.attributes).map(({ key }) => key)
     for (const key of released.filter(key => !claimed.includes(key))) this.#unsettled.add(key)
@@ -276,7 +285,7 @@ const recognizingFields = ['external_id', ...fieldsByKey.email_key, ...fieldsByK
 
 const noProfile = Object.fromEntries([...profileTexts, ...profileFlags].map(field => [field, null])) as Profile
 
-function rowAfter(stack_id: number, row: EntityRow | undefined, { id, columns, set, removed }: Change): EntityRow {
+function rowAfter({ stack_id, row, change: { id, columns, set, removed } }: Accepted): EntityRow {
   const before = row ?? {
     ...noProfile,
     stack_id,

@@ -225,6 +225,7 @@ const logOf = ({
 
 /** The changes in order, with their numbers. The last one of an entity stores all of them. */
 function entriesOf({ accepted, net, placeholders }: DecidedRound, base: number): Entry[] {
+  if (net === accepted) return accepted.map((entry, index) => entryOf(base + index + 1, entry, entry, placeholders))
   const last = new Map(accepted.map(entry => [entry.change.id, entry]))
   const netById = new Map(net.map(entry => [entry.change.id, entry]))
   return accepted.map((entry, index) => {
