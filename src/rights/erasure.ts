@@ -51,10 +51,12 @@ export const notRemoved = [
   'the plain values of other entities, such as a name in a note',
 ]
 
-/** A log of more changes is erased in several transactions. */
-const maxChangesAtOnce = 100_000
+/**
+ * A log of more changes, and quotes in the log of others with more changes, are erased in further transactions. The first one holds the
+ * head, so that other writes wait for a tenth of a second. The further ones do not.
+ */
+const maxAtOnce = { changes: 5_000, quotersChanges: 2_000 }
 const changesPerSet = 20_000
-/** Quotes in the log of others are taken in several transactions if their entities have more changes than this: 0.5 s. */
 const quotersChangesPerSet = 10_000
 
 /** Finds the person to erase. Undefined if there is nobody. */
@@ -185,7 +187,7 @@ async function prepareSigning({ db, organization, originName, signal }: ErasureC
 async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
-  { maxChanges = maxChangesAtOnce, quotersChanges = quotersChangesPerSet }: ErasureContext,
+  { maxChanges = maxAtOnce.changes, quotersChanges = maxAtOnce.quotersChanges }: ErasureContext,
   request: ErasureRequest & { found_id: string },
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
