@@ -82,6 +82,7 @@ beforeAll(async () => {
   )
   await expectSuccess(send('POST', '/v1/stacks/visits', { external_id: 'v1', attribute_values: { page: '/' } }))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+  await expectSuccess(send('POST', '/v1/people/batch', { operations: [] }, { 'Idempotency-Key': 'old' }))
   await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [shop.id])
   await expectSuccess(send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'told' }))
@@ -256,10 +257,12 @@ const globalStatements = [
   'retire_keys_like',
 ]
 
-/** Repeats writes with an Idempotency-Key, and with one that has expired. */
+/** Repeats writes with an Idempotency-Key, and with one that has expired, which writes of one entity and other endpoints store in two ways. */
 async function repeatWithKeys({ send }: Shop) {
-  for (const key of ['new', 'new', 'old'])
+  for (const key of ['new', 'new', 'old']) {
     await expectSuccess(send('POST', '/v1/people/upsert', { external_id: 'again' }, { 'Idempotency-Key': key }))
+    await expectSuccess(send('POST', '/v1/people/batch', { operations: [] }, { 'Idempotency-Key': key }))
+  }
   await expectSuccess(send('DELETE', '/v1/people/forgotten'))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
   await forgetKeys(service.db)
