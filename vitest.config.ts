@@ -2,6 +2,15 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { SlowFirst } from './test/support/sequencer.ts'
 
+/**
+ * The second tier, `npm run test:system`: promises about processes, signals, servers of their own and their standbys, random requests,
+ * plans among many people, and every page in every theme and width.
+ */
+export const systemTests = [
+  'test/{consent-lives,explain,hostile,operations,process,tenants}/**/*.test.ts',
+  '{src,cli,client,console,scripts,test}/**/*.system.test.ts',
+]
+
 export const config = {
   include: [
     'src/**/*.test.ts',
@@ -12,8 +21,8 @@ export const config = {
     'console/test/**/*.test.ts',
     'bench/*.test.ts',
   ],
-  // They have commands of their own: npm run test:faults, which takes minutes, and npm run test:cluster.
-  exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**'],
+  // They have commands of their own: npm run test:faults, npm run test:cluster.
+  exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**', ...systemTests],
   globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
   pool: 'forks',
   // Node.js runs the files as it runs the service, and a worker loads the modules once for all its files. The modules

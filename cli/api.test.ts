@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
@@ -22,6 +22,8 @@ beforeEach(async () => {
 
 const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
 const api = (...words: string[]) => runInProcess(['api', ...words], environment(), folder)
+/** Runs `kith api` with this standard input. */
+const apiOf = (input: string, ...words: string[]) => runInProcess(['api', ...words], environment(), folder, input)
 
 describe('kith api', () => {
   it('prints the body on standard output and the status on standard error', async () => {
@@ -46,9 +48,7 @@ describe('kith api', () => {
     const type = ['--header', 'content-type: application/x-ndjson']
     const imported = await api('POST', '/v1/people/import', '--body', '@people.ndjson', ...type)
     expect([imported.code, imported.stdout]).toEqual([0, expect.stringContaining('"created":2')])
-    const { child, ended } = startCommand(['api', 'PATCH', '/v1/people/ada', '--body', '-'], environment())
-    child.stdin.end('{"first_name":"Ada"}')
-    expect((await ended).code).toBe(0)
+    expect((await apiOf('{"first_name":"Ada"}', 'PATCH', '/v1/people/ada', '--body', '-')).code).toBe(0)
     expect((await organization.client.people.get('ada')).first_name).toBe('Ada')
     const exported = await api('POST', '/v1/people/export')
     expect(exported.stdout.trimEnd().split('\n')).toHaveLength(2)

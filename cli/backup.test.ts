@@ -1,17 +1,15 @@
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { migrate } from '../src/db/migrate.ts'
 import { compareWithLog } from '../test/faults/against-log.ts'
 import { replay } from '../test/faults/replay.ts'
 import { readStored } from '../test/faults/stored.ts'
-import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
+import { contentsOf, underWriters, useBackupFixture, writePerson } from '../test/support/backups.ts'
 import { query } from '../test/support/embedded-service.ts'
-import { launch, makeDataFolder, makeFolder, senderTo, terminate, tokenFrom } from '../test/support/process.ts'
 import type { Organization, Send } from '../test/support/service.ts'
 
 const ground = useBackupFixture()
-const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn, start } = ground
+const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn } = ground
 
 /** Creates definitions of each kind, and people with links and consent answers. */
 async function seed({ send, client }: Pick<Organization, 'send' | 'client'>) {
@@ -29,38 +27,7 @@ async function seed({ send, client }: Pick<Organization, 'send' | 'client'>) {
     .create({ external_id: 'o1', attribute_values: { total: 1.5, note: 'a\tb\\c\nd "é" 🌍' } })
   await client.people.create({ external_id: 'gone' })
   await client.people.delete('gone')
-  for (let turn = 0; turn < 3; turn++) await write(send, 'seed', turn)
-}
-
-/** Creates a person in turn 0, and changes its answers and links in later turns. Every write must succeed. */
-async function write(send: Send, external_id: string, turn: number) {
-  const body = {
-    first_name: `turn ${turn}`,
-    email_consent: turn % 2 === 0,
-    attribute_values: { turn, referrer: `hub_${turn % 3}`, bought: ['o1', `o_${external_id}_${turn % 5}`] },
-  }
-  const { status } =
-    turn === 0
-      ? await send('POST', '/v1/people', { external_id, ...body }, { 'Idempotency-Key': external_id })
-      : await send('PATCH', `/v1/people/${external_id}`, body)
-  expect(status).toBe(turn === 0 ? 201 : 200)
-}
-
-/** Writes with four concurrent writers while `work` runs. It starts after the first writes of each. */
-async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
-  let [writing, waiting] = [true, 4]
-  const started = Promise.withResolvers<void>()
-  const writers = ['a', 'b', 'c', 'd'].map(async name => {
-    for (let turn = 0; writing; turn++) {
-      await write(send, `writer_${name}`, turn)
-      if (turn === 5 && --waiting === 0) started.resolve()
-    }
-  })
-  await Promise.race([started.promise, ...writers])
-  const result = await work()
-  writing = false
-  await Promise.all(writers)
-  return result
+  for (let turn = 0; turn < 3; turn++) await writePerson(send, 'seed', turn)
 }
 
 /** Expects that the restored rows match their change log, and that this log is a prefix of the original's. */
@@ -113,7 +80,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const send = second.sender(organization.token)
     const exportOf = async (from: Send) => (await from('GET', '/v1/people/export')).body.data
     expect(await exportOf(send)).toEqual(await exportOf(organization.send))
-    await write(send, 'seed', 3)
+    await writePerson(send, 'seed', 3)
     expect((await second.sql('select max(id)::integer as id from organizations'))[0]).toEqual({ id: organization.id })
     expect((await second.organization('next_one')).id).toBe(organization.id + 1)
   })
@@ -190,36 +157,5 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const { code, stderr } = await kith(['restore', file], await emptyDatabase())
     expect(code).toBe(0)
     expect(stderr).toContain('Skipped tables that kith does not have: notes.')
-  })
-})
-
-describe('a backup of the embedded server', { timeout: 120_000 }, () => {
-  it('works while the service runs and while it is stopped, and restores into another data folder', async () => {
-    const first = { KITH_DATA_DIR: await makeDataFolder() }
-    const second = { KITH_DATA_DIR: join(await makeFolder(), '.kith') }
-    const service = launch(first)
-    const address = await service.ready
-    const token = await tokenFrom(first)
-    const send = senderTo(address, token)
-    for (const body of [
-      { key: 'referrer', owner: 'people', type: 'person' },
-      { key: 'bought', owner: 'people', type: 'person', cardinality: 'many' },
-    ])
-      expect((await send('POST', '/v1/schema/attributes', body)).status).toBe(201)
-    const [online, offline] = [newFile(), newFile()]
-    expect(await underWriters(send, () => start(['backup', online], first).ended)).toMatchObject({ code: 0 })
-    expect(await terminate(service)).toBe(0)
-
-    expect(await start(['restore', online], second).ended).toMatchObject({ code: 0 })
-    const restored = launch(second)
-    const sendThere = senderTo(await restored.ready, token)
-    const { body } = await sendThere('GET', '/v1/people/writer_a')
-    expect(body.data.version).toBeGreaterThan(5)
-    const { version } = body.data
-    await write(sendThere, 'writer_a', 3)
-    expect((await sendThere('GET', '/v1/people/writer_a')).body.data.version).toBe(version + 1)
-    expect(await terminate(restored)).toBe(0)
-    const backup = await start(['backup', offline, '--json'], second).ended
-    expect(JSON.parse(backup.stdout).rows).toBeGreaterThan(20)
   })
 })

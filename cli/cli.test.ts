@@ -4,7 +4,7 @@ import { verifyClient } from '../src/auth/clients.ts'
 import { loadOrCreateKeys } from '../src/auth/keys.ts'
 import { loadConfig } from '../src/config.ts'
 import { type Database, openDatabase, statement } from '../src/db/db.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { query } from '../test/support/embedded-service.ts'
 
@@ -227,7 +227,7 @@ describe('an unusable database or setting', () => {
 
   it('names every invalid setting and does not start', async () => {
     const settings = { DATABASE_URL: database.url, PORT: 'eighty', KITH_POTR: '1' }
-    const { code, stderr } = await startCommand(['serve'], settings).ended
+    const { code, stderr } = await run(['serve'], settings)
     expect(code).toBe(1)
     expect(stderr).toContain('PORT')
     expect(stderr).toContain('KITH_POTR')

@@ -1,15 +1,13 @@
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { receiptOf } from '../test/support/receipts.ts'
-import { useService } from '../test/support/service.ts'
+import { useOwnService } from '../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let folder: string
 let empty: Awaited<ReturnType<typeof createTestDatabase>> | undefined
 let environment: Record<string, string>
@@ -298,17 +296,9 @@ it.each(groups.map(args => ({ args })))(
   },
 )
 
-it('serve --json prints its address on standard output and logs to standard error', async () => {
-  const { child, ended } = startCommand(['serve', '--json'], environment, folder)
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  const { address } = JSON.parse(line)
-  expect((await fetch(`${address}/healthz`)).status).toBe(200)
-  child.kill('SIGTERM')
-  const { code, stderr } = await ended
-  expect(code).toBe(0)
+it('serve has help with an example, and exits with 2 on wrong usage', async () => {
   expect((await run(['serve', '--help'])).stdout).toContain('npm run -s kith -- serve')
   expect(await run(['serve', '--workers', 'x'])).toMatchObject({ code: 2, stdout: '' })
-  for (const logLine of stderr.trimEnd().split('\n')) expect(() => JSON.parse(logLine)).not.toThrow()
 })
 
 it('this file tests every command', async () => {
@@ -321,7 +311,7 @@ it('this file tests every command', async () => {
     const inner = [...groups, ...groupsWithDefault].some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  // follow prints lines until a signal ends it: cli/follow.test.ts. The output of dossier and duplicates is lines, too, and that of api
+  // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
   // is the body of a response. distribute needs Citus: cli/distribute.test.ts. cli/entities.test.ts and cli/segments.test.ts test the
   // others.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
@@ -333,6 +323,6 @@ it('this file tests every command', async () => {
 
 it('prints no color if NO_COLOR is set', async () => {
   environment = { ...environment, NO_COLOR: '1' }
-  const { stdout, stderr } = await startCommand(['import', 'people', 'people.ndjson'], environment, folder).ended
+  const { stdout, stderr } = await run(['import', 'people', 'people.ndjson'])
   expect(stdout + stderr).not.toContain('\x1b')
 })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 
 const service = useService()
@@ -248,12 +248,10 @@ describe('a CSV file of kith export', () => {
     await client.people.delete('dan')
     const environment = { KITH_URL: service.address, KITH_TOKEN: token }
     const args = ['export', 'people', '--output', 'out.csv.gz']
-    const exported = startCommand(args, environment, directory)
-    expect(await exported.ended).toMatchObject({ code: 0, stdout: '' })
+    expect(await runInProcess(args, environment, directory)).toMatchObject({ code: 0, stdout: '' })
     const before = await Promise.all(bodies.map(({ external_id }) => client.people.get(external_id)))
     for (const { external_id } of [...bodies, { external_id: 'ghost' }]) await client.people.delete(external_id)
-    const imported = startCommand(['import', 'people', 'out.csv.gz'], environment, directory)
-    expect(await imported.ended).toMatchObject({
+    expect(await runInProcess(['import', 'people', 'out.csv.gz'], environment, directory)).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/3 created.*\nSkipped 1 placeholders/),
     })

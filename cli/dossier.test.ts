@@ -7,25 +7,23 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { DossierLine } from '../client/index.ts'
 import { useBrowser } from '../test/support/browser.ts'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useSharedShop } from '../test/support/shop.ts'
 import { dossierPage } from './dossier/page.ts'
 
 const service = useService()
 const browser = useBrowser()
-let organization: Organization
 let folder: string
+const organization = useSharedShop(service, { owner: 'orders', key: 'buyer', name: 'Buyer', type: 'person' })
 const attack = `<script>document.title='attacked'</script><img src=x onerror="document.title='attacked'">"'&`
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-dossier-'))
-  organization = await service.organization()
   const { send } = organization
   await send('PATCH', '/v1/schema/settings', {
     display_name: 'Northwind Books',
     contact_email: 'privacy@books.example',
   })
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  await send('POST', '/v1/schema/attributes', { owner: 'orders', key: 'buyer', name: 'Buyer', type: 'person' })
   await send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, send me the newsletter.' })
   const created = await send('POST', '/v1/people', {
     external_id: 'ada',

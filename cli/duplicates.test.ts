@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useSharedShop } from '../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   for (const person of [
     { external_id: 'shop-1', first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' },
     { external_id: 'news-1', email: 'ADA@example.com' },

@@ -3,18 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useSharedShop } from '../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
 let folder: string
+const organization = useSharedShop(service, 'buyer', { key: 'total', owner: 'orders', type: 'number', indexed: true })
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-entities-'))
-  organization = await service.organization()
   const { client } = organization
-  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
-  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
-  await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', indexed: true })
   await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.org' })
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper', language: 'en' })
   await client.people.create({

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
 let folder: string
-let organization: Organization
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-erase-'))
 })
 afterAll(() => rm(folder, { recursive: true }))
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', email: 'ada@example.com' })
 })
 

@@ -1,14 +1,13 @@
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../client/index.ts'
-import { breakingProxy, runInProcess, startCommand } from '../test/support/command.ts'
+import { breakingProxy, runInProcess } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 
-const peopleCount = 3_000
+const peopleCount = 1_000
 
 const service = useService()
 let token: string
@@ -35,10 +34,7 @@ const file = (name: string) => join(directory, name)
 function run(args: string[], url = service.address) {
   const words = ['export', 'people', ...args]
   const environment = { KITH_URL: url, KITH_TOKEN: token }
-  // A stream that ends in standard output needs a process of its own.
-  return args.includes('--output')
-    ? runInProcess(words, environment, directory)
-    : startCommand(words, environment, directory).ended
+  return runInProcess(words, environment, directory)
 }
 
 const names = (text: string) =>
@@ -53,9 +49,9 @@ describe('kith export', () => {
     const { code, stdout, stderr } = await run([])
     expect(code).toBe(0)
     expect(names(stdout).toSorted()).toEqual(allNames.toSorted())
-    expect(stderr).toMatch(/^3,000 entities in \d+ s\n$/)
+    expect(stderr).toMatch(/^1,000 entities in \d+ s\n$/)
     const toFile = await run(['--output', 'people.ndjson', '--json'])
-    expect(JSON.parse(toFile.stdout)).toMatchObject({ count: 3_000, file: 'people.ndjson', error: null })
+    expect(JSON.parse(toFile.stdout)).toMatchObject({ count: 1_000, file: 'people.ndjson', error: null })
     expect(await readFile(file('people.ndjson'), 'utf8')).toBe(stdout)
     const packed = await run(['--output', 'people.ndjson.gz'])
     expect(packed.code).toBe(0)
@@ -77,7 +73,7 @@ describe('kith export', () => {
   })
 
   it('reconnects after a broken connection, continues, and reports it', async () => {
-    const proxy = await breakingProxy(service.address, { down: 600_000 })
+    const proxy = await breakingProxy(service.address, { down: 200_000 })
     const { code, stdout, stderr } = await run([], proxy.address)
     proxy.server.close()
     expect(code).toBe(0)
@@ -107,15 +103,6 @@ describe('kith export', () => {
       }
     },
   )
-
-  it('exits without a message when the reader closes the pipe', async () => {
-    const { child, ended } = startCommand(['export', 'people'], { KITH_URL: service.address, KITH_TOKEN: token })
-    await once(child.stdout, 'data')
-    child.stdout.destroy()
-    const { code, stderr } = await ended
-    expect(code).toBe(1)
-    expect(stderr).not.toMatch(/EPIPE|^ {4}at /m)
-  })
 
   it.each([
     ['a missing folder', ['--output', 'none/people.ndjson'], 1, /none/],

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { stringify } from 'csv-stringify/sync'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
 let base: string
 let directory: string
 
@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(base, { recursive: true })
 })
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   directory = join(base, organization.key)
   await mkdir(directory)
 })
@@ -370,7 +370,7 @@ describe('kith import of the exports of Mailchimp', () => {
       'nonsubscribed.csv': [mailchimp()],
     }
     for (const names of [Object.keys(files), Object.keys(files).reverse()]) {
-      organization = await service.organization()
+      await organization.renew()
       for (const name of names) expect((await run(name, files[name as keyof typeof files])).code).toBe(0)
       expect(await answersOf('mailchimp-E1')).toEqual(['1 email false 2024-05-01T12:00:00.000Z import'])
       const refusals = (await history()).filter(({ state }) => !state)

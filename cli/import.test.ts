@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
-import { breakingProxy, runInProcess, startCommand } from '../test/support/command.ts'
+import { breakingProxy, runInProcess } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 
 const service = useService()
@@ -33,15 +32,8 @@ const lines = (count: number) =>
   Array.from({ length: count }, (_, i) => `{"external_id":"p${i}","first_name":"N${i}"}\n`)
 const settings = () => ({ KITH_URL: service.address, KITH_TOKEN: token })
 
-const start = (args: string[], environment: Record<string, string> = settings()) =>
-  startCommand(['import', ...args], environment, directory)
-
-async function run(args: string[], input: string | Buffer = '', environment?: Record<string, string>) {
-  if (!args.includes('-')) return runInProcess(['import', ...args], environment ?? settings(), directory)
-  const { child, ended } = start(args, environment)
-  child.stdin.end(input)
-  return ended
-}
+const run = (args: string[], input: string | Buffer = '', environment: Record<string, string> = settings()) =>
+  runInProcess(['import', ...args], environment, directory, input)
 
 /** Runs an import and returns its JSON result. */
 async function counts(...args: string[]) {
@@ -200,16 +192,16 @@ describe('kith import of NDJSON', () => {
 
 describe('the connection of an import', () => {
   it('is retried from the last acknowledged line when it breaks, with a message', async () => {
-    const proxy = await breakingProxy(service.address, { up: 400_000 })
-    await put('people.ndjson', lines(20_000).join(''))
+    const proxy = await breakingProxy(service.address, { up: 100_000 })
+    await put('people.ndjson', lines(5_000).join(''))
     const { code, stdout, stderr } = await run(['people', 'people.ndjson', '--json'], '', {
       KITH_URL: proxy.address,
       KITH_TOKEN: token,
     })
     proxy.server.close()
     expect(stderr).toMatch(/broke.* Continuing after line \d+ in 0\.2 s\./)
-    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, received: 20_000, failed: 0, error: null })
-    expect(await counts('people', 'people.ndjson')).toMatchObject({ unchanged: 20_000 })
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, received: 5_000, failed: 0, error: null })
+    expect(await counts('people', 'people.ndjson')).toMatchObject({ unchanged: 5_000 })
   })
 
   it('is not retried if the service never answered', async () => {
@@ -234,39 +226,6 @@ describe('the connection of an import', () => {
     const forbidden = { ...onlyUrl, KITH_TOKEN: await service.tokenFor('default', 'people:read') }
     const refused = await run(['people', 'people.ndjson'], '', forbidden)
     expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/people:write/) })
-  })
-})
-
-describe('Ctrl-C', () => {
-  it('stops after the lines sent and says how to continue, which imports the rest', async () => {
-    const all = lines(4_000)
-    const { child, ended } = start(['people', '-', '--format', 'ndjson', '--json'])
-    child.stdin.write(all.slice(0, 3_000).join(''))
-    // When the service returns the last person, it has all of them.
-    await expect.poll(() => client.people.get('p2999').catch(() => null), { timeout: 20_000 }).not.toBeNull()
-    child.kill('SIGINT')
-    const { code, stdout, stderr } = await ended
-    expect(code).toBe(1)
-    expect(JSON.parse(stdout)).toMatchObject({ received: 3_000, created: 3_000, stopped_after: 3_000 })
-    expect(stderr).toContain('Stopped after line 3000')
-    await put('people.ndjson', all.join(''))
-    expect(await counts('people', 'people.ndjson', '--skip-lines', '3000')).toMatchObject({ created: 1_000 })
-  })
-
-  it('stops the import immediately the second time', async () => {
-    const { child, ended } = start(['people', '-', '--format', 'ndjson'])
-    child.stdin.write(lines(1).join(''))
-    await expect.poll(() => client.people.get('p0').catch(() => null), { timeout: 20_000 }).not.toBeNull()
-    child.kill('SIGINT')
-    child.kill('SIGINT')
-    expect((await ended).code).toBe(1)
-  })
-
-  it('stops an import that has sent nothing', async () => {
-    const { child, ended } = start(['people', '-', '--format', 'ndjson'])
-    await once(child, 'spawn')
-    child.kill('SIGINT')
-    expect((await ended).code).not.toBe(0)
   })
 })
 
@@ -310,8 +269,8 @@ describe('invalid input', () => {
     expect(refused.at(-1)).toMatch(/^\{"refused_because":"line 12000: refused without a reason/)
   })
 
-  it('refuses a line of 100 MB, keeps only its beginning, and imports the others', async () => {
-    const long = `{"external_id":"long","first_name":"${'x'.repeat(100_000_000)}"}\n`
+  it('refuses a line of 20 MB, keeps only its beginning, and imports the others', async () => {
+    const long = `{"external_id":"long","first_name":"${'x'.repeat(20_000_000)}"}\n`
     await put('people.ndjson', `${lines(1)}${long}{"external_id":"last"}\n`)
     expect(await counts('people', 'people.ndjson')).toMatchObject({ created: 2, failed: 1 })
     const refused = await readFile(file('people.refused.ndjson'), 'utf8')

@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
 import { sealLedgers } from '../test/support/ledger.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
 let folder: string
-let organization: Organization
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-ledger-'))
 })
 afterAll(() => rm(folder, { recursive: true }))
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   await answer('ada', 'bob')
 })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
@@ -41,9 +41,8 @@ describe('kith login', () => {
 
   it('reads a token from standard input', async () => {
     const words = ['login', '--url', service.address, '--token', '-']
-    const { child, ended } = startCommand(words, { XDG_CONFIG_HOME: folder })
-    child.stdin.end(`${organization.token}\n`)
-    expect((await ended).code).toBe(0)
+    const environment = { XDG_CONFIG_HOME: folder }
+    expect((await runInProcess(words, environment, folder, `${organization.token}\n`)).code).toBe(0)
     expect(JSON.parse(await readFile(pathOf('default'), 'utf8'))).toEqual({
       url: service.address,
       token: organization.token,

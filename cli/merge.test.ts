@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
+const organization = useShop(service, 'referrer')
 beforeEach(async () => {
-  organization = await service.organization()
-  const { people, schema } = organization.client
-  await schema.attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
+  const { people } = organization.client
   const consents = (state: boolean, collected_at: string) => [
     { consent_type_id: 1, channel: 'email' as const, state, collected_at },
   ]

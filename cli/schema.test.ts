@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
 const service = useService()
@@ -27,10 +27,7 @@ beforeEach(async () => {
 /** Runs `kith schema` in the folder, by default for the organization of the test. */
 async function schema(args: string[], { token, input = '' } = { token: organization.token, input: '' }) {
   const environment = { KITH_URL: service.address, KITH_TOKEN: token }
-  if (input === '') return runInProcess(['schema', ...args], environment, directory)
-  const { child, ended } = startCommand(['schema', ...args], environment, directory)
-  child.stdin.end(input)
-  return ended
+  return runInProcess(['schema', ...args], environment, directory, input)
 }
 
 type Content = { stacks?: object[]; attributes?: object[]; consent_types?: object[]; segments?: object[] }

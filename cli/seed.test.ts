@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Client, ImportCounts } from '../client/index.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 import { bodiesOf, earlierVersions, type FileName, files } from './seed/lines.ts'
 
@@ -16,8 +15,6 @@ beforeEach(async () => {
 
 function seed(...args: string[]) {
   const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
-  // A stream that ends in standard output needs a process of its own.
-  if (args.includes('--print')) return startCommand(['seed', ...args], environment).ended
   return runInProcess(['seed', ...args], environment)
 }
 
@@ -131,14 +128,10 @@ describe('kith seed', () => {
     expect(attributes.find(({ key }) => key === 'total')).toMatchObject({ description: 'In euros.', indexed: false })
   })
 
-  it('prints each file as it would send it, and stops when the reader closes the pipe', async () => {
+  it('prints each file as it would send it', async () => {
     for (const file of files) {
       const lines = [...bodiesOf(dataset, file)].map(body => `${JSON.stringify(body)}\n`)
       expect(await seed(...shop, '--print', file)).toEqual({ code: 0, stdout: lines.join(''), stderr: '' })
     }
-    const { child, ended } = startCommand(['seed', '--people', '1000000', '--print', 'people'], {})
-    await once(child.stdout, 'data')
-    child.stdout.destroy()
-    expect((await ended).code).not.toBeNull()
   })
 })

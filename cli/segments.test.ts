@@ -3,15 +3,13 @@ import { searchFollower } from '../src/entities/indexes/search-index.ts'
 import { observedFollower } from '../src/observed/follow.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useOwnService } from '../test/support/service.ts'
+import { useSharedShop } from '../test/support/shop.ts'
 
-const service = useService()
-let organization: Organization
+const service = useOwnService()
+const organization = useSharedShop(service, { key: 'total', owner: 'orders', type: 'number' })
 beforeAll(async () => {
-  organization = await service.organization()
-  const { people, schema } = organization.client
-  await schema.stacks.create({ key: 'orders', kind: 'item' })
-  await schema.attributes.create({ key: 'total', owner: 'orders', type: 'number' })
+  const { people } = organization.client
   await people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace', language: 'en' })
   await people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper', language: 'en' })
   await people.create({ external_id: 'rosa', first_name: 'Rosa', attribute_values: { shoe: 39, nickname: 'R' } })

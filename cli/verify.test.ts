@@ -4,7 +4,7 @@ import { CompactSign } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type ErasureFacts, signCertificate } from '../src/ledger/certificate.ts'
 import { formatVerifierKey } from '../src/ledger/note.ts'
-import { runInProcess, startCommand } from '../test/support/command.ts'
+import { runInProcess } from '../test/support/command.ts'
 import { makeFolder } from '../test/support/process.ts'
 import { entry, fixedKey, names, origin, receiptOf, text } from '../test/support/receipts.ts'
 
@@ -68,9 +68,8 @@ describe('kith verify', () => {
   })
 
   it('reads standard input, and a receipt in the envelope of its response', async () => {
-    const running = startCommand(['verify', '-'], {})
-    running.child.stdin!.end(JSON.stringify({ status: 'Success', data: await receiptOf() }))
-    const { code, stdout } = await running.ended
+    const envelope = JSON.stringify({ status: 'Success', data: await receiptOf() })
+    const { code, stdout } = await runInProcess(['verify', '-'], {}, folder, envelope)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^The receipt is valid\.\n/)
   })

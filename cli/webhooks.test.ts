@@ -4,18 +4,18 @@ import type { Sender } from '../src/webhooks/send.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { follow } from '../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../test/support/receiver.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { useOwnService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-let organization: Organization
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let sender: Sender
 beforeAll(() => {
   sender = createLoopbackSender()
 })
 afterAll(() => sender.close())
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   receiver = await startReceiver()
   await organization.client.webhooks.create({ url: receiver.url, events: ['person.*', 'record.created'] })
 })

@@ -6,10 +6,11 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { readDocument, runExample } from '../client/test/examples.ts'
 import { checkout } from './support/process.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
+import { createShop } from './support/shop.ts'
 
 const document = 'docs/changes.md'
-const service = useService()
+const service = useOwnService()
 
 it('the nightly sync in curl continues where it ended', async () => {
   const { client, token } = await service.organization()
@@ -36,8 +37,7 @@ it('the nightly sync in curl continues where it ended', async () => {
 })
 
 it('the syncs in TypeScript apply each change once, and store their position', async () => {
-  const { client, token } = await service.organization()
-  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  const { client, token } = await createShop(service, 'orders')
   for (const external_id of ['ada', 'bob']) await client.people.create({ external_id })
   const { code, location } = readDocument(document)
   const use = `

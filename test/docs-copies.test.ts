@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
+import { createShop } from './support/shop.ts'
 
-const service = useService()
+const service = useOwnService()
 
 type Change = {
   id: string
@@ -13,8 +14,7 @@ type Change = {
 }
 
 it('a copy that follows the table of "Copies with relationships" in docs/changes.md reads as kith does after every change of a target', async () => {
-  const { client, send } = await service.organization()
-  await client.schema.attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
+  const { client, send } = await createShop(service, 'friends')
 
   const names = new Map<string, string | null>()
   /** The identifiers of the targets, by source. */

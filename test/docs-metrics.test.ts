@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
 import { readMetrics, type Samples } from './support/metrics.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/metrics.md', import.meta.url), 'utf8')
 const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(([, name, type, labels]) => ({
@@ -10,7 +10,7 @@ const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(
   labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!),
 }))
 
-const service = useService()
+const service = useOwnService()
 let metrics: Samples
 beforeAll(async () => {
   const { send } = await service.organization()

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quote } from '../src/welcome.ts'
 import { compileCache, runInProcess } from './support/command.ts'
 import { checkout, endProcesses, launch, makeFolder } from './support/process.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
 /** These pages have tests of their own: test/readme.test.ts and test/operations. */
 const testedElsewhere = ['README.md', 'docs/quick-starts.md', 'docs/operations.md']
@@ -42,7 +42,7 @@ it('every picture is shown on a page', () => {
 })
 
 describe('the shell blocks of the documents', () => {
-  const service = useService()
+  const service = useOwnService()
   let address: string
   let programs: string
   beforeAll(async () => {

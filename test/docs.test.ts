@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorStatuses } from '../src/errors.ts'
-import { type Send, useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
+import { useSharedShop } from './support/shop.ts'
 
 const document = readFileSync(new URL('../docs/api.md', import.meta.url), 'utf8')
 
@@ -39,11 +40,8 @@ function parseExample(text: string): Example {
 const examples = [...document.matchAll(/```http\n([\s\S]*?)```/g)].map(match => parseExample(match[1]!.trimEnd()))
 
 describe('docs/api.md', () => {
-  const service = useService()
-  let send: Send
-  beforeAll(async () => {
-    send = (await service.organization()).send
-  })
+  const service = useOwnService()
+  const { send } = useSharedShop(service)
 
   it('has examples', () => {
     expect(examples.length).toBeGreaterThan(20)

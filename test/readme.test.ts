@@ -7,7 +7,7 @@ import { readQuickStarts, runExample } from '../client/test/examples.ts'
 import { compileCache } from './support/command.ts'
 import { createTestDatabase } from './support/database.ts'
 import { checkout, endProcesses, launch } from './support/process.ts'
-import { useService } from './support/service.ts'
+import { useOwnService } from './support/service.ts'
 
 type Step = { commands: string[]; answer: string[] }
 
@@ -66,7 +66,7 @@ describe.each([
 })
 
 describe('the TypeScript quick start', () => {
-  const service = useService()
+  const service = useOwnService()
 
   it('shows its real output, which is the same when it runs again', async () => {
     const [example, ...others] = readQuickStarts()

@@ -10,14 +10,14 @@ import { signIn } from '../../test/support/browser-session.ts'
 import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { createClient } from '../index.ts'
 import { moduleOf, readDocument, readExamples, readQuickStarts, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let stopSealing: () => Promise<void>
 beforeAll(async () => {

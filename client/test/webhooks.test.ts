@@ -4,10 +4,10 @@ import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import type { Sender } from '../../src/webhooks/send.ts'
 import { follow } from '../../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { type Client, createClient, type NewWebhook, verifyWebhook, WebhookVerificationError } from '../index.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let client: Client
 let receiver: Receiver
 let sender: Sender

@@ -8,9 +8,9 @@ import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 const browser = useBrowser()
 let receiver: Receiver
 let sender: Sender

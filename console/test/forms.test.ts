@@ -1,16 +1,13 @@
 import type { Page } from 'playwright-core'
-import { beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 
 const service = useService()
 const browser = useBrowser()
-let organization: Organization
-beforeAll(async () => {
-  organization = await service.organization()
-  await organization.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text' })
-})
+const organization = useSharedShop(service, 'city')
 const open = (path: string, work: (page: Page) => Promise<void>, options: Parameters<typeof openConsole>[3] = {}) =>
   openConsole({ service, browser, organization }, path, work, options)
 
@@ -154,8 +151,7 @@ it.each([
   ['stack', '/schema', 'New stack', 'Key', /\/v1\/schema\/stacks$/],
   ['segment', '/people?filter=%7B%22language%22%3A%22en%22%7D', 'Segment', 'Name', /\/v1\/segments$/],
 ] as const)('creating a %s again after a lost answer is the same request', async (_, path, button, field, address) => {
-  const shop = await service.organization()
-  await shop.client.schema.stacks.create({ key: 'orders', kind: 'item' })
+  const shop = await createShop(service, 'orders')
   const work = async (page: Page) => {
     await page.getByRole('button', { name: button, exact: true }).click()
     if (button === 'Segment') await page.getByRole('menuitem', { name: 'Save the filter as a segment' }).click()

@@ -4,15 +4,15 @@ import { beforeEach, expect, it } from 'vitest'
 import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
 const browser = useBrowser()
-let organization: Organization
 let place: Parameters<typeof openConsole>[0]
 
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   place = { service, browser, organization }
 })
 

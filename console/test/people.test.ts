@@ -9,6 +9,7 @@ import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { insertManyPeople } from '../../test/support/many-people.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 
 const service = useService()
 const browser = useBrowser()
@@ -39,12 +40,8 @@ const customers = [
   { external_id: 'rosa', first_name: 'Rosa', last_name: 'Luxemburg', email: 'rosa@example.org', language: 'de' },
 ]
 
-let shop: Organization
+const shop = useSharedShop(service, 'city', { key: 'loyalty', owner: 'people', type: 'number' }, 'referrer')
 beforeAll(async () => {
-  shop = await service.organization()
-  await shop.client.schema.attributes.create({ key: 'city', owner: 'people', type: 'text', indexed: true })
-  await shop.client.schema.attributes.create({ key: 'loyalty', owner: 'people', type: 'number' })
-  await shop.client.schema.attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
   await create(shop, customers)
   await shop.client.people.patch('ada', { attribute_values: { city: 'London', loyalty: 3, referrer: 'grace' } })
   await shop.client.people.patch('rosa', { attribute_values: { city: 'Berlin', loyalty: 20, referrer: 'ada' } })
@@ -356,8 +353,7 @@ describe('hostile values', () => {
   const rightToLeft = '\u202eevil\u202c عمر'
 
   it('are text, and keep the page in its form', async () => {
-    const target = await service.organization()
-    await target.client.schema.attributes.create({ key: 'note', owner: 'people', type: 'text' })
+    const target = await createShop(service, { key: 'note', owner: 'people', type: 'text' })
     const note = 'x'.repeat(65_000)
     await create(target, [
       { external_id: 'image', first_name: image, last_name: '"; alert(1) //', attribute_values: { note: image } },
@@ -388,9 +384,8 @@ const bodies = Array.from({ length: count }, (_, number) => ({
   first_name: `Quote "${number}"`,
   language: number % 2 ? 'en' : 'de',
 }))
-let stock: Organization
+const stock = useSharedShop(service)
 beforeAll(async () => {
-  stock = await service.organization()
   for (let start = 0; start < count; start += 1_000) await create(stock, bodies.slice(start, start + 1_000))
 })
 

@@ -7,10 +7,10 @@ import { useBrowser } from '../../test/support/browser.ts'
 import { personOpener } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { button, choose, dialog, downloaded, history, section } from './person-page.ts'
 
-const service = useService()
+const service = useOwnService()
 const browser = useBrowser()
 
 // The receipt of an answer waits until it is sealed.

@@ -5,9 +5,10 @@ import { accessibilityFaults } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
-const service = useService()
+const service = useOwnService()
 const browser = useBrowser()
 const consoleOf = (organization: Organization) => ({ service, browser, organization })
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
@@ -19,10 +20,12 @@ const overflowOf = (page: Page) =>
 
 /** An organization with a person, and orders with a total, a state and a buyer. */
 async function shop(): Promise<Organization> {
-  const organization = await service.organization()
+  const organization = await createShop(
+    service,
+    { key: 'orders', kind: 'item', name: 'Orders' },
+    { key: 'visits', kind: 'event', name: 'Visits' },
+  )
   const { client } = organization
-  await client.schema.stacks.create({ key: 'orders', kind: 'item', name: 'Orders' })
-  await client.schema.stacks.create({ key: 'visits', kind: 'event', name: 'Visits' })
   const attribute = { owner: 'orders', cardinality: 'one' } as const
   await client.schema.attributes.create({ ...attribute, key: 'total', type: 'number', name: 'Total', indexed: true })
   await client.schema.attributes.create({ ...attribute, key: 'state', type: 'text', enum: ['open', 'paid'] })

@@ -6,6 +6,7 @@ import { useBrowser } from '../../test/support/browser.ts'
 import { openConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 const browser = useBrowser()
@@ -17,12 +18,14 @@ const overflowOf = (page: Page) =>
 
 /** An organization with orders of people, some of which have totals that a rule would refuse. */
 async function shop(): Promise<Organization> {
-  const organization = await service.organization()
+  const organization = await createShop(
+    service,
+    { key: 'orders', kind: 'item', name: 'Orders' },
+    { key: 'total', owner: 'orders', type: 'number', name: 'Total' },
+    'buyer',
+    { key: 'favourite', owner: 'people', type: 'stack', target_stack: 'orders' },
+  )
   const { client } = organization
-  await client.schema.stacks.create({ key: 'orders', kind: 'item', name: 'Orders' })
-  await client.schema.attributes.create({ key: 'total', owner: 'orders', type: 'number', name: 'Total' })
-  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
-  await client.schema.attributes.create({ key: 'favourite', owner: 'people', type: 'stack', target_stack: 'orders' })
   await client.stack('orders').batch([
     { op: 'create', body: { external_id: 'o-1', attribute_values: { total: 5, colour: 'red' } } },
     { op: 'create', body: { external_id: 'o-2', attribute_values: { total: 50, colour: 'blue' } } },

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { createClient } from '../../client/index.ts'
 import { sendAsPage } from '../../test/support/browser-session.ts'
-import { type Organization, startService, useService } from '../../test/support/service.ts'
+import { type Organization, startService, useOwnService } from '../../test/support/service.ts'
 import { rotateKeys } from '../auth/keys.ts'
 import { issueToken as makeToken } from '../auth/token.ts'
 import { endSession, startSession } from '../sessions/sessions.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const path = '/v1/clients'
 

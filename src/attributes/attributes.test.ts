@@ -1,12 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-beforeEach(async () => {
-  send = (await service.organization()).send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-})
+const { send } = useShop(service, 'orders')
 
 const path = '/v1/schema/attributes'
 const declare = (body: object) => send('POST', path, { key: 'a', owner: 'people', ...body })

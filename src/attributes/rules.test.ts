@@ -1,14 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-})
+const organization = useShop(service, 'orders')
+const { send } = organization
 
 const path = '/v1/schema/attributes'
 const declare = (body: object) => send('POST', path, { key: 'a', owner: 'people', ...body })

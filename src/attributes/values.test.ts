@@ -1,13 +1,10 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type Send, useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-beforeEach(async () => {
-  send = (await service.organization()).send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-})
+const { send } = useShop(service, 'orders')
 
 const declare = (body: object) => send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', ...body })
 const paths = (reply: Awaited<ReturnType<Send>>) => reply.body.details?.map(detail => detail.path)

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type BrowserSession, samePage, signIn } from '../../test/support/browser-session.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
 
 // Behind a proxy, each attempt can come from an address of its own.
-const service = useService({ KITH_BEHIND_PROXY: '1' })
-let organization: Organization
+const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 let session: BrowserSession
 let value: string
 let addresses = 0
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   session = await signIn(service, organization)
   value = session.cookie.slice('kith_session='.length)
 })

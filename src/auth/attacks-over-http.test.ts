@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { isWhole } from '../../test/hostile/seed.ts'
 import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
-import { allScopes, useService } from '../../test/support/service.ts'
+import { allScopes, useOwnService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
 import { scopes } from '../scopes.ts'
 
-const service = useService({ AUTH_SECRET: sharedSecret })
+const service = useOwnService({ AUTH_SECRET: sharedSecret })
 let token: string
 let key: string
 beforeAll(async () => {

@@ -2,18 +2,17 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Send, useService } from '../../test/support/service.ts'
-import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
+import { names, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
 import { createOrganization } from '../organizations/organizations.ts'
 
 const service = useService()
-let shop: Shop
-let send: Send
 let start: number
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send } = shop
 beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
   start = (await changes()).length
 })
 
@@ -79,7 +78,7 @@ describe('the change log of entities', () => {
   })
 
   it('numbers the changes of two organizations that import at once, each without gaps', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const lines = linesFrom(names('p', 4_000).map(external_id => ({ external_id })))
     await Promise.all([shop, other].map(organization => importLines(organization, '/v1/people/import', lines)))
     for (const { id } of [shop, other]) {

@@ -2,18 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { followPages, numbersTo, readFeed, type WireChange } from '../../test/support/changes.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Send, startService, useService } from '../../test/support/service.ts'
-import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+import { startService, useService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
+import { names } from '../../test/support/writes.ts'
 import { renewLogId } from './log-id.ts'
 import { countFollowers } from './log-tail.ts'
 
 const service = useService()
-let shop: Shop
-let send: Send
 let start: number
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send } = shop
 beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
   start = (await readFeed(shop)).head
 })
 
@@ -112,7 +111,7 @@ describe('a page of changes', () => {
   })
 
   it('has no change of another organization', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     await send('POST', '/v1/people', { external_id: 'ada' })
     const { items, log_id } = await readFeed(other, 'limit=1000')
     expect(items.filter(({ subject }) => subject === 'person')).toEqual([])

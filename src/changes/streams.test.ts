@@ -12,8 +12,9 @@ import {
   type WireChange,
 } from '../../test/support/changes.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { allScopes, type Send, type Service, startService, useService } from '../../test/support/service.ts'
-import { makeShop, names, type Shop, write, writeAll } from '../../test/support/writes.ts'
+import { allScopes, type Service, startService, useOwnService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
+import { names, write, writeAll } from '../../test/support/writes.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createClient, revokeClient } from '../auth/clients.ts'
 import { listKeys, revokeKey, rotateKeys } from '../auth/keys.ts'
@@ -22,13 +23,11 @@ import { openDatabase } from '../db/db.ts'
 import { renewLogId } from './log-id.ts'
 import { countFollowers } from './log-tail.ts'
 
-const service = useService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
-let shop: Shop
-let send: Send
+const service = useOwnService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
 let start: number
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send } = shop
 beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
   start = (await readFeed(shop)).head
 })
 
@@ -37,7 +36,7 @@ let quietStream: EventStream
 let quietBlocks: Promise<unknown[]>
 let quietHead: number
 beforeAll(async () => {
-  const quiet = await makeShop(service)
+  const quiet = await createShop(service, 'referrer', 'friends', 'employer')
   const { head } = await readFeed(quiet)
   quietHead = head + 1
   const stream = await openEvents(service, quiet.token, `after=${head}&subject=record`)
@@ -204,7 +203,7 @@ describe('a stream of events', () => {
 describe('a limit of streams', () => {
   it('refuses the fifth of an organization with 503, in every form that waits', async () => {
     const streams = [await open(), await open(), await open(), await open()]
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const open5 = (Accept: string, query = '') => send('GET', `/v1/changes?${query}`, undefined, { Accept })
     for (const reply of [
       await open5('text/event-stream'),

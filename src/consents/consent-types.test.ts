@@ -1,11 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-beforeEach(async () => {
-  send = (await service.organization()).send
-})
+const { send } = useShop(service)
 
 const path = '/v1/schema/consent-types'
 const marks = async () => {

@@ -1,22 +1,23 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Send, type Service, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-let organization: Awaited<ReturnType<Service['organization']>>
 
 // Type 1 is the default of both channels, 2 has both channels, 3 only email, 4 is mandatory, and 5 is archived.
 const types = '/v1/schema/consent-types'
-const both = [{ channel: 'email' }, { channel: 'sms' }]
+const both = [{ channel: 'email' as const }, { channel: 'sms' as const }]
+const organization = useShop(
+  service,
+  { key: 'surveys', channels: both, default_state: true },
+  { key: 'letters', channels: [{ channel: 'email' }] },
+  { key: 'contract', channels: both, mandatory: true },
+  { key: 'old', channels: both },
+)
+const { send } = organization
 beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', types, { key: 'surveys', channels: both, default_state: true })
-  await send('POST', types, { key: 'letters', channels: [{ channel: 'email' }] })
-  await send('POST', types, { key: 'contract', channels: both, mandatory: true })
-  await send('POST', types, { key: 'old', channels: both })
   await send('PATCH', `${types}/5`, { state: 'archived' })
   await send('POST', '/v1/people', { external_id: 'ada' })
 })

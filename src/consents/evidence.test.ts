@@ -2,22 +2,20 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
 
 // Type 1 has three texts. Type 2 has double opt-in on email, and type 3 is mandatory.
 const types = '/v1/schema/consent-types'
+const organization = useShop(
+  service,
+  { key: 'letters', channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }] },
+  { key: 'contract', channels: [{ channel: 'email' }], mandatory: true },
+)
+const { send } = organization
 beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', types, {
-    key: 'letters',
-    channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }],
-  })
-  await send('POST', types, { key: 'contract', channels: [{ channel: 'email' }], mandatory: true })
   for (const text of ['one', 'two', 'three']) await send('POST', `${types}/1/texts`, { language: 'en', text })
   await send('POST', '/v1/people', { external_id: 'ada' })
 })

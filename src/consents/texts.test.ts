@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto'
-import { beforeEach, expect, it } from 'vitest'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
 const texts = '/v1/schema/consent-types/1/texts'
-let organization: Organization
-let send: Send
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-})
+const organization = useShop(service)
+const { send } = organization
 
 const sha256 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex')
 

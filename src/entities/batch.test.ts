@@ -1,25 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-let organization_id: number
-beforeEach(async () => {
-  const organization = await service.organization()
-  send = organization.send
-  organization_id = organization.id
-  await send('POST', '/v1/schema/attributes', { key: 'referrer', owner: 'people', type: 'person' })
-  await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })
-})
+const { send, head } = useShop(service, 'referrer')
+beforeEach(() => send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' }))
 
 const batch = (operations: unknown[], atomic?: boolean) => send('POST', '/v1/people/batch', { operations, atomic })
-const changes = async () => {
-  const [row] = await service.sql<{ sequence: number }>(
-    'select sequence from change_heads where organization_id = $1',
-    [organization_id],
-  )
-  return row!.sequence
-}
 
 describe('a batch', () => {
   it('returns for each operation the status of the same single request', async () => {
@@ -114,10 +101,10 @@ describe('a batch', () => {
     [{ operations: [{ op: 'drop', body: {} }] }, 'invalid_parameter', '/operations/0/op'],
     [{ operations: Array(1_001).fill({ op: 'create', body: {} }) }, 'invalid_parameter', '/operations'],
   ])('is refused as a whole if its body is malformed', async (body, error, path) => {
-    const before = await changes()
+    const before = await head()
     const reply = await send('POST', '/v1/people/batch', body)
     expect([reply.status, reply.body.error, reply.body.details?.[0]?.path]).toEqual([400, error, path])
-    expect(await changes()).toBe(before)
+    expect(await head()).toBe(before)
   })
 
   it('may have 1,000 operations and more bytes than a single body', async () => {
@@ -125,7 +112,7 @@ describe('a batch', () => {
     const operations = Array.from({ length: 1_000 }, (_, index) => ({ op: 'create', external_id: `p${index}`, body }))
     const reply = await batch(operations)
     expect([reply.status, reply.body.data.failed]).toEqual([200, 0])
-    expect(await changes()).toBe(1_002)
+    expect(await head()).toBe(1_002)
   })
 
   it('allows each operation the depth of a single body', async () => {
@@ -166,7 +153,7 @@ describe('an atomic batch', () => {
   ])(
     'stores nothing and responds with the status of the failing operation %j',
     async (broken, status, error, paths) => {
-      const before = await changes()
+      const before = await head()
       const fine = { op: 'create', external_id: 'bob', body: { attribute_values: { referrer: 'new' } } }
       const reply = await batch([fine, broken, { op: 'patch', external_id: 'nobody2', body: {} }], true)
       expect([reply.status, reply.body.error, reply.body.details?.map(detail => detail.path)]).toEqual([
@@ -174,7 +161,7 @@ describe('an atomic batch', () => {
         error,
         paths,
       ])
-      expect(await changes()).toBe(before)
+      expect(await head()).toBe(before)
       expect((await send('GET', '/v1/people/new')).status).toBe(404)
     },
   )

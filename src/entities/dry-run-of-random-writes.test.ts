@@ -4,7 +4,7 @@ import { readDigest } from '../../test/hostile/test-tenant.ts'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
 import { canonicalText, dryRunOf, findDryRunMismatch, type WireDryRun } from '../../test/support/dry-runs.ts'
 import { useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { createShop, type Shop } from '../../test/support/shop.ts'
 
 const service = useService()
 
@@ -183,7 +183,7 @@ it('returns for random writes of every kind what the log has of the same write r
   const accepted = new Map<string, number>()
   await fc.assert(
     fc.asyncProperty(fc.array(anyWrite, { minLength: 15, maxLength: 30, size: 'max' }), async requests => {
-      const shop = await makeShop(service)
+      const shop = await createShop(service, 'referrer', 'friends', 'employer')
       for (const external_id of names.slice(0, 3)) await shop.client.people.create({ external_id, sms_consent: true })
       const ids: string[] = []
       for (const { path, ...rest } of requests) {

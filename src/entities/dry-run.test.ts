@@ -1,25 +1,18 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { readDigest } from '../../test/hostile/test-tenant.ts'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
 import { dryRunOf, findDryRunMismatch, type WireDryRun } from '../../test/support/dry-runs.ts'
 import { type Reply, useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
 import { onCommit } from '../changes/commit-events.ts'
 
 const service = useService()
-let shop: Shop
-beforeEach(async () => {
-  shop = await makeShop(service)
-})
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { ok } = shop
 
 type Request = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
 
 const send = ({ method, path, body, headers }: Request) => shop.send(method, path, body, headers)
-const ok = async (method: string, path: string, body?: unknown, headers?: Record<string, string>) => {
-  const reply = await shop.send(method, path, body, headers)
-  expect(reply.status, JSON.stringify(reply.body)).toBeLessThan(300)
-  return reply.body.data
-}
 const create = (body: object) => ok('POST', '/v1/people', body)
 const head = async () => (await readFeed(shop)).head
 
@@ -226,7 +219,7 @@ describe('a dry run is refused', () => {
 
   it('of another organization finds nothing', async () => {
     const { id } = await create({ external_id: 'ada' })
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     for (const [method, path, body] of [
       ['PUT', '/v1/people/ada', { first_name: 'x' }],
       ['DELETE', `/v1/people/internal/${id}`, undefined],

@@ -3,6 +3,8 @@ import { expect, it } from 'vitest'
 import type { Person } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
+import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 const service = useService()
 
@@ -37,11 +39,14 @@ const entry = fc.record(
 )
 const fields = {
   first_name: text('Ada', long(300)),
+  last_name: text('Lovelace'),
   email: text('ada@example.com', 'ada', 'a b@example.com'),
+  mobile_prefix: text('+49'),
   mobile_number: text('170 1234567'),
   date_of_birth: text('1815-12-10', '1915-12-10', '1915-02-30'),
   language: text('en', 'pt_BR', 'english language'),
   email_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, ' true ')),
+  sms_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, ' true ')),
   push_notification_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, 1)),
   consents: fc.oneof(
     { weight: 8, arbitrary: fc.array(entry, { maxLength: 3 }) },
@@ -56,7 +61,7 @@ const fields = {
     fc.constantFrom<unknown>(null, [], 'x'),
   ),
   surname: fc.constant('unknown key'),
-}
+} satisfies Record<ProfileText | ProfileFlag | 'consents' | 'attribute_values' | 'surname', fc.Arbitrary<unknown>>
 /** A body with one to three fields. Bodies with more are nearly always refused. */
 const bodies = fc.oneof(
   fc
@@ -102,9 +107,11 @@ async function stateOf(organization: Organization): Promise<unknown[]> {
 const operations = ['create', 'upsert', 'put', 'patch'] as const
 
 async function organizationWithPeople(names: string[]): Promise<Organization> {
-  const organization = await service.organization()
-  await organization.client.schema.attributes.create({ key: 'born', owner: 'people', type: 'date' })
-  await organization.client.schema.attributes.create({ key: 'visits', owner: 'people', type: 'number' })
+  const organization = await createShop(
+    service,
+    { key: 'born', owner: 'people', type: 'date' },
+    { key: 'visits', owner: 'people', type: 'number' },
+  )
   const people = names.map(external_id => ({ external_id, first_name: 'Stored', attribute_values: { city: 'Bonn' } }))
   if (names.length > 0) await importLines(organization, '/v1/people/import', linesFrom(people))
   return organization

@@ -1,16 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
-beforeEach(async () => {
-  organization = await service.organization()
-  for (const [key, kind] of [
-    ['orders', 'item'],
-    ['visits', 'event'],
-  ])
-    await organization.send('POST', '/v1/schema/stacks', { key, kind })
-})
+const organization = useShop(service, 'orders', 'visits')
 
 const represent = { Prefer: 'return=representation' }
 const tokenFor = async (scope: string) => service.sender(await service.tokenFor(organization.key, scope))

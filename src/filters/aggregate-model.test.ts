@@ -3,16 +3,16 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Dataset, matches, type StoredEntity } from '../../test/support/filter-evaluator.ts'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
-import { type Service, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { instantOf } from '../attributes/instant.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { isDate, isDateTime } from '../formats.ts'
 
 const service = useService()
-let organization: Awaited<ReturnType<Service['organization']>>
 let dataset: Dataset
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   await createDataset(organization, 11)
   dataset = await readDataset(service, organization.id)
 })

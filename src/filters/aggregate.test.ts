@@ -1,17 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { insertPeople } from '../../test/support/many-people.ts'
+import { type Reply, useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
 const service = useService()
-let shop: Organization
+const shop = useSharedShop(service, 'orders')
 beforeAll(async () => {
-  shop = await service.organization()
-  const ok = async (method: string, path: string, body?: object) => {
-    const reply = await shop.send(method, path, body)
-    if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-    return reply.body.data
-  }
-  await ok('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
+  const { ok } = shop
   // Values of before the declaration, of other types.
   await ok('POST', '/v1/stacks/orders', {
     external_id: 'early',
@@ -290,19 +286,11 @@ describe('the refusal of an aggregate', () => {
 })
 
 describe('an aggregate with many groups', () => {
-  let many: Organization
-  const fill = (first: number, last: number, values: string) =>
-    service.sql(
-      `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
-       select $1, 0, ('0190' || lpad(to_hex(i), 4, '0') || '-0000-7000-8000-000000000000')::uuid, 'p' || i, true, 1, ${values}, now(), now()
-       from generate_series($2::integer, $3::integer) i`,
-      [many.id, first, last],
-    )
   const ask = (body: object) => many.send('POST', '/v1/people/aggregate', body)
   const refusedPaths = ({ status, body }: Reply) => [status, body.details?.map(({ path }) => path)]
+  const many = useSharedShop(service)
   beforeAll(async () => {
-    many = await service.organization()
-    await fill(1, 10_000, `jsonb_build_object('key', i, 'few', i % 7)`)
+    await insertPeople(service.sql, many.id, 10_000, { attributes: `jsonb_build_object('key', n, 'few', n % 7)` })
   })
 
   it('answers 10,000 and refuses one more', async () => {
@@ -313,7 +301,8 @@ describe('an aggregate with many groups', () => {
   })
 
   it('refuses those that only the later entities make', async () => {
-    await fill(20_001, 50_000, `jsonb_build_object('few', 1, 'late', i)`)
+    const attributes = `jsonb_build_object('few', 1, 'late', n)`
+    await insertPeople(service.sql, many.id, 30_000, { first: 20_001, attributes })
     expect(refusedPaths(await ask({ group_by: [field('late')] }))).toEqual([400, ['/group_by']])
     expect(await ask({ group_by: [field('few')] })).toMatchObject({ status: 200 })
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 
@@ -120,10 +121,12 @@ function passes(value: unknown, test: unknown): boolean {
 }
 
 it('a filter on evidence and its negation split the people as their reads do', async () => {
-  const { send } = await service.organization()
-  const both = [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }]
-  await send('POST', '/v1/schema/consent-types', { key: 'letters', channels: both, default_state: true })
-  await send('POST', '/v1/schema/consent-types', { key: 'law', channels: [{ channel: 'sms' }], mandatory: true })
+  const both = [{ channel: 'email' as const, double_opt_in: true }, { channel: 'sms' as const }]
+  const { send } = await createShop(
+    service,
+    { key: 'letters', channels: both, default_state: true },
+    { key: 'law', channels: [{ channel: 'sms' }], mandatory: true },
+  )
   for (const type of [1, 2])
     for (const text of ['a', 'b', 'c'])
       await send('POST', `/v1/schema/consent-types/${type}/texts`, { language: 'en', text })

@@ -2,15 +2,14 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
-import { type Organization, type Send, startService, useService } from '../../test/support/service.ts'
+import { startService, useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useService()
-let organization: Organization
-let send: Send
+const service = useOwnService()
+const organization = useSharedShop(service)
+const { send } = organization
 beforeAll(async () => {
-  organization = await service.organization()
-  send = organization.send
   await createDataset(organization, 13)
   await send('PATCH', '/v1/people/p1', { attribute_values: { friends: ['p2', 'p3', 'p5'], referrer: 'p2' } })
   await send('PATCH', '/v1/people/p2', { attribute_values: { friends: ['p1'] } })

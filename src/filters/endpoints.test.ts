@@ -1,17 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Send, type Service, useService } from '../../test/support/service.ts'
+import { type Send, useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 const service = useService()
-let organization: Awaited<ReturnType<Service['organization']>>
-let send: Send
+const organization = useSharedShop(service, 'bought')
+const { send } = organization
 beforeAll(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  const bought = { key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' }
-  await send('POST', '/v1/schema/attributes', bought)
   for (let index = 0; index < 5; index += 1)
     await send('POST', '/v1/people', {
       external_id: `p${index}`,

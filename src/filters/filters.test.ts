@@ -4,15 +4,15 @@ import { type Dataset, matches } from '../../test/support/filter-evaluator.ts'
 import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
-import { type Service, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
 const service = useService()
-let organization: Awaited<ReturnType<Service['organization']>>
 let world: Dataset
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   await createDataset(organization, 7)
   world = await readDataset(service, organization.id)
 })

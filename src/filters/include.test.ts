@@ -1,45 +1,38 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { insertPeople, personIdSql } from '../../test/support/many-people.ts'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import type { Database } from '../db/db.ts'
 import { maxIncluded, readIncluded } from '../entities/read/included.ts'
 import { readIncludedSql } from '../entities/read/included-sql.ts'
 import { currentDefinitions, isRelationship } from '../organizations/definitions.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
-const ids: Record<string, number> = {}
+const organization = useSharedShop(
+  service,
+  { key: 'retired', owner: 'people', type: 'person' },
+  { key: 'vice', owner: 'people', type: 'person' },
+  ...(['referrer', 'friends', 'bought', 'buyer', 'city'] as const),
+)
+const { send } = organization
 beforeAll(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  const attribute = async (body: Record<string, string | boolean>) => {
-    ids[String(body.key)] = (await send('POST', '/v1/schema/attributes', body)).body.data.id
-  }
-  await attribute({ key: 'boss', owner: 'people', type: 'person' })
-  await attribute({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
-  await attribute({ key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' })
-  await attribute({ key: 'buyer', owner: 'orders', type: 'person' })
-  await attribute({ key: 'city', owner: 'people', type: 'text', indexed: true })
-  await attribute({ key: 'retired', owner: 'people', type: 'person' })
-  await attribute({ key: 'vice', owner: 'people', type: 'person' })
   const person = (external_id: string, attribute_values: object, more = {}) =>
     send('POST', '/v1/people/upsert', { external_id, attribute_values, ...more })
   await person(
     'ada',
-    { boss: 'bob', friends: ['carl', 'unborn', 'bob', 'ada'], bought: ['o2', 'o1'], city: 'Rome' },
+    { referrer: 'bob', friends: ['carl', 'unborn', 'bob', 'ada'], bought: ['o2', 'o1'], city: 'Rome' },
     { first_name: 'Ada "the\n' },
   )
   await person(
     'bob',
-    { boss: 'ada', retired: 'ada', city: 'Rome', vice: 'carl' },
+    { referrer: 'ada', retired: 'ada', city: 'Rome', vice: 'carl' },
     { email: 'bob@example.org', email_consent: true },
   )
-  await person('carl', { boss: 'gone', friends: ['gone', 'bob'] })
+  await person('carl', { referrer: 'gone', friends: ['gone', 'bob'] })
   await person('gone', {})
   await send('POST', '/v1/stacks/orders/upsert', { external_id: 'o1', attribute_values: { buyer: 'ada', total: 4.5 } })
   await send('DELETE', '/v1/people/gone')
-  await send('PATCH', `/v1/schema/attributes/${ids.retired}`, { state: 'archived' })
+  await send('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
 })
 
 type Item = { external_id: string; included: Record<string, unknown> }
@@ -56,24 +49,24 @@ const includedOf = (items: Item[], name: string) => items.find(({ external_id })
 
 describe('include', () => {
   it('adds whole reads: one or null, several in the order of the links, and placeholders as such', async () => {
-    const items = await list('/v1/people/list', { include: ['friends', 'boss', 'bought', 'vice'] })
+    const items = await list('/v1/people/list', { include: ['friends', 'referrer', 'bought', 'vice'] })
     expect(items).toHaveLength(4)
     expect(includedOf(items, 'ada')).toEqual({
       friends: [await person('carl'), await person('unborn'), await person('bob'), await person('ada')],
-      boss: await person('bob'),
+      referrer: await person('bob'),
       bought: [await order('o2'), await order('o1')],
       vice: null,
     })
-    expect(Object.keys(includedOf(items, 'ada'))).toEqual(['friends', 'boss', 'bought', 'vice'])
+    expect(Object.keys(includedOf(items, 'ada'))).toEqual(['friends', 'referrer', 'bought', 'vice'])
     expect((includedOf(items, 'ada').friends as { state: string }[])[1]!.state).toBe('placeholder')
     expect(includedOf(items, 'bob')).toEqual({
       friends: [],
-      boss: await person('ada'),
+      referrer: await person('ada'),
       bought: [],
       vice: await person('carl'),
     })
     // A link to a deleted person leads to nobody, as in attribute_values.
-    expect(includedOf(items, 'carl')).toMatchObject({ friends: [await person('bob')], boss: null })
+    expect(includedOf(items, 'carl')).toMatchObject({ friends: [await person('bob')], referrer: null })
     for (const { included, ...item } of items) expect(item).toEqual(await person(item.external_id))
   })
 
@@ -84,25 +77,25 @@ describe('include', () => {
     ['a sorted filter', '/v1/people/filter', { filter: { external_id: 'ada' }, sort: { field: 'email' } }],
     ['related', '/v1/stacks/orders/o1/related', { target: 'people' }],
   ])('works with %s', async (_, path, body) => {
-    const items = await list(path, { ...body, include: ['boss'] })
-    expect(includedOf(items, 'ada')).toEqual({ boss: await person('bob') })
-    const named = await list(path, { ...body, include: ['boss'], fields: ['external_id'], count: true })
+    const items = await list(path, { ...body, include: ['referrer'] })
+    expect(includedOf(items, 'ada')).toEqual({ referrer: await person('bob') })
+    const named = await list(path, { ...body, include: ['referrer'], fields: ['external_id'], count: true })
     expect(named).toEqual(items.map(({ external_id, included }) => ({ external_id, included })))
   })
 
   it('works on records and on empty pages', async () => {
     const [item] = await list('/v1/stacks/orders/filter', { filter: { external_id: 'o1' }, include: ['buyer'] })
     expect(item!.included).toEqual({ buyer: await person('ada') })
-    expect(await list('/v1/people/filter', { filter: { external_id: 'nobody' }, include: ['boss'] })).toEqual([])
+    expect(await list('/v1/people/filter', { filter: { external_id: 'nobody' }, include: ['referrer'] })).toEqual([])
   })
 
   it('pages as without it', async () => {
-    const whole = await list('/v1/people/list', { include: ['boss'] })
-    const first = await send('POST', '/v1/people/list', { include: ['boss'], cursor_configuration: { size: 1 } })
+    const whole = await list('/v1/people/list', { include: ['referrer'] })
+    const first = await send('POST', '/v1/people/list', { include: ['referrer'], cursor_configuration: { size: 1 } })
     expect(first.body.data).toEqual({ items: whole.slice(0, 1), has_more: true })
     const after_id = first.body.data.items[0].id
     const second = await send('POST', '/v1/people/list', {
-      include: ['boss'],
+      include: ['referrer'],
       cursor_configuration: { size: 5, after_id },
     })
     expect(second.body.data).toEqual({ items: whole.slice(1), has_more: false })
@@ -136,11 +129,11 @@ describe('include', () => {
 
 describe('include is refused', () => {
   it.each<[string, string[], string[]]>([
-    ['a plain attribute', ['boss', 'city'], ['/include/1']],
+    ['a plain attribute', ['referrer', 'city'], ['/include/1']],
     ['an undeclared key', ['nothing', 'first_name'], ['/include/0', '/include/1']],
     ['an archived relationship', ['retired'], ['/include/0']],
     ['a relationship of another kind', ['buyer'], ['/include/0']],
-    ['a key that occurs twice', ['boss', 'friends', 'boss'], ['/include/2']],
+    ['a key that occurs twice', ['referrer', 'friends', 'referrer'], ['/include/2']],
     ['a property of objects', ['constructor'], ['/include/0']],
     ['nothing', [], ['/include']],
     ['more than ten', Array.from({ length: 11 }, (_, index) => `k${index}`), ['/include']],
@@ -159,10 +152,10 @@ describe('include is refused', () => {
 
   it('without the read scope of what it leads to', async () => {
     const onlyPeople = service.sender(await service.tokenFor(organization.key, 'people:read'))
-    expect((await onlyPeople('POST', '/v1/people/list', { include: ['boss', 'friends'] })).status).toBe(200)
+    expect((await onlyPeople('POST', '/v1/people/list', { include: ['referrer', 'friends'] })).status).toBe(200)
     const onlyRecords = service.sender(await service.tokenFor(organization.key, 'records:read'))
     for (const [reader, path, include] of [
-      [onlyPeople, '/v1/people/list', ['boss', 'bought']],
+      [onlyPeople, '/v1/people/list', ['referrer', 'bought']],
       [onlyPeople, '/v1/people/filter', ['bought']],
       [onlyRecords, '/v1/stacks/orders/list', ['buyer']],
     ] as const) {
@@ -193,25 +186,13 @@ describe('include is refused', () => {
 
 /** Creates an organization whose people `p1`, `p2` and so on have `links` friends each, who are the same ones. */
 async function makeCircle(people: number, links: number, attributes: string) {
-  const own = await service.organization()
-  const { id } = (
-    await own.send('POST', '/v1/schema/attributes', {
-      key: 'friends',
-      owner: 'people',
-      type: 'person',
-      cardinality: 'many',
-    })
-  ).body.data
-  const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
-  await service.sql(
-    `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
-     select $1, 0, ${idOf('n')}, 'p' || n, true, 1, ${attributes}, now(), now() from generate_series(1, $2::integer) n`,
-    [own.id, people + links],
-  )
+  const own = await createShop(service, 'friends')
+  await insertPeople(service.sql, own.id, people + links, { attributes })
   await service.sql(
     `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-     select $1, ${idOf('n')}, $2, 0, ${idOf('$3::integer + m')}, m - 1 from generate_series(1, $3::integer) n, generate_series(1, $4::integer) m`,
-    [own.id, id, people, links],
+     select $1, ${personIdSql('n')}, 1, 0, ${personIdSql('$2::integer + m')}, m - 1
+     from generate_series(1, $2::integer) n, generate_series(1, $3::integer) m`,
+    [own.id, people, links],
   )
   return own
 }

@@ -1,18 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Reply, useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 import { reloadDefinitions } from '../organizations/definitions.ts'
 import { findUnusedKeys } from './undeclared-keys.ts'
 
 const service = useService()
-let organization: Organization
-let send: Organization['send']
+const organization = useShop(service, { key: 'invoiced_at', owner: 'orders', type: 'datetime' }, 'bought', {
+  key: 'score',
+  owner: 'people',
+  type: 'number',
+})
+const { send } = organization
 beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  await declare({ key: 'invoiced_at', owner: 'orders', type: 'datetime' })
-  await declare({ key: 'bought', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' })
-  await declare({ key: 'score', owner: 'people', type: 'number' })
   await send('POST', '/v1/stacks/orders', {
     external_id: 'o1',
     attribute_values: { invoiced_at: '2025-06-01T12:00:00Z', note: 'gift' },

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createDataset } from '../../test/support/filter-world.ts'
-import { type Organization, type Send, useService } from '../../test/support/service.ts'
+import { insertPeople } from '../../test/support/many-people.ts'
+import { useService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
+const organization = useSharedShop(service)
+const { send } = organization
 beforeAll(async () => {
-  organization = await service.organization()
-  send = organization.send
   await createDataset(organization, 11)
   await send('POST', '/v1/people', { external_id: 'odd', attribute_values: oddValues, email: 'odd@example.org' })
   await send('PATCH', '/v1/people/p1', {
@@ -214,19 +214,15 @@ it('a query string names fields, includes and a count', async () => {
 
 describe('fields of large entities', () => {
   it('are sent in parts with the same items, and keys of large values are found', async () => {
-    const { send: sendHere, id } = await service.organization()
-    await sendHere('POST', '/v1/schema/attributes', { owner: 'people', key: 'friend', type: 'person' })
-    await service.sql(
-      `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
-       select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'large' || n, true, 1,
-         jsonb_build_object('one', n, 'long', repeat('é', 100000), 'other', repeat('x', 100000)), now(), now()
-       from generate_series(1, 12) n`,
-      [id],
-    )
-    await sendHere('PATCH', '/v1/people/large3', { attribute_values: { friend: 'large4' } })
+    const { send: sendHere, id } = await createShop(service, 'referrer')
+    await insertPeople(service.sql, id, 12, {
+      name: 'large',
+      attributes: `jsonb_build_object('one', n, 'long', repeat('é', 100000), 'other', repeat('x', 100000))`,
+    })
+    await sendHere('PATCH', '/v1/people/large3', { attribute_values: { referrer: 'large4' } })
     for (const body of [{ sorting_type: 'asc' }, { sort: { field: 'external_id' } }])
       for (const fields of [
-        ['external_id', 'attribute_values.long', 'attribute_values.friend'],
+        ['external_id', 'attribute_values.long', 'attribute_values.referrer'],
         ['attribute_values'],
         ['version', 'attribute_values.one'],
       ]) {
@@ -235,7 +231,7 @@ describe('fields of large entities', () => {
           ...body,
           ...size,
           fields,
-          include: ['friend'],
+          include: ['referrer'],
           count: true,
         })
         expect(reply.body.data).toMatchObject({ has_more: false, next_cursor: null, count: 12 })
@@ -243,8 +239,8 @@ describe('fields of large entities', () => {
         expect(items.map(({ included, ...item }: { included: unknown }) => item)).toEqual(
           whole.body.data.items.map((item: Item) => pick(item, fields)),
         )
-        const friends = items.map(({ included }: { included: { friend: unknown } }) => included.friend)
-        expect(friends.filter((friend: unknown) => friend !== null)).toEqual([
+        const referrers = items.map(({ included }: { included: { referrer: unknown } }) => included.referrer)
+        expect(referrers.filter((referrer: unknown) => referrer !== null)).toEqual([
           (await sendHere('GET', '/v1/people/large4')).body.data,
         ])
       }

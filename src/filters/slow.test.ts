@@ -1,47 +1,36 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { insertPeople, personIdSql } from '../../test/support/many-people.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Organization, type Service, startService, useService } from '../../test/support/service.ts'
+import { type Organization, type Service, startService, useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 
 /** A filter reads 8 + 64 + 512 links for each person, which takes longer than the time limit of a request. */
 const people = 20_000
 const filterCount = 24
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '30000' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '30000' })
 /** A service on the same database whose requests have less time. */
 let impatient: Service
-let slow: Organization
-let other: Organization
+// For an undeclared note, a short search would come before each filter. On a busy machine many of them take so long
+// together that they count as fast pages.
+const slow = useSharedShop(service, 'friends', { owner: 'people', key: 'note', type: 'text' })
+const other = useSharedShop(service)
 const requestMs = 2_000
 beforeAll(async () => {
   impatient = await startService({ KITH_LIMIT_REQUEST_MS: `${requestMs}` }, service.databaseUrl)
-  slow = await service.organization()
-  other = await service.organization()
-  const friends = { owner: 'people', key: 'friends', type: 'person', cardinality: 'many' }
-  const declared = await slow.send('POST', '/v1/schema/attributes', friends)
-  // For an undeclared key, a short search would come before each filter. On a busy machine many of them take so long
-  // together that they count as fast pages.
-  await slow.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'note', type: 'text' })
-  await storeFriends(slow.id, declared.body.data.id)
+  await storeFriends(slow.id)
   expect((await other.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
 })
-afterAll(async () => {
-  await impatient.stop()
-})
-
-const idOf = (number: string) => `('01900000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`
+afterAll(() => impatient.stop())
 
 /** Stores eight friends for each person by SQL, because the service would take longer than the rest of this file. */
-async function storeFriends(organizationId: number, attributeId: number) {
-  await service.sql(
-    `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
-     select $1, 0, ${idOf('i')}, true, 1, '{"note": "here"}', now(), now() from generate_series(1, $2::integer) i`,
-    [organizationId, people],
-  )
+async function storeFriends(organizationId: number) {
+  await insertPeople(service.sql, organizationId, people, { attributes: `'{"note": "here"}'` })
   await service.sql(
     `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-     select $1, ${idOf('i')}, $2, 0, ${idOf('1 + (i * 7919 + k) % $3::integer')}, k
-     from generate_series(1, $3::integer) i, generate_series(1, 8) k`,
-    [organizationId, attributeId, people],
+     select $1, ${personIdSql('i')}, 1, 0, ${personIdSql('1 + (i * 7919 + k) % $2::integer')}, k
+     from generate_series(1, $2::integer) i, generate_series(1, 8) k`,
+    [organizationId, people],
   )
   await service.sql('analyze entities, links')
 }

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { insertPeople } from '../../test/support/many-people.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { createShop, useSharedShop, useShop } from '../../test/support/shop.ts'
 import { expectSortTerms } from '../../test/support/sort-terms.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { maxSortedCandidates } from './select.ts'
@@ -33,15 +35,7 @@ async function readAll(organization: Pick<Organization, 'send'>, path: string, q
 const namesOf = (items: Item[]) => items.map(({ external_id }) => external_id)
 const detailsOf = ({ body }: Reply) => body.details?.map(({ path, message }) => `${path} ${message}`)
 
-async function declare({ send }: Organization, ...attributes: object[]) {
-  const ids: number[] = []
-  for (const attribute of attributes) {
-    const reply = await send('POST', '/v1/schema/attributes', { owner: 'people', indexed: true, ...attribute })
-    expect(reply.status, JSON.stringify(reply.body)).toBe(201)
-    ids.push(reply.body.data.id)
-  }
-  return ids
-}
+const attribute = { owner: 'people', indexed: true }
 
 async function createAll({ send }: Organization, bodies: object[]) {
   for (let index = 0; index < bodies.length; index += 100) {
@@ -51,16 +45,14 @@ async function createAll({ send }: Organization, bodies: object[]) {
 }
 
 describe('a sorted list', () => {
-  let organization: Organization
+  const organization = useSharedShop(
+    service,
+    'score',
+    { ...attribute, key: 'joined', type: 'datetime' },
+    { ...attribute, key: 'vip', type: 'boolean' },
+    { ...attribute, key: 'born_on', type: 'date' },
+  )
   beforeAll(async () => {
-    organization = await service.organization()
-    await declare(
-      organization,
-      { key: 'score', type: 'number' },
-      { key: 'joined', type: 'datetime' },
-      { key: 'vip', type: 'boolean' },
-      { key: 'born_on', type: 'date' },
-    )
     await createAll(organization, [
       { external_id: '1', last_name: 'Ärzte', attribute_values: { score: 10, joined: '2020-01-01T00:00:00Z' } },
       { external_id: '2', last_name: 'zoe', attribute_values: { score: 9, joined: '2020-01-01T00:30:00+01:00' } },
@@ -138,13 +130,12 @@ describe('a sorted list', () => {
   })
 
   it('follows writes at once: of values, deletions, restores and placeholders', async () => {
-    const own = await service.organization()
-    await declare(own, { key: 'friend', type: 'person', indexed: false })
+    const own = await createShop(service, 'referrer')
     const { send } = own
     const names = async () =>
       namesOf(await readAll(own, '/v1/people/list', { sort: { field: 'first_name' } })).join(' ')
     expect(await names()).toBe('')
-    await send('POST', '/v1/people', { external_id: 'b', first_name: 'B', attribute_values: { friend: 'later' } })
+    await send('POST', '/v1/people', { external_id: 'b', first_name: 'B', attribute_values: { referrer: 'later' } })
     await send('POST', '/v1/people', { external_id: 'a', first_name: 'a' })
     expect(await names()).toBe('a b later')
     await send('PATCH', '/v1/people/later', { first_name: 'aa' })
@@ -161,35 +152,23 @@ describe('a sorted list', () => {
   })
 
   it('sorts the records of one stack by what records have', async () => {
-    const own = await service.organization()
-    for (const key of ['orders', 'others']) await own.send('POST', '/v1/schema/stacks', { key, kind: 'item' })
-    await declare(own, { owner: 'orders', key: 'total', type: 'number' })
-    for (const [stack, external_id, total] of [
+    const total = { owner: 'orders', key: 'total', type: 'number', indexed: true } as const
+    const own = await createShop(service, total, { key: 'others', kind: 'item' })
+    for (const [stack, external_id, value] of [
       ['orders', 'a', 3],
       ['others', 'x', 2],
       ['orders', 'b', 1],
       ['orders', 'c', null],
     ])
-      await own.send('POST', `/v1/stacks/${stack}`, { external_id, attribute_values: { total } })
-    const total = { field: 'attribute_values.total' }
-    expect(namesOf(await readAll(own, '/v1/stacks/orders/list', { sort: total, size: 2 }))).toEqual(['b', 'a', 'c'])
+      await own.send('POST', `/v1/stacks/${stack}`, { external_id, attribute_values: { total: value } })
+    const byTotal = { field: 'attribute_values.total' }
+    expect(namesOf(await readAll(own, '/v1/stacks/orders/list', { sort: byTotal, size: 2 }))).toEqual(['b', 'a', 'c'])
     const filter = { 'attribute_values.total': { $gt: 1 } }
-    expect(namesOf(await readAll(own, '/v1/stacks/orders/filter', { sort: total, filter }))).toEqual(['a'])
+    expect(namesOf(await readAll(own, '/v1/stacks/orders/filter', { sort: byTotal, filter }))).toEqual(['a'])
     const reply = await own.send('POST', '/v1/stacks/orders/list', { sort: { field: 'last_name' } })
     expect(detailsOf(reply)).toEqual([
       '/sort/field is not a field that sorts records: use external_id, created_at, updated_at or attribute_values.<key>',
     ])
-  })
-
-  it('is of the own organization alone, also with the cursor of another one', async () => {
-    const other = await service.organization()
-    await other.send('POST', '/v1/people', { external_id: 'theirs', last_name: 'zoe' })
-    const query = { sort: { field: 'last_name', direction: 'desc' as const }, size: 1 }
-    const { next_cursor } = await readPage(organization, '/v1/people/list', query)
-    expect(
-      namesOf((await readPage(other, '/v1/people/list', query, next_cursor!)).items).filter(name => name !== 'theirs'),
-    ).toEqual([])
-    expect(namesOf(await readAll(other, '/v1/people/list', query))).toEqual(['theirs'])
   })
 
   it('needs the scope of a list', async () => {
@@ -221,20 +200,15 @@ describe('a sorted page of a large part of the memory', () => {
 })
 
 describe('a sort is refused', () => {
-  let organization: Organization
-  let ids: number[]
-  beforeAll(async () => {
-    organization = await service.organization()
-    ids = await declare(
-      organization,
-      { key: 'plain', type: 'text', indexed: false },
-      { key: 'anything', type: 'json', indexed: false },
-      { key: 'friend', type: 'person', indexed: false },
-      { key: 'tags', type: 'text', cardinality: 'many' },
-      { key: 'old', type: 'text' },
-    )
-    await organization.send('PATCH', `/v1/schema/attributes/${ids[4]}`, { state: 'archived' })
-  })
+  const organization = useSharedShop(
+    service,
+    { key: 'plain', owner: 'people', type: 'text' },
+    { key: 'anything', owner: 'people', type: 'json' },
+    'referrer',
+    { ...attribute, key: 'tags', type: 'text', cardinality: 'many' },
+    { ...attribute, key: 'old', type: 'text' },
+  )
+  beforeAll(() => organization.ok('PATCH', '/v1/schema/attributes/5', { state: 'archived' }))
 
   const countIndexes = async () =>
     (await service.sql('select from sort_indexes where organization_id = $1', [organization.id])).length
@@ -244,10 +218,10 @@ describe('a sort is refused', () => {
     async path => {
       const fault = async (field: unknown) => detailsOf(await organization.send('POST', path, { sort: { field } }))
       expect(await fault('attribute_values.plain')).toEqual([
-        `/sort/field is not indexed: PATCH /v1/schema/attributes/${ids[0]} {"indexed": true}`,
+        `/sort/field is not indexed: PATCH /v1/schema/attributes/1 {"indexed": true}`,
       ])
       expect(await fault('attribute_values.anything')).toEqual(['/sort/field has type `json`, which has no order'])
-      expect(await fault('attribute_values.friend')).toEqual(['/sort/field is a relationship, which has no order'])
+      expect(await fault('attribute_values.referrer')).toEqual(['/sort/field is a relationship, which has no order'])
       expect(await fault('attribute_values.tags')).toEqual(['/sort/field has cardinality `many`, which has no order'])
       for (const field of ['attribute_values.old', 'attribute_values.unknown', 'attribute_values.'])
         expect(await fault(field)).toEqual([
@@ -314,16 +288,9 @@ describe('a sort is refused', () => {
 })
 
 describe('a sorted filter', () => {
-  let organization: Organization
+  const organization = useSharedShop(service, 'city', 'score', 'bought', { key: 'note', owner: 'people', type: 'text' })
   let people: Item[]
   beforeAll(async () => {
-    organization = await service.organization()
-    await declare(
-      organization,
-      { key: 'city', type: 'text' },
-      { key: 'score', type: 'number' },
-      { key: 'note', type: 'text', indexed: false },
-    )
     await createAll(
       organization,
       Array.from({ length: 400 }, (_, index) => ({
@@ -395,8 +362,6 @@ describe('a sorted filter', () => {
   })
 
   it('needs the scopes of a filter', async () => {
-    await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-    await declare(organization, { key: 'bought', type: 'stack', target_stack: 'orders', indexed: false })
     const send = service.sender(await service.tokenFor(organization.key, 'people:read'))
     const filter = { 'attribute_values.bought': { $some: { external_id: 'x' } } }
     const sorted = (field: string) => send('POST', '/v1/people/filter', { filter, sort: { field } })
@@ -407,15 +372,14 @@ describe('a sorted filter', () => {
 describe('pages of many candidates', () => {
   const total = maxSortedCandidates + 500
   it('walk the index, with the same result', async () => {
-    const organization = await service.organization()
-    await declare(organization, { key: 'group', type: 'text' }, { key: 'rank', type: 'number' })
-    await service.sql(
-      `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at, has_keys)
-       select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'p' || i, true, 1,
-         jsonb_build_object('group', case when i % 50 = 0 then 'few' else 'many' end, 'rank', (i * 7919) % 10007), now(), now(), true
-       from generate_series(1, $2::integer) i`,
-      [organization.id, Math.ceil((total * 50) / 49)],
+    const organization = await createShop(
+      service,
+      { ...attribute, key: 'group', type: 'text' },
+      { ...attribute, key: 'rank', type: 'number' },
     )
+    await insertPeople(service.sql, organization.id, Math.ceil((total * 50) / 49), {
+      attributes: `jsonb_build_object('group', case when n % 50 = 0 then 'few' else 'many' end, 'rank', (n * 7919) % 10007)`,
+    })
     await backfillIndexes(service.db)
     const sort = { field: 'attribute_values.rank', direction: 'desc' as const }
     const of = async (group: string) => {
@@ -434,10 +398,7 @@ describe('pages of many candidates', () => {
 })
 
 describe('the index of a sort', () => {
-  let organization: Organization
-  beforeEach(async () => {
-    organization = await service.organization()
-  })
+  const organization = useShop(service, 'city')
 
   const indexesOf = ({ id }: Organization) =>
     service.sql<{ field: string; ready: boolean }>(
@@ -484,14 +445,13 @@ describe('the index of a sort', () => {
   it.each([{ indexed: false }, { state: 'archived' }, { cardinality: 'many' }])(
     'goes when its attribute becomes %j',
     async patch => {
-      const [id] = await declare(organization, { key: 'city', type: 'text' })
       await createAll(organization, [{ attribute_values: { city: 'Rome' } }, {}])
       const sort = { field: 'attribute_values.city' }
       const list = () => organization.send('POST', '/v1/people/list', { sort })
       expect(await list()).toMatchObject({ status: 200 })
-      await organization.send('PATCH', `/v1/schema/attributes/${id}`, { name: 'City' })
+      await organization.send('PATCH', '/v1/schema/attributes/1', { name: 'City' })
       expect(await indexesOf(organization)).toHaveLength(1)
-      expect((await organization.send('PATCH', `/v1/schema/attributes/${id}`, patch)).status).toBe(200)
+      expect((await organization.send('PATCH', '/v1/schema/attributes/1', patch)).status).toBe(200)
       expect(await indexesOf(organization)).toEqual([])
       expect(await list()).toMatchObject({ status: 400, body: { details: [{ path: '/sort/field' }] } })
       await backfillIndexes(service.db)
@@ -504,7 +464,6 @@ describe('the index of a sort', () => {
   )
 
   it('is a new one of the new values after its attribute came back', async () => {
-    const [id] = await declare(organization, { key: 'city', type: 'text' })
     await createAll(organization, [
       { external_id: 'a', attribute_values: { city: 'Rome' } },
       { external_id: 'b', attribute_values: { city: 'Oslo' } },
@@ -512,9 +471,9 @@ describe('the index of a sort', () => {
     const sorted = async () =>
       namesOf(await readAll(organization, '/v1/people/list', { sort: { field: 'attribute_values.city' } }))
     expect(await sorted()).toEqual(['b', 'a'])
-    await organization.send('PATCH', `/v1/schema/attributes/${id}`, { indexed: false })
+    await organization.send('PATCH', '/v1/schema/attributes/1', { indexed: false })
     await organization.send('PATCH', '/v1/people/a', { attribute_values: { city: 'Bern' } })
-    await organization.send('PATCH', `/v1/schema/attributes/${id}`, { indexed: true })
+    await organization.send('PATCH', '/v1/schema/attributes/1', { indexed: true })
     expect(await sorted()).toEqual(['a', 'b'])
     expect(await expectSortTerms(service, organization.id)).toBe(1)
   })
@@ -529,8 +488,7 @@ describe('the index of a sort', () => {
 })
 
 it('pages of any sort and size, forwards and backwards, are the model order of the stored values', async () => {
-  const organization = await service.organization()
-  await declare(organization, { key: 'value', type: 'text' })
+  const organization = await createShop(service, { ...attribute, key: 'value', type: 'text' })
   const value = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 70 }).map(text => text.replaceAll('\0', '').trim()),
     fc.constantFrom(

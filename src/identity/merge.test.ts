@@ -1,12 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let shop: Shop
-beforeEach(async () => {
-  shop = await makeShop(service)
-})
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 
 const get = async (path: string) => (await shop.send('GET', `/v1/people/${path}`)).body.data
 const create = async (external_id: string, body: object = {}) =>

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type Organization, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 
@@ -81,20 +81,15 @@ const history = fc
 type History = typeof history extends fc.Arbitrary<infer T> ? T : never
 
 async function begin({ setup }: History): Promise<Organization> {
-  const shop = await makeShop(service)
-  const ok = async (path: string, body: object) => {
-    const reply = await shop.send('POST', path, body)
-    expect(reply.status, JSON.stringify([body, reply.body])).toBeLessThan(300)
-  }
-  await ok('/v1/schema/attributes', { key: 'score', owner: 'people', type: 'number', indexed: true })
-  await ok('/v1/schema/consent-types', {
+  const shop = await createShop(service, 'referrer', 'friends', 'employer', 'score', {
     key: 'second',
     channels: [{ channel: 'email', double_opt_in: true }, { channel: 'sms' }],
     default_state: true,
   })
-  for (const [index, external_id] of people.entries()) await ok('/v1/people/upsert', { external_id, ...setup[index] })
+  const upsert = (external_id: string, body: object) => shop.ok('POST', '/v1/people/upsert', { external_id, ...body })
+  for (const [index, external_id] of people.entries()) await upsert(external_id, setup[index]!)
   // The first person may have been a placeholder.
-  for (const external_id of people) await ok('/v1/people/upsert', { external_id, mobile_number: '+4915112345678' })
+  for (const external_id of people) await upsert(external_id, { mobile_number: '+4915112345678' })
   await shop.send('POST', '/v1/people', { external_id: 'bob' })
   return shop
 }

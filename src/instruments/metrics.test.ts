@@ -1,19 +1,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import pg from 'pg'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { query } from '../../test/support/embedded-service.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { lockPerson } from '../../test/support/process.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { urlOfDatabase } from '../db/embedded.ts'
 
-const service = useService()
-let organization: Organization
-beforeAll(async () => {
-  organization = await service.organization()
-})
+const service = useOwnService()
+const organization = useSharedShop(service)
 
 const metrics = () => readMetrics(service.address)
 

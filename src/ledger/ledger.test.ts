@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { isIncluded } from '../../client/src/ledger-proof.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { renewLogId } from '../changes/log-id.ts'
 import { parseCheckpoint } from './checkpoint.ts'
 import { rotateLedgerKey } from './keys.ts'
@@ -56,14 +57,13 @@ async function answer({ send }: Organization, count: number) {
 
 describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
   const last = 600
-  let shop: Organization
   const checkpoints: Awaited<ReturnType<typeof readCheckpoint>>[] = []
   let leaves: Buffer[]
   const roots: Buffer[] = []
   /** The root of the tree of a size. Each is computed once, because the tests compare each many times. */
   const rootAt = (size: number) => (roots[size] ??= rootOf(leaves.slice(0, size)))
+  const shop = useSharedShop(service)
   beforeAll(async () => {
-    shop = await service.organization()
     for (const size of [1, 2, 100, 255, 256, 257, 511, 512, last]) {
       await answer(shop, size - (checkpoints.at(-1)?.size ?? 0))
       await sealLedgers(service)

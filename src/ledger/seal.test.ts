@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sealLedgers } from '../../test/support/ledger.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import { type Database, openDatabase, statement, type Transaction } from '../db/db.ts'
 import type { Follower } from '../followers/follower.ts'
 import { createFollowers, listFailingFollowers } from '../followers/followers.ts'
@@ -9,7 +10,7 @@ import { parseCheckpoint } from './checkpoint.ts'
 import { parseNote } from './note.ts'
 import { ledgerFollower } from './seal.ts'
 
-const service = useService()
+const service = useOwnService()
 
 let people = 0
 async function answer({ send }: Organization, count: number, consents = ['email']) {
@@ -40,12 +41,11 @@ const rowOf = async ({ id }: Organization) => {
 
 describe('sealing', () => {
   it('appends the answers in the order of the change log, then of type and channel, each with a salt of its own', async () => {
-    const other = await service.organization()
-    const { send } = other
-    await send('POST', '/v1/schema/consent-types', {
+    const other = await createShop(service, {
       key: 'news',
       channels: [{ channel: 'email' }, { channel: 'sms' }],
     })
+    const { send } = other
     const consents = [
       { consent_type_id: 2, channel: 'sms', state: true },
       { consent_type_id: 2, channel: 'email', state: true },

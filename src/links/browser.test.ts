@@ -3,13 +3,13 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { checkAccessibility } from '../../test/support/accessibility.ts'
 import { useBrowser } from '../../test/support/browser.ts'
 import { linksOf, storedAnswers } from '../../test/support/pages.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_RATE_PAGES: '100000' })
+const service = useOwnService({ KITH_RATE_PAGES: '100000' })
 const browser = useBrowser()
-let organization: Organization
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   const { send } = organization
   const unbroken = 'Donaudampfschifffahrtsgesellschaftskapitänsmützenversand'
   for (const [path, body] of [
@@ -201,6 +201,8 @@ describe('the pages in a browser', { timeout: 120_000 }, () => {
       expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
       await page.getByRole('group', { name: 'Marketing' }).getByLabel('SMS').check()
       await page.getByRole('button', { name: 'Save' }).click()
+      // A reload while the page of the response is loading reloads neither.
+      await page.getByRole('link', { name: 'Back to your preferences' }).waitFor()
       await page.reload()
       await page.getByRole('link', { name: 'Back to your preferences' }).click()
       expect(await page.getByRole('group', { name: 'Marketing' }).getByLabel('SMS').isChecked()).toBe(true)

@@ -1,17 +1,14 @@
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useOwnService } from '../../test/support/service.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { valueFault } from '../attributes/values.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import { type DeclareBody, declaredTypes } from './schema.ts'
 
-const service = useService()
-let shop: Organization
+const service = useOwnService()
 let next = 0
-beforeAll(async () => {
-  shop = await service.organization()
-  await shop.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-})
+const shop = useSharedShop(service, 'orders')
 
 const declare = (body: object, headers = {}) => shop.send('PUT', '/v1/schema/observed/declare', body, headers)
 const noTypes = { text: 0, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }

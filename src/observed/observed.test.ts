@@ -1,11 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { definitionKey } from '../organizations/definition-schema.ts'
 import { maxKeys, observedFollower } from './follow.ts'
 import { declarableKey } from './observed.ts'
 
-const service = useService()
+const service = useOwnService()
 let hours = 0
 
 /** Counts what was written since the last call. */
@@ -34,22 +35,11 @@ const counts = (items: Record<string, Item>) =>
   Object.fromEntries(Object.entries(items).map(([key, item]) => [key, item.count]))
 const none = { text: 0, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
 
-async function ok({ send }: Organization, method: string, path: string, body?: unknown) {
-  const reply = await send(method, path, body)
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply.body.data
-}
-
 describe('the observed keys', () => {
-  let shop: Organization
-  beforeAll(async () => {
-    shop = await service.organization()
-    await ok(shop, 'POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-    await ok(shop, 'POST', '/v1/schema/attributes', { owner: 'people', key: 'city', type: 'text' })
-  })
+  const shop = useSharedShop(service, 'orders', 'city')
 
   it('have the number of values of each type that creates and updates wrote, with the first and the last time', async () => {
-    await ok(shop, 'POST', '/v1/people', {
+    await shop.ok('POST', '/v1/people', {
       external_id: 'ada',
       attribute_values: {
         shoe: 39,
@@ -60,11 +50,11 @@ describe('the observed keys', () => {
         no: '2026-02-30',
       },
     })
-    await ok(shop, 'PATCH', '/v1/people/ada', {
+    await shop.ok('PATCH', '/v1/people/ada', {
       attribute_values: { shoe: '40', since: null, tags: ['a'], address: { zip: 1 }, vip: true },
     })
-    await ok(shop, 'PATCH', '/v1/people/ada', { attribute_values: { shoe: '40' } })
-    await ok(shop, 'POST', '/v1/stacks/orders', { external_id: 'o1', attribute_values: { shoe: 1 } })
+    await shop.ok('PATCH', '/v1/people/ada', { attribute_values: { shoe: '40' } })
+    await shop.ok('POST', '/v1/stacks/orders', { external_id: 'o1', attribute_values: { shoe: 1 } })
     await count()
     const people = await observed(shop)
     const log = (await shop.send('GET', '/v1/changes?subject=person')).body.data.items
@@ -99,40 +89,38 @@ describe('the observed keys', () => {
     expect([sequence, truncated]).toEqual([head, false])
     const keys = items.map(({ key }: Item) => key)
     expect(keys).toEqual(keys.toSorted())
-    await ok(shop, 'PATCH', '/v1/people/ada', { first_name: 'Ada' })
+    await shop.ok('PATCH', '/v1/people/ada', { first_name: 'Ada' })
     expect((await shop.send('GET', '/v1/schema/observed')).body.data.sequence).toBe(head)
   })
 
   it('count no restore, no value moved by a merge, and nothing twice', async () => {
     const before = counts(await observed(shop))
-    await ok(shop, 'DELETE', '/v1/people/ada')
+    await shop.ok('DELETE', '/v1/people/ada')
     const deleted = (await shop.send('GET', '/v1/changes?operation=delete')).body.data.items.at(-1).id
-    await ok(shop, 'POST', `/v1/people/internal/${deleted}/restore`)
-    await ok(shop, 'POST', '/v1/people', { external_id: 'bob' })
-    await ok(shop, 'POST', '/v1/people/bob/merge', { from: 'ada' })
-    await ok(shop, 'POST', '/v1/people/bob/unmerge', { from: 'ada' })
+    await shop.ok('POST', `/v1/people/internal/${deleted}/restore`)
+    await shop.ok('POST', '/v1/people', { external_id: 'bob' })
+    await shop.ok('POST', '/v1/people/bob/merge', { from: 'ada' })
+    await shop.ok('POST', '/v1/people/bob/unmerge', { from: 'ada' })
     await count()
     await count()
     expect(counts(await observed(shop))).toEqual(before)
   })
 
   it('leave the list while they are declared and come back when archived, without the values in between', async () => {
-    const { id } = await ok(shop, 'POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
+    const { id } = await shop.ok('POST', '/v1/schema/attributes', { owner: 'people', key: 'shoe', type: 'number' })
     expect((await observed(shop)).shoe).toBeUndefined()
-    await ok(shop, 'PATCH', '/v1/people/bob', { attribute_values: { shoe: 41 } })
-    await ok(shop, 'PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
+    await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 41 } })
+    await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
     expect((await observed(shop)).shoe).toMatchObject({ count: 2 })
-    await ok(shop, 'PATCH', '/v1/people/bob', { attribute_values: { shoe: 42 } })
-    await ok(shop, 'PATCH', `/v1/schema/attributes/${id}`, { state: 'active' })
-    await ok(shop, 'PATCH', '/v1/people/bob', { attribute_values: { shoe: 43 } })
+    await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 42 } })
+    await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'active' })
+    await shop.ok('PATCH', '/v1/people/bob', { attribute_values: { shoe: 43 } })
     await count()
-    await ok(shop, 'PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
+    await shop.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
     expect((await observed(shop)).shoe).toMatchObject({ count: 3, types: { number: 2, text: 1 } })
   })
 
-  it('are those of the own organization, and need the scope schema:read', async () => {
-    const other = await service.organization()
-    expect((await other.send('GET', '/v1/schema/observed')).body.data.items).toEqual([])
+  it('need the scope schema:read', async () => {
     const writer = service.sender(await service.tokenFor(shop.key, 'people:read people:write schema:write'))
     expect(await writer('GET', '/v1/schema/observed')).toMatchObject({ status: 403, body: { error: 'forbidden' } })
     const unknown = await shop.send('GET', '/v1/schema/observed?owner=nothing')
@@ -140,7 +128,7 @@ describe('the observed keys', () => {
   })
 
   it('are at most 10,000 of an owner, of which the known ones are counted on', async () => {
-    const crowded = await service.organization()
+    const crowded = await createShop(service)
     const batch = (first: number) => ({
       operations: Array.from({ length: 10 }, (_, n) => ({
         op: 'create',
@@ -149,9 +137,9 @@ describe('the observed keys', () => {
         },
       })),
     })
-    for (let first = 0; first < maxKeys; first += 2_550) await ok(crowded, 'POST', '/v1/people/batch', batch(first))
+    for (let first = 0; first < maxKeys; first += 2_550) await crowded.ok('POST', '/v1/people/batch', batch(first))
     await count()
-    await ok(crowded, 'POST', '/v1/people', { attribute_values: { k1: 2, yet_another: 2 } })
+    await crowded.ok('POST', '/v1/people', { attribute_values: { k1: 2, yet_another: 2 } })
     await count()
     const { items, truncated } = (await crowded.send('GET', '/v1/schema/observed')).body.data
     expect([items.length, truncated]).toEqual([maxKeys, true])
@@ -162,17 +150,17 @@ describe('the observed keys', () => {
 
 describe('a key that says something about one person', () => {
   it('goes with the erasure of the only person who had it', async () => {
-    const shop = await service.organization()
+    const shop = await createShop(service)
     for (const external_id of ['ada', 'bob', 'eve'])
-      await ok(shop, 'POST', '/v1/people', { external_id, attribute_values: { shared: 1 } })
-    await ok(shop, 'PATCH', '/v1/people/ada', { attribute_values: { 'ada@example.com': true } })
-    await ok(shop, 'PATCH', '/v1/people/eve', { attribute_values: { 'eve@example.com': true } })
+      await shop.ok('POST', '/v1/people', { external_id, attribute_values: { shared: 1 } })
+    await shop.ok('PATCH', '/v1/people/ada', { attribute_values: { 'ada@example.com': true } })
+    await shop.ok('PATCH', '/v1/people/eve', { attribute_values: { 'eve@example.com': true } })
     await count()
     expect(counts(await observed(shop))).toEqual({ shared: 3, 'ada@example.com': 1, 'eve@example.com': 1 })
     // The erasure of a survivor takes the keys of the merged person, too.
-    await ok(shop, 'POST', '/v1/people/bob/merge', { from: 'ada' })
+    await shop.ok('POST', '/v1/people/bob/merge', { from: 'ada' })
     await count()
-    const { erasure } = await ok(shop, 'POST', '/v1/people/bob/erase', { reason: 'asked' })
+    const { erasure } = await shop.ok('POST', '/v1/people/bob/erase', { reason: 'asked' })
     expect(erasure.removed.observed_keys).toBe(1)
     expect(counts(await observed(shop))).toEqual({ shared: 3, 'eve@example.com': 1 })
     await count()
@@ -180,9 +168,9 @@ describe('a key that says something about one person', () => {
   })
 
   it('is not counted after an erasure that the counting has not reached', async () => {
-    const shop = await service.organization()
-    await ok(shop, 'POST', '/v1/people', { external_id: 'ada', attribute_values: { 'ada@example.com': true } })
-    await ok(shop, 'POST', '/v1/people/ada/erase', { reason: 'asked' })
+    const shop = await createShop(service)
+    await shop.ok('POST', '/v1/people', { external_id: 'ada', attribute_values: { 'ada@example.com': true } })
+    await shop.ok('POST', '/v1/people/ada/erase', { reason: 'asked' })
     await count()
     expect(await observed(shop)).toEqual({})
   })

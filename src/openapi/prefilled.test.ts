@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { useSharedShop } from '../../test/support/shop.ts'
 import { openApiDocument } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
@@ -82,12 +82,10 @@ describe('the input that the page at /docs fills in', () => {
 
 describe('a prefilled write to existing entities', () => {
   const service = useService()
-  let shop: Shop
   let existing: Record<string, string>
+  const shop = useSharedShop(service, 'referrer', 'friends', 'employer', { key: 'things', kind: 'item' })
   beforeAll(async () => {
-    shop = await makeShop(service)
     const { send } = shop
-    await send('POST', '/v1/schema/stacks', { key: 'things', kind: 'item' })
     const consents = [{ consent_type_id: 1, channel: 'sms', state: false }]
     const values = { attribute_values: { city: 'Rome' } }
     const person = await send('POST', '/v1/people', { external_id: 'mary', first_name: 'Mary', consents, ...values })

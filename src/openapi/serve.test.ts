@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { openApiDocument } from '../app.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const fetchText = async (path: string) => {
   const response = await fetch(new URL(path, `${service.address}/docs`))

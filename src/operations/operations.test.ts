@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { runInProcess } from '../../test/support/command.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import type { Finding } from './doctor/finding.ts'
 import { reportOf } from './metrics-report.ts'
 import { parseSamples } from './samples.ts'
@@ -9,7 +9,7 @@ import { parseSamples } from './samples.ts'
 const paths = ['/v1/operations/doctor', '/v1/operations/metrics']
 
 describe('GET /v1/operations/doctor', () => {
-  const service = useService()
+  const service = useOwnService()
 
   it('runs the checks of kith doctor once for all requests of five seconds', async () => {
     const { query } = service.db
@@ -38,7 +38,7 @@ describe('GET /v1/operations/doctor', () => {
 })
 
 describe('the report of the doctor', () => {
-  const service = useService()
+  const service = useOwnService()
 
   it('names the webhooks and followers of the caller’s organization, and counts those of others', async () => {
     const [one, other] = [await service.organization(), await service.organization()]
@@ -72,7 +72,7 @@ describe('the report of the doctor', () => {
 })
 
 describe('GET /v1/operations/metrics', () => {
-  const service = useService()
+  const service = useOwnService()
 
   it('has the numbers of /metrics', async () => {
     const { key, client, send } = await service.organization()

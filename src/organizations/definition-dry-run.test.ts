@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { readDigest } from '../../test/hostile/test-tenant.ts'
 import { readFeed } from '../../test/support/changes.ts'
 import { dryRunOf, findDefinitionMismatch } from '../../test/support/dry-runs.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
 let attribute: number
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
   const declared = await organization.send('POST', '/v1/schema/attributes', {
     owner: 'people',

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Service, startService } from '../../test/support/service.ts'
+import { expect, it } from 'vitest'
+import { useOwnService } from '../../test/support/service.ts'
 
 const limits = { stacks: 3, attributes: 4, consent_types: 3 }
 
-let service: Service
-beforeAll(async () => {
-  service = await startService({
-    KITH_LIMIT_STACKS: `${limits.stacks}`,
-    KITH_LIMIT_ATTRIBUTES: `${limits.attributes}`,
-    KITH_LIMIT_CONSENT_TYPES: `${limits.consent_types}`,
-  })
+const service = useOwnService({
+  KITH_LIMIT_STACKS: `${limits.stacks}`,
+  KITH_LIMIT_ATTRIBUTES: `${limits.attributes}`,
+  KITH_LIMIT_CONSENT_TYPES: `${limits.consent_types}`,
 })
-afterAll(() => service.stop())
 
 const kinds = [
   { kind: 'stacks', path: '/v1/schema/stacks', bodyOf: (key: string) => ({ key, kind: 'item' }) },

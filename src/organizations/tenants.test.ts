@@ -1,115 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { type Reply, useService } from '../../test/support/service.ts'
-import { makeShop, type Shop } from '../../test/support/writes.ts'
+import { describe, expect, it } from 'vitest'
+import { useOwnService } from '../../test/support/service.ts'
+import { createShop, type Shop } from '../../test/support/shop.ts'
 import type { Statement } from '../db/db.ts'
 import { copyAllSql } from '../entities/read/read-sql.ts'
 
-const service = useService()
-let ours: Shop
-let theirs: Shop
-beforeAll(async () => {
-  ours = await makeShop(service)
-  theirs = await makeShop(service)
-})
-
-const ada = {
-  external_id: 'ada',
-  email: 'ada@example.com',
-  consents: [{ consent_type_id: 1, channel: 'email', state: true }],
-  attribute_values: { referrer: 'bob', employer: 'acme', friends: ['bob', 'eve'], city: 'Rome' },
-}
-const tables = [
-  'entities',
-  'links',
-  'changes',
-  'consent_history',
-  'stacks',
-  'attributes',
-  'consent_types',
-  'consent_texts',
-  'change_heads',
-]
-
-/** All stored rows of an organization, by table. */
-const readAllRows = async ({ id }: Shop) => {
-  const rows = tables.map(table =>
-    service.sql(`select * from ${table} t where organization_id = $1 order by t::text`, [id]),
-  )
-  return Object.fromEntries((await Promise.all(rows)).map((of, index) => [tables[index], of]))
-}
+const service = useOwnService()
 const data = async (shop: Shop, path: string) => (await shop.send('GET', path)).body.data
-/** The status and body of a response, without the request id. */
-const withoutRequestId = ({ status, body: { request_id: _, ...body } }: Reply) => ({ status, body })
-
-describe('two organizations with equal identifiers', () => {
-  it('never see or change data of each other', async () => {
-    const mine = (await ours.send('POST', '/v1/people', ada)).body.data
-    const before = await readAllRows(ours)
-    expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
-    const other = (await theirs.send('POST', '/v1/people', { ...ada, first_name: 'Other' })).body.data
-    expect(other.id).not.toBe(mine.id)
-    await theirs.send('PATCH', '/v1/people/ada', {
-      email_consent: false,
-      attribute_values: { referrer: 'new', city: null },
-    })
-    await theirs.send('PUT', '/v1/people/bob', { external_id: 'robert', attribute_values: { referrer: 'ada' } })
-    await theirs.send('POST', '/v1/people/upsert', { external_id: 'eve', last_name: 'X' })
-    await theirs.send('DELETE', '/v1/stacks/companies/acme')
-    await theirs.send('POST', '/v1/people/batch', { operations: [{ op: 'delete', external_id: 'ada' }] })
-    expect((await theirs.send('GET', '/v1/people/ada')).status).toBe(404)
-    expect(await readAllRows(ours)).toEqual(before)
-    expect(await data(ours, '/v1/people/ada')).toEqual(mine)
-  })
-
-  it.each([
-    ['GET', '', undefined],
-    ['PATCH', '', { first_name: 'Taken' }],
-    ['PUT', '', { first_name: 'Taken' }],
-    ['DELETE', '', undefined],
-    ['POST', '/related', { target: 'people' }],
-  ])(
-    '%s with an internal identifier of the other gets the same 404 as an unknown one and stores nothing',
-    async (method, rest, body) => {
-      const { id } = (await ours.send('POST', '/v1/people', {})).body.data
-      const record = (await ours.send('POST', '/v1/stacks/companies', {})).body.data
-      const before = [await readAllRows(ours), await readAllRows(theirs)]
-      for (const [foreign, unknown] of [
-        [`/v1/people/internal/${id}`, '/v1/people/internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
-        [`/v1/stacks/companies/internal/${record.record_id}`, '/v1/stacks/companies/internal/6740a1b2c3d4e5f60718293a'],
-      ] as const) {
-        const sentBody =
-          method.startsWith('P') && method !== 'POST' && foreign.includes('stacks')
-            ? { attribute_values: { a: 1 } }
-            : body
-        const reply = withoutRequestId(await theirs.send(method, foreign + rest, sentBody))
-        expect(reply).toEqual(withoutRequestId(await theirs.send(method, unknown + rest, sentBody)))
-        expect(reply.status).toBe(404)
-      }
-      expect([await readAllRows(ours), await readAllRows(theirs)]).toEqual(before)
-    },
-  )
-
-  it('list, filter and relate only their own entities', async () => {
-    const [left, right] = [await makeShop(service), await makeShop(service)]
-    for (const shop of [left, right]) await shop.send('POST', '/v1/people', ada)
-    const find = async (shop: Shop, path: string, body: object) =>
-      (await shop.send('POST', path, body)).body.data.items.map((item: { id: string }) => item.id)
-    for (const [path, body, count] of [
-      ['/v1/people/list', {}, 3],
-      ['/v1/people/filter', { filter: { 'attribute_values.referrer': 'bob' } }, 1],
-      ['/v1/people/filter', { filter: { email: ada.email } }, 1],
-      ['/v1/people/bob/related', { target: 'people' }, 1],
-    ] as const) {
-      const [found, other] = [await find(left, path, body), await find(right, path, body)]
-      expect([found.length, other.length, found.filter((id: string) => other.includes(id))]).toEqual([count, count, []])
-    }
-  })
-
+describe('two organizations', () => {
   it('have separate definitions and consent types, each numbered from 1', async () => {
-    const [left, right] = [await service.organization(), await service.organization()]
+    const [left, right] = [await createShop(service), await createShop(service)]
     const createDefinitions = async ({ send }: Shop, type: string) => [
       (await send('POST', '/v1/schema/stacks', { key: 'orders', kind: type === 'text' ? 'item' : 'event' })).status,
       (await send('POST', '/v1/schema/attributes', { key: 'a', owner: 'people', type })).body.data.id,
@@ -137,7 +39,7 @@ describe('two organizations with equal identifiers', () => {
   })
 
   it('number their changes separately, from 1', async () => {
-    const [left, right] = [await service.organization(), await service.organization()]
+    const [left, right] = [await createShop(service), await createShop(service)]
     await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 3 ? left : right).send('POST', '/v1/people', {})))
     const numbers = async ({ id }: Shop) =>
       (

@@ -1,15 +1,13 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
+import type { Profile } from '../entities/entity-row.ts'
+import { plainColumns } from '../profile-fields.ts'
 
 const service = useService()
-let send: Send
-let organization_id: number
-beforeEach(async () => {
-  const organization = await service.organization()
-  send = organization.send
-  organization_id = organization.id
-})
+const shop = useShop(service)
+const { send } = shop
 
 const full = {
   external_id: 'ada',
@@ -22,17 +20,11 @@ const full = {
   language: 'en_GB',
   push_notification_consent: true,
   attribute_values: { city: 'London', nested: { a: [1, null, 'x'] } },
-}
-const unset = {
-  first_name: null,
-  last_name: null,
-  email: null,
-  mobile_prefix: null,
-  mobile_number: null,
-  date_of_birth: null,
-  language: null,
-  push_notification_consent: null,
-}
+} satisfies Record<
+  Exclude<keyof Profile, 'email_consent' | 'sms_consent'> | 'external_id' | 'attribute_values',
+  unknown
+>
+const unset = Object.fromEntries(plainColumns.map(column => [column, null]))
 
 describe('a person', () => {
   it('is created with all fields and read by either identifier', async () => {
@@ -93,7 +85,7 @@ describe('a person', () => {
       first_name: null,
     })
     expect(
-      await service.sql('select 1 from changes where organization_id = $1 and entity_id = $2', [organization_id, id]),
+      await service.sql('select 1 from changes where organization_id = $1 and entity_id = $2', [shop.id, id]),
     ).toHaveLength(2)
   })
 

@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
+import { type Organization, type Reply, useOwnService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-let organization: Organization
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const organization = useShop(service, 'orders')
 beforeEach(async () => {
-  organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
   await organization.client.people.create({ external_id: 'bob', email: 'bob@example.org' })
-  await organization.client.schema.stacks.create({ key: 'orders', kind: 'item' })
 })
 
 const send = (...request: Parameters<Organization['send']>) => organization.send(...request)

@@ -1,22 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-beforeEach(async () => {
-  const organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  await send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
-  await send('POST', '/v1/schema/attributes', { key: 'buyer', owner: 'orders', type: 'person' })
-  await send('POST', '/v1/schema/attributes', { key: 'visitor', owner: 'visits', type: 'person' })
-  await send('POST', '/v1/schema/attributes', {
-    key: 'orders',
-    owner: 'people',
-    type: 'stack',
-    target_stack: 'orders',
-    cardinality: 'many',
-  })
+const { send } = useShop(service, 'buyer', 'visitor', {
+  key: 'orders',
+  owner: 'people',
+  type: 'stack',
+  target_stack: 'orders',
+  cardinality: 'many',
 })
 
 describe('a record of an item stack', () => {

@@ -1,20 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
-import { type Send, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { type Send, useOwnService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
 
-const service = useService()
-let send: Send
-let organization_id: number
-beforeEach(async () => {
-  const shop = await makeShop(service)
-  send = shop.send
-  organization_id = shop.id
-})
+const service = useOwnService()
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send } = shop
 
 const person = async (external_id: string) => (await send('GET', `/v1/people/${external_id}`)).body.data
 const valuesOf = async (external_id: string) => (await person(external_id)).attribute_values
-const links = () => service.sql('select 1 from links where organization_id = $1', [organization_id])
+const links = () => service.sql('select 1 from links where organization_id = $1', [shop.id])
 
 describe('a placeholder', () => {
   beforeEach(() =>
@@ -143,8 +138,7 @@ describe('a target named by its internal identifier', () => {
   const create = (attribute_values: object, headers?: Record<string, string>) =>
     send('POST', '/v1/people', { external_id: 'ada', attribute_values }, headers)
   const refusalOf = ({ status, body }: Awaited<ReturnType<Send>>) => [status, body.error, body.details]
-  const people = () =>
-    service.sql('select 1 from entities where organization_id = $1 and stack_id = 0', [organization_id])
+  const people = () => service.sql('select 1 from entities where organization_id = $1 and stack_id = 0', [shop.id])
 
   it('is linked, and reads show its external identifier', async () => {
     const created = await create({ referrer: { id: bob.id.toUpperCase() }, employer: { record_id: acme.record_id } })
@@ -170,7 +164,7 @@ describe('a target named by its internal identifier', () => {
   })
 
   it('must belong to the kind of the relationship and to the organization', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     expect((await other.send('POST', '/v1/people', { attribute_values: { referrer: { id: bob.id } } })).status).toBe(
       400,
     )

@@ -1,16 +1,17 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Send, useService } from '../../test/support/service.ts'
-import { makeShop, names, type Shop } from '../../test/support/writes.ts'
+import { useShop } from '../../test/support/shop.ts'
+import { names } from '../../test/support/writes.ts'
 
 const service = useService()
-let shop: Shop
-let send: Send
-beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
-  const suppliers = { key: 'suppliers', owner: 'people', type: 'stack', target_stack: 'companies', cardinality: 'many' }
-  await send('POST', '/v1/schema/attributes', suppliers)
+const shop = useShop(service, 'referrer', 'friends', 'employer', {
+  key: 'suppliers',
+  owner: 'people',
+  type: 'stack',
+  target_stack: 'companies',
+  cardinality: 'many',
 })
+const { send } = shop
 
 const ada = '/v1/people/ada'
 const post = (attribute_values: object, headers?: Record<string, string>) =>

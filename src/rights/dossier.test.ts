@@ -8,9 +8,10 @@ import {
   tableDecisions,
 } from '../../test/support/person-canaries.ts'
 import { followSegments } from '../../test/support/segments.ts'
-import { allScopes, type Organization, useService } from '../../test/support/service.ts'
+import { allScopes, type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read any member of a line
 type Line = Record<string, any> & { type: string }
@@ -48,11 +49,10 @@ const sections: Record<string, { type: string } | { why: string }> = {
 }
 
 describe('the dossier of a person with canaries', () => {
-  let organization: Organization
   let person: PlantedPerson
   let lines: Line[]
+  const organization = useSharedShop(service)
   beforeAll(async () => {
-    organization = await service.organization()
     person = await plantCanaries(service, organization)
     lines = await readDossier(organization, `internal/${person.id}`)
   })
@@ -170,16 +170,8 @@ describe('the dossier of a person with canaries', () => {
 
 describe('a dossier', () => {
   it('lists what links to the survivor of a merge once, and what linked to a merged person once as past', async () => {
-    const organization = await service.organization()
-    const ok = async (method: string, path: string, body?: unknown) => {
-      const reply = await organization.send(method, path, body)
-      expect([path, reply.body.status]).toEqual([path, 'Success'])
-    }
-    for (const [key, cardinality] of [
-      ['referrer', 'one'],
-      ['friends', 'many'],
-    ])
-      await ok('POST', '/v1/schema/attributes', { owner: 'people', key, type: 'person', cardinality })
+    const organization = await createShop(service, 'referrer', 'friends')
+    const { ok } = organization
     for (const external_id of ['survivor', 'first', 'second']) await ok('POST', '/v1/people', { external_id })
     const attribute_values = { friends: ['first', 'second'] }
     await ok('POST', '/v1/people', { external_id: 'standing', attribute_values: { referrer: 'first' } })
@@ -211,9 +203,8 @@ describe('a dossier', () => {
   })
 
   it('lists any number of links and changes, and each linked record once', async () => {
-    const organization = await service.organization()
+    const organization = await createShop(service, 'orders')
     const { send } = organization
-    await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
     for (const key of ['buyer', 'payer'])
       await send('POST', '/v1/schema/attributes', { owner: 'orders', key, type: 'person' })
     await send('POST', '/v1/schema/attributes', {
@@ -294,11 +285,10 @@ describe('a dossier', () => {
     expect(await readWith(needed.join(' '))).toBe(200)
   })
 
-  it('is 404 for a person who never existed, and for one of another organization', async () => {
-    const [ours, theirs] = [await service.organization(), await service.organization()]
-    const { id } = (await theirs.send('POST', '/v1/people', { external_id: 'ada' })).body.data
-    for (const address of ['ada', `internal/${id}`, 'internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'])
-      expect((await ours.send('GET', `/v1/people/${address}/dossier`)).status).toBe(404)
-    expect((await ours.send('GET', '/v1/people/internal/x/dossier')).status).toBe(400)
+  it('is 404 for a person who never existed', async () => {
+    const { send } = await service.organization()
+    for (const address of ['ada', 'internal/01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'])
+      expect((await send('GET', `/v1/people/${address}/dossier`)).status).toBe(404)
+    expect((await send('GET', '/v1/people/internal/x/dossier')).status).toBe(400)
   })
 })

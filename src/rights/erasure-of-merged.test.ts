@@ -1,35 +1,31 @@
 import { describe, expect, it } from 'vitest'
 import { findCanaries } from '../../test/support/person-canaries.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { createShop, expectSuccess } from '../../test/support/shop.ts'
 
 const service = useService()
 const reason = 'Request of the person'
 const erase = ({ send }: Organization, path: string) => send('POST', `/v1/people/${path}/erase`, { reason })
 const recreate = { Prefer: 'erased=recreate' }
 
-async function ok(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
-}
-
 let merges = 0
 /** Two people with links and answers, of whom one was merged into the other. */
 async function mergeTwo() {
-  const organization = await makeShop(service)
+  const organization = await createShop(service, 'referrer', 'friends', 'employer')
   const { send } = organization
   merges += 1
   const [one, other] = ['one', 'other'].map(name => `${name}${merges}x`) as [string, string]
   const create = async (external_id: string, consents: boolean) =>
     (
-      await ok(
+      await expectSuccess(
         send('POST', '/v1/people', { external_id, email: `${external_id}@example.com`, email_consent: consents }),
       )
     ).body.data.id as string
   const [one_id, other_id] = [await create(one, true), await create(other, false)]
-  await ok(send('POST', '/v1/people', { external_id: 'friend', attribute_values: { friends: [one, other] } }))
-  await ok(send('POST', `/v1/people/${one}/merge`, { from: other }))
+  await expectSuccess(
+    send('POST', '/v1/people', { external_id: 'friend', attribute_values: { friends: [one, other] } }),
+  )
+  await expectSuccess(send('POST', `/v1/people/${one}/merge`, { from: other }))
   return { organization, send, one, other, one_id, other_id }
 }
 
@@ -41,50 +37,50 @@ describe('the erasure of a person whom another one was merged into', () => {
       const path = { e: one, a: other, i: `internal/${one_id}`, m: `internal/${other_id}` }[
         by.startsWith('that') ? 'm' : by === 'the alias' ? 'a' : by.includes('internal') ? 'i' : 'e'
       ]!
-      const { erasure } = (await ok(erase(organization, path))).body.data
+      const { erasure } = (await expectSuccess(erase(organization, path))).body.data
       expect(erasure).toMatchObject({ person_id: one_id, merged_ids: [other_id], tombstones: 4 })
       expect(await findCanaries(service, { one, other })).toEqual([])
       for (const id of [one_id, other_id]) {
         expect((await send('GET', `/v1/people/internal/${id}`)).status).toBe(404)
         expect((await send('POST', `/v1/people/internal/${id}/restore`)).status).toBe(404)
-        const log = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+        const log = (await expectSuccess(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
         expect(log[0]).toMatchObject({ operation: 'erase', before: null, after: {} })
-        expect((await ok(erase(organization, `internal/${id}`))).body.data.erasure).toEqual(erasure)
+        expect((await expectSuccess(erase(organization, `internal/${id}`))).body.data.erasure).toEqual(erasure)
       }
       expect((await send('POST', `/v1/people/${one}/unmerge`, { from: other })).status).toBe(404)
       for (const name of [one, other]) {
-        expect((await ok(erase(organization, name))).body.data.erasure).toEqual(erasure)
+        expect((await expectSuccess(erase(organization, name))).body.data.erasure).toEqual(erasure)
         expect((await send('POST', '/v1/people', { external_id: name })).body.reason).toBe('erased')
       }
-      expect((await ok(send('GET', '/v1/people/friend'))).body.data.attribute_values).toEqual({})
+      expect((await expectSuccess(send('GET', '/v1/people/friend'))).body.data.attribute_values).toEqual({})
     },
   )
 })
 
 describe('the erasure of a survivor whose merge was undone', () => {
   it('refuses what the survivor wrote, and nothing that it had only from the other', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
-    const create = (body: object) => ok(send('POST', '/v1/people', body))
+    const create = (body: object) => expectSuccess(send('POST', '/v1/people', body))
     const phone = { mobile_prefix: '+39', mobile_number: '3331234567' }
     const shared = 'shared@example.com'
     const ada = (await create({ external_id: 'ada', email: shared, mobile_prefix: '+39' })).body.data.id
-    await ok(send('PATCH', '/v1/people/ada', { email: null }))
+    await expectSuccess(send('PATCH', '/v1/people/ada', { email: null }))
     for (const [external_id, body] of [
       ['bob', { email: 'bob@example.com', ...phone }],
       ['eve', { email: shared }],
     ] as const) {
       const from_id = (await create({ external_id, ...body })).body.data.id
-      await ok(send('POST', '/v1/people/ada/merge', { from_id }))
-      expect((await ok(send('GET', '/v1/people/ada'))).body.data).toMatchObject(body)
+      await expectSuccess(send('POST', '/v1/people/ada/merge', { from_id }))
+      expect((await expectSuccess(send('GET', '/v1/people/ada'))).body.data).toMatchObject(body)
       // The log has the state of the survivor twice more.
-      await ok(send('DELETE', '/v1/people/ada'))
-      await ok(send('POST', `/v1/people/internal/${ada}/restore`))
-      await ok(send('POST', '/v1/people/ada/unmerge', { from_id }))
+      await expectSuccess(send('DELETE', '/v1/people/ada'))
+      await expectSuccess(send('POST', `/v1/people/internal/${ada}/restore`))
+      await expectSuccess(send('POST', '/v1/people/ada/unmerge', { from_id }))
     }
-    expect((await ok(erase(organization, 'ada'))).body.data.erasure.tombstones).toBe(2)
-    await ok(send('PATCH', '/v1/people/bob', { email: 'other@example.com', mobile_number: null }))
-    await ok(send('PATCH', '/v1/people/bob', { email: 'bob@example.com', ...phone }))
+    expect((await expectSuccess(erase(organization, 'ada'))).body.data.erasure.tombstones).toBe(2)
+    await expectSuccess(send('PATCH', '/v1/people/bob', { email: 'other@example.com', mobile_number: null }))
+    await expectSuccess(send('PATCH', '/v1/people/bob', { email: 'bob@example.com', ...phone }))
     expect((await send('POST', '/v1/people', { email: shared })).body.reason).toBe('erased')
     expect((await send('POST', '/v1/people', { external_id: 'ada' })).body.reason).toBe('erased')
   })
@@ -96,52 +92,57 @@ describe('the identifiers of merged people, once the survivor is deleted', () =>
   it('lead to the survivor in dossiers, decisions, consent histories and erasures, also over several merges', async () => {
     const { organization, send, one, other, one_id, other_id } = await mergeTwo()
     const last = `last-${one}`
-    const { id } = (await ok(send('POST', '/v1/people', { external_id: last }))).body.data
-    await ok(send('POST', `/v1/people/${last}/merge`, { from: one }))
-    const answers = (await ok(send('GET', `/v1/people/${last}/consents/history`))).body.data
+    const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id: last }))).body.data
+    await expectSuccess(send('POST', `/v1/people/${last}/merge`, { from: one }))
+    const answers = (await expectSuccess(send('GET', `/v1/people/${last}/consents/history`))).body.data
     expect(answers.items.length).toBeGreaterThan(0)
-    await ok(send('DELETE', `/v1/people/${last}`))
-    const [deletion] = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+    await expectSuccess(send('DELETE', `/v1/people/${last}`))
+    const [deletion] = (await expectSuccess(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
     const names = [last, one, other]
     for (const address of [...names, ...[id, one_id, other_id].map(each => `internal/${each}`)]) {
-      const [about] = (await ok(send('GET', `/v1/people/${address}/dossier`))).body.data
+      const [about] = (await expectSuccess(send('GET', `/v1/people/${address}/dossier`))).body.data
       expect([address, about.person, about.other_holders]).toMatchObject([
         address,
         { id, external_id: last, state: 'deleted', merged_ids: [other_id, one_id] },
         [],
       ])
-      const decision = (await ok(send('POST', `/v1/people/${address}/contactable`, asked))).body.data
+      const decision = (await expectSuccess(send('POST', `/v1/people/${address}/contactable`, asked))).body.data
       const { sequence, at } = deletion
       expect([address, decision.reasons]).toEqual([address, [{ rule: 'deleted', sequence, at }]])
-      const rehearsed = (await ok(send('POST', `/v1/people/${address}/erase`, { reason, dry_run: true }))).body.data
+      const rehearsed = (await expectSuccess(send('POST', `/v1/people/${address}/erase`, { reason, dry_run: true })))
+        .body.data
       expect([address, rehearsed.erasure.person_id, rehearsed.other_holders]).toEqual([address, id, []])
     }
     for (const name of names)
-      expect((await ok(send('GET', `/v1/people/${name}/consents/history`))).body.data).toEqual(answers)
-    const many = (await ok(send('POST', '/v1/people/contactable', { external_ids: names, ...asked }))).body.data.items
+      expect((await expectSuccess(send('GET', `/v1/people/${name}/consents/history`))).body.data).toEqual(answers)
+    const many = (await expectSuccess(send('POST', '/v1/people/contactable', { external_ids: names, ...asked }))).body
+      .data.items
     expect(many.map(({ reasons }: { reasons: object }) => reasons)).toMatchObject(
       names.map(() => [{ rule: 'deleted' }]),
     )
-    const { certificate, erasure } = (await ok(erase(organization, other))).body.data
+    const { certificate, erasure } = (await expectSuccess(erase(organization, other))).body.data
     expect([erasure.person_id, erasure.merged_ids.toSorted()]).toEqual([id, [one_id, other_id].sort()])
     expect(await findCanaries(service, { one, other, last })).toEqual([])
-    for (const name of names) expect((await ok(erase(organization, name))).body.data.certificate).toBe(certificate)
+    for (const name of names)
+      expect((await expectSuccess(erase(organization, name))).body.data.certificate).toBe(certificate)
   })
 
   it('lead to somebody else who has taken the name since, and to the person itself after an unmerge', async () => {
     const { send, one, other, one_id, other_id } = await mergeTwo()
-    const dossierOf = async (name: string) => (await ok(send('GET', `/v1/people/${name}/dossier`))).body.data[0]
-    await ok(send('DELETE', `/v1/people/${one}`))
-    const { id } = (await ok(send('POST', '/v1/people', { external_id: other }))).body.data
+    const dossierOf = async (name: string) =>
+      (await expectSuccess(send('GET', `/v1/people/${name}/dossier`))).body.data[0]
+    await expectSuccess(send('DELETE', `/v1/people/${one}`))
+    const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id: other }))).body.data
     expect(await dossierOf(other)).toMatchObject({ person: { id }, other_holders: [one_id] })
-    await ok(send('DELETE', `/v1/people/${other}`))
+    await expectSuccess(send('DELETE', `/v1/people/${other}`))
     expect(await dossierOf(other)).toMatchObject({ person: { id }, other_holders: [one_id] })
     const second = await mergeTwo()
-    await ok(second.send('POST', `/v1/people/${second.one}/unmerge`, { from: second.other }))
-    const found = async () => (await ok(second.send('GET', `/v1/people/${second.other}/dossier`))).body.data[0].person
-    await ok(second.send('DELETE', `/v1/people/${second.one}`))
+    await expectSuccess(second.send('POST', `/v1/people/${second.one}/unmerge`, { from: second.other }))
+    const found = async () =>
+      (await expectSuccess(second.send('GET', `/v1/people/${second.other}/dossier`))).body.data[0].person
+    await expectSuccess(second.send('DELETE', `/v1/people/${second.one}`))
     expect(await found()).toMatchObject({ id: second.other_id, state: 'active' })
-    await ok(second.send('DELETE', `/v1/people/${second.other}`))
+    await expectSuccess(second.send('DELETE', `/v1/people/${second.other}`))
     expect(await found()).toMatchObject({ id: second.other_id, state: 'deleted' })
     expect(other_id).not.toBe(one_id)
   })
@@ -149,12 +150,12 @@ describe('the identifiers of merged people, once the survivor is deleted', () =>
 
 describe('the erasure of a person who was merged and unmerged', () => {
   it('takes what the merge had given out of the log of the survivor, whose own values stay', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
-    const get = async (path: string) => (await ok(send('GET', path))).body.data
+    const get = async (path: string) => (await expectSuccess(send('GET', path))).body.data
     const club = `club-${Math.random()}`
     const collected_at = '2025-03-04T05:06:07.000Z'
-    await ok(
+    await expectSuccess(
       send('POST', '/v1/people', {
         external_id: 'x',
         attribute_values: { friends: [club, 'shared'], referrer: `${club}-referrer`, tags: ['own', `${club}-tag`] },
@@ -163,21 +164,22 @@ describe('the erasure of a person who was merged and unmerged', () => {
       }),
     )
     const own = { friends: ['own', 'shared'], tags: ['own'] }
-    const { id } = (await ok(send('POST', '/v1/people', { external_id: 'y', attribute_values: own }))).body.data
+    const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id: 'y', attribute_values: own }))).body
+      .data
     const before = await get('/v1/people/y')
-    await ok(send('POST', '/v1/people/y/merge', { from: 'x' }))
+    await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
     expect((await get('/v1/people/y')).attribute_values.friends).toEqual(['own', 'shared', club])
     // The survivor writes, is deleted and restored, and is merged and unmerged itself, with what the merge gave.
-    await ok(send('PATCH', '/v1/people/y', { first_name: 'Y' }))
-    await ok(send('POST', '/v1/people', { external_id: 'z', attribute_values: { friends: ['z-friend'] } }))
-    await ok(send('POST', '/v1/people/z/merge', { from: 'y' }))
-    await ok(send('POST', '/v1/people/z/unmerge', { from: 'y' }))
+    await expectSuccess(send('PATCH', '/v1/people/y', { first_name: 'Y' }))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'z', attribute_values: { friends: ['z-friend'] } }))
+    await expectSuccess(send('POST', '/v1/people/z/merge', { from: 'y' }))
+    await expectSuccess(send('POST', '/v1/people/z/unmerge', { from: 'y' }))
     const merged = await get('/v1/people/y')
     expect([merged.email_consent, merged.attribute_values.friends]).toEqual([true, ['own', 'shared', club]])
-    await ok(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
+    await expectSuccess(send('POST', '/v1/people/y/unmerge', { from: 'x' }))
     const after = await get('/v1/people/y')
     expect(after.attribute_values).toEqual(before.attribute_values)
-    await ok(erase(organization, 'x'))
+    await expectSuccess(erase(organization, 'x'))
     expect(await get('/v1/people/y')).toEqual(after)
     const log = (await get('/v1/people/y/history')).items as { version: number; operation: string }[]
     const text = JSON.stringify(log)
@@ -192,7 +194,7 @@ describe('the erasure of a person who was merged and unmerged', () => {
       ])
       expect(past.first_name).toBe(version > 2 ? 'Y' : null)
     }
-    const dossier = (await ok(send('GET', '/v1/people/y/dossier'))).body.data as { type: string }[]
+    const dossier = (await expectSuccess(send('GET', '/v1/people/y/dossier'))).body.data as { type: string }[]
     expect(JSON.stringify(dossier)).not.toContain(club)
     const [left] = await service.sql<{ targets: number }>(
       `select count(distinct t.id)::integer as targets from changes c, jsonb_each(c.link_targets) as a(key, ids),
@@ -206,8 +208,8 @@ describe('the erasure of a person who was merged and unmerged', () => {
 describe('a person who was erased', () => {
   it('does not come back by an unmerge of somebody with the same email, unless with erased=recreate', async () => {
     const { organization, send, one, other } = await mergeTwo()
-    await ok(send('POST', '/v1/people', { external_id: 'third', email: `${other}@example.com` }))
-    await ok(erase(organization, 'third'))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'third', email: `${other}@example.com` }))
+    await expectSuccess(erase(organization, 'third'))
     const unmerge = (headers?: Record<string, string>) =>
       send('POST', `/v1/people/${one}/unmerge`, { from: other }, headers)
     const refused = await unmerge()
@@ -216,19 +218,19 @@ describe('a person who was erased', () => {
       'erased',
       [{ path: '/email' }],
     ])
-    expect((await ok(unmerge(recreate))).body.data.unmerged.email).toBe(`${other}@example.com`)
+    expect((await expectSuccess(unmerge(recreate))).body.data.unmerged.email).toBe(`${other}@example.com`)
   })
 
   it('is not recognized or created by a match of the email, and is no alias', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
     const ada = { external_id: 'ada', email: 'ada@example.com' }
-    await ok(send('POST', '/v1/people', ada))
-    await ok(erase(organization, 'ada'))
+    await expectSuccess(send('POST', '/v1/people', ada))
+    await expectSuccess(erase(organization, 'ada'))
     const match = ['email']
     const refused = await send('POST', '/v1/people/upsert', { email: 'ADA@example.com', match })
     expect([refused.status, refused.body.reason]).toEqual([409, 'erased'])
-    await ok(send('POST', '/v1/people', { external_id: 'eve', email: 'eve@example.com' }))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'eve', email: 'eve@example.com' }))
     const alias = await send('POST', '/v1/people/upsert', { external_id: 'ada', email: 'eve@example.com', match })
     expect([alias.status, alias.body.reason]).toEqual([409, 'erased'])
     expect((await send('POST', '/v1/people/lookup', { email: 'ada@example.com' })).body.data.items).toEqual([])
@@ -260,10 +262,11 @@ describe('the internal identifiers of merged people', () => {
   ])('answer as that of the last survivor once it is %s', async (_, end) => {
     const { organization, send, one, one_id, other_id } = await mergeTwo()
     const last = `last-${one}`
-    const { id } = (await ok(send('POST', '/v1/people', { external_id: last, email: 'last@example.com' }))).body.data
-    await ok(send('POST', `/v1/people/${last}/merge`, { from: one }))
-    await ok(end(organization, last))
-    const [{ at }] = (await ok(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
+    const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id: last, email: 'last@example.com' })))
+      .body.data
+    await expectSuccess(send('POST', `/v1/people/${last}/merge`, { from: one }))
+    await expectSuccess(end(organization, last))
+    const [{ at }] = (await expectSuccess(send('GET', `/v1/people/internal/${id}/history`))).body.data.items
     for (const [method, path, body] of requests(at)) {
       const statusOf = async (each: string) => (await send(method, `/v1/people/internal/${each}${path}`, body)).status
       const own = await statusOf(id)

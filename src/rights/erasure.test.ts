@@ -1,12 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../test/support/changes.ts'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries, plantCanaries, readTables, tableDecisions } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { type Organization, type Reply, useOwnService } from '../../test/support/service.ts'
+import { createShop, expectSuccess, useSharedShop } from '../../test/support/shop.ts'
 import { statement } from '../db/db.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { verifyCertificate } from '../ledger/certificate.ts'
@@ -14,11 +14,8 @@ import { ledgerFollower } from '../ledger/seal.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
 import { completeErasures, erasePerson, notRemoved } from './erasure.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-let shop: Organization
-beforeAll(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
 
 const reason = 'Request of the person'
 const erase = ({ send }: Organization, path: string, body: object = {}) =>
@@ -27,12 +24,6 @@ const recreate = { Prefer: 'erased=recreate' }
 const ofStatus = (reply: Reply) => [reply.status, reply.body.reason, reply.body.details?.map(({ path }) => path)]
 const erasedAt = (path: string, status = 409) => [status, 'erased', [path]]
 
-async function ok(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
-}
-
 let people = 0
 /** A new person with a name, an email and a phone number of its own. */
 async function createPerson({ send } = shop, body: object = {}) {
@@ -40,15 +31,15 @@ async function createPerson({ send } = shop, body: object = {}) {
   const external_id = `person-${people}`
   const email = `Person.${people}@example.com`
   const mobile = { mobile_prefix: '+39', mobile_number: `333${String(people).padStart(7, '0')}` }
-  const { id } = (await ok(send('POST', '/v1/people', { external_id, email, ...mobile, ...body }))).body.data
+  const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id, email, ...mobile, ...body }))).body.data
   return { id: id as string, external_id, email, ...mobile }
 }
 
 /** An organization with one erased person. */
 async function eraseOne() {
-  const organization = await makeShop(service)
+  const organization = await createShop(service, 'referrer', 'friends', 'employer')
   const person = await createPerson(organization)
-  await ok(erase(organization, person.external_id))
+  await expectSuccess(erase(organization, person.external_id))
   return { organization, person, send: organization.send }
 }
 
@@ -64,7 +55,7 @@ describe('the tables of the catalog', () => {
     expect(planted.filter(({ column }) => !tableDecisions[column.split('.')[0]!]!.holds)).toEqual([])
     const places = new Set(planted.map(({ place }) => place))
     expect(Object.keys(person.canaries).filter(place => !places.has(place))).toEqual([])
-    const { body } = await ok(erase(organization, `internal/${person.id}`, { records: 'linked' }))
+    const { body } = await expectSuccess(erase(organization, `internal/${person.id}`, { records: 'linked' }))
     expect(await findCanaries(service, person.canaries)).toEqual([])
     expect(body.data.erasure).toMatchObject({
       person_id: person.id,
@@ -78,9 +69,9 @@ describe('the tables of the catalog', () => {
     const { findings } = await auditLedger(service.db, organization.id, { since: undefined })
     expect(findings).toEqual([])
     // The neighbors stay, without the person.
-    const grace = (await ok(organization.send('GET', '/v1/people/grace'))).body.data
+    const grace = (await expectSuccess(organization.send('GET', '/v1/people/grace'))).body.data
     expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
-    const log = (await ok(organization.send('GET', '/v1/people/grace/history'))).body.data.items
+    const log = (await expectSuccess(organization.send('GET', '/v1/people/grace/history'))).body.data.items
     expect(log.map((change: { after: object }) => change.after)).toEqual([
       { attribute_values: { friends: ['bob'], city: 'Rome' } },
       { attribute_values: { friends: [] } },
@@ -92,8 +83,8 @@ describe('the tables of the catalog', () => {
 describe('the certificate', () => {
   it('states what was removed, by table, is signed, and is the same when asked again, under each identifier', async () => {
     const { id, external_id } = await createPerson()
-    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
-    const first = await ok(erase(shop, external_id))
+    await expectSuccess(shop.send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' }))
+    const first = await expectSuccess(erase(shop, external_id))
     const { certificate, erasure, completed, dry_run } = first.body.data
     expect([first.status, completed, dry_run]).toEqual([200, true, false])
     expect(erasure).toMatchObject({
@@ -105,10 +96,10 @@ describe('the certificate', () => {
     })
     const content = await verifyCertificate(certificate)
     expect([content.organization, content.erasure]).toEqual([shop.key, erasure])
-    const keys = (await ok(shop.send('GET', '/v1/ledger/keys'))).body.data.keys
+    const keys = (await expectSuccess(shop.send('GET', '/v1/ledger/keys'))).body.data.keys
     expect(keys.map(({ key }: { key: string }) => key)).toContain(content.verifier_key)
     for (const path of [external_id, `internal/${id}`, `internal/${id.toUpperCase()}`])
-      expect((await ok(erase(shop, path, { reason: 'Again' }))).body.data).toEqual(first.body.data)
+      expect((await expectSuccess(erase(shop, path, { reason: 'Again' }))).body.data).toEqual(first.body.data)
     const [header, payload, signature] = certificate.split('.')
     const changed = Buffer.from(JSON.stringify({ ...content, organization: 'other' })).toString('base64url')
     await expect(verifyCertificate([header, changed, signature].join('.'))).rejects.toMatchObject({ part: 'signature' })
@@ -116,37 +107,37 @@ describe('the certificate', () => {
   })
 
   it('is listed, newest first, in pages, for its organization only', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const ids: string[] = []
     for (let index = 0; index < 3; index += 1) {
       const { id, external_id } = await createPerson(organization)
       ids.unshift(id)
-      await ok(erase(organization, external_id))
+      await expectSuccess(erase(organization, external_id))
     }
-    const page = (await ok(organization.send('GET', '/v1/erasures?limit=2'))).body.data
+    const page = (await expectSuccess(organization.send('GET', '/v1/erasures?limit=2'))).body.data
     expect([page.items.map(({ person_id }: { person_id: string }) => person_id), page.has_more]).toEqual([
       ids.slice(0, 2),
       true,
     ])
-    const rest = (await ok(organization.send('GET', `/v1/erasures?before=${page.items[1].id}`))).body.data
+    const rest = (await expectSuccess(organization.send('GET', `/v1/erasures?before=${page.items[1].id}`))).body.data
     expect([rest.items.map(({ person_id }: { person_id: string }) => person_id), rest.has_more]).toEqual([
       ids.slice(2),
       false,
     ])
     const other = await service.organization()
-    expect((await ok(other.send('GET', '/v1/erasures'))).body.data).toEqual({ items: [], has_more: false })
+    expect((await expectSuccess(other.send('GET', '/v1/erasures'))).body.data).toEqual({ items: [], has_more: false })
   })
 
   it('is not given for a dry run, which erases nothing and says what an erasure would remove', async () => {
     const { external_id } = await createPerson()
-    const before = (await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data
-    const { body } = await ok(erase(shop, external_id, { dry_run: true }))
+    const before = (await expectSuccess(shop.send('GET', `/v1/people/${external_id}`))).body.data
+    const { body } = await expectSuccess(erase(shop, external_id, { dry_run: true }))
     expect(body.data).toMatchObject({
       certificate: null,
       dry_run: true,
       erasure: { id: null, removed: { entities: 1 } },
     })
-    expect((await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data).toEqual(before)
+    expect((await expectSuccess(shop.send('GET', `/v1/people/${external_id}`))).body.data).toEqual(before)
   })
 })
 
@@ -165,71 +156,78 @@ describe('an erasure', () => {
   it('is refused with 412 if If-Match names another version, and for a person who is deleted or erased', async () => {
     const { id, external_id } = await createPerson()
     const merged = await createPerson()
-    await ok(shop.send('POST', `/v1/people/${external_id}/merge`, { from: merged.external_id }))
+    await expectSuccess(shop.send('POST', `/v1/people/${external_id}/merge`, { from: merged.external_id }))
     const ifMatch = (value: string, address = external_id, body: object = {}) =>
       shop.send('POST', `/v1/people/${address}/erase`, { reason, ...body }, { 'If-Match': value })
-    const { version } = (await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data
+    const { version } = (await expectSuccess(shop.send('GET', `/v1/people/${external_id}`))).body.data
     for (const body of [{}, { dry_run: true }])
       for (const address of [external_id, merged.external_id, `internal/${merged.id}`]) {
         const refused = await ifMatch(`"${version + 1}", W/"${version}"`, address, body)
         expect([refused.status, refused.body.error]).toEqual([412, 'invalid_parameter'])
       }
     expect((await ifMatch('7', external_id)).status).toBe(400)
-    expect((await ok(shop.send('GET', `/v1/people/${external_id}`))).body.data.version).toBe(version)
-    expect((await ok(ifMatch('*', external_id, { dry_run: true }))).body.data.dry_run).toBe(true)
-    const { erasure } = (await ok(ifMatch(`"${version}"`, merged.external_id))).body.data
+    expect((await expectSuccess(shop.send('GET', `/v1/people/${external_id}`))).body.data.version).toBe(version)
+    expect((await expectSuccess(ifMatch('*', external_id, { dry_run: true }))).body.data.dry_run).toBe(true)
+    const { erasure } = (await expectSuccess(ifMatch(`"${version}"`, merged.external_id))).body.data
     expect(erasure.person_id).toBe(id)
     for (const value of ['*', `"${version}"`, `"${version + 1}"`])
       expect([value, (await ifMatch(value, `internal/${id}`)).status]).toEqual([value, 412])
-    expect((await ok(erase(shop, external_id))).body.data.erasure).toEqual(erasure)
+    expect((await expectSuccess(erase(shop, external_id))).body.data.erasure).toEqual(erasure)
 
     const deleted = await createPerson()
-    await ok(shop.send('DELETE', `/v1/people/${deleted.external_id}`))
+    await expectSuccess(shop.send('DELETE', `/v1/people/${deleted.external_id}`))
     for (const value of ['*', '"1"', '"2"'])
       expect([value, (await ifMatch(value, deleted.external_id)).status]).toEqual([value, 412])
-    expect((await ok(erase(shop, deleted.external_id))).body.data.erasure.person_id).toBe(deleted.id)
+    expect((await expectSuccess(erase(shop, deleted.external_id))).body.data.erasure.person_id).toBe(deleted.id)
     expect((await ifMatch('*', 'nobody')).status).toBe(404)
   })
 
   it('of a person of another organization with the same identifiers is 404, and touches nothing', async () => {
-    const [one, other] = [await makeShop(service), await makeShop(service)]
+    const [one, other] = [
+      await createShop(service, 'referrer', 'friends', 'employer'),
+      await createShop(service, 'referrer', 'friends', 'employer'),
+    ]
     const body = { external_id: 'ada', email: 'ada@example.com' }
-    const { id } = (await ok(one.send('POST', '/v1/people', body))).body.data
-    await ok(other.send('POST', '/v1/people', body))
+    const { id } = (await expectSuccess(one.send('POST', '/v1/people', body))).body.data
+    await expectSuccess(other.send('POST', '/v1/people', body))
     expect((await erase(other, `internal/${id}`)).status).toBe(404)
-    await ok(erase(one, 'ada'))
+    await expectSuccess(erase(one, 'ada'))
     expect((await other.send('GET', '/v1/people/ada')).status).toBe(200)
-    await ok(other.send('PATCH', '/v1/people/ada', { email: 'ada@example.org' }))
+    await expectSuccess(other.send('PATCH', '/v1/people/ada', { email: 'ada@example.org' }))
     expect((await one.send('GET', '/v1/people/ada')).status).toBe(404)
   })
 
   it('takes a deleted person, under the last external identifier and the internal one', async () => {
     for (const by of ['name', 'id']) {
       const { id, external_id } = await createPerson()
-      await ok(shop.send('DELETE', `/v1/people/${external_id}`))
-      const { erasure } = (await ok(erase(shop, by === 'name' ? external_id : `internal/${id}`))).body.data
+      await expectSuccess(shop.send('DELETE', `/v1/people/${external_id}`))
+      const { erasure } = (await expectSuccess(erase(shop, by === 'name' ? external_id : `internal/${id}`))).body.data
       expect(erasure).toMatchObject({ person_id: id, removed: { changes: 2 } })
       expect((await shop.send('POST', `/v1/people/internal/${id}/restore`)).status).toBe(404)
     }
   })
 
   it('takes a placeholder', async () => {
-    await ok(shop.send('POST', '/v1/people', { attribute_values: { referrer: 'only linked' } }))
-    await ok(erase(shop, 'only%20linked'))
+    await expectSuccess(shop.send('POST', '/v1/people', { attribute_values: { referrer: 'only linked' } }))
+    await expectSuccess(erase(shop, 'only%20linked'))
     expect((await shop.send('GET', '/v1/people/only%20linked')).status).toBe(404)
   })
 
   it('is happening once for concurrent requests, which get the same certificate', async () => {
     const { external_id } = await createPerson()
-    const replies = await Promise.all(Array.from({ length: 8 }, () => ok(erase(shop, external_id))))
+    const replies = await Promise.all(Array.from({ length: 8 }, () => expectSuccess(erase(shop, external_id))))
     expect(new Set(replies.map(({ body }) => body.data.certificate)).size).toBe(1)
   })
 
   it('of two people who link to each other at the same time takes both', async () => {
     const [one, other] = [await createPerson(), await createPerson()]
-    await ok(shop.send('PATCH', `/v1/people/${one.external_id}`, { attribute_values: { referrer: other.external_id } }))
-    await ok(shop.send('PATCH', `/v1/people/${other.external_id}`, { attribute_values: { referrer: one.external_id } }))
-    await Promise.all([ok(erase(shop, one.external_id)), ok(erase(shop, other.external_id))])
+    await expectSuccess(
+      shop.send('PATCH', `/v1/people/${one.external_id}`, { attribute_values: { referrer: other.external_id } }),
+    )
+    await expectSuccess(
+      shop.send('PATCH', `/v1/people/${other.external_id}`, { attribute_values: { referrer: one.external_id } }),
+    )
+    await Promise.all([expectSuccess(erase(shop, one.external_id)), expectSuccess(erase(shop, other.external_id))])
     expect(await findCanaries(service, { one: one.external_id, other: other.external_id })).toEqual([])
   })
 
@@ -250,8 +248,8 @@ describe('an erasure', () => {
         await shop.send('PATCH', `/v1/people/linker-${index}`, { attribute_values: { friends: [] } })
       }
     })
-    await ok(shop.send('POST', '/v1/people/upsert', { external_id: 'linker-0', ...quote }))
-    await ok(erase(shop, external_id))
+    await expectSuccess(shop.send('POST', '/v1/people/upsert', { external_id: 'linker-0', ...quote }))
+    await expectSuccess(erase(shop, external_id))
     isOver = true
     await Promise.all(writing)
     expect(await findCanaries(service, { name: external_id, email: person.email })).toEqual([])
@@ -260,36 +258,41 @@ describe('an erasure', () => {
   it('with `records: linked` keeps the records that somebody else is joined to', async () => {
     const { id, external_id } = await createPerson()
     const { external_id: other } = await createPerson()
-    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { attribute_values: { employer: 'shared' } }))
-    await ok(shop.send('PATCH', `/v1/people/${other}`, { attribute_values: { employer: 'shared' } }))
-    const { erasure } = (await ok(erase(shop, `internal/${id}`, { records: 'linked' }))).body.data
+    await expectSuccess(shop.send('PATCH', `/v1/people/${external_id}`, { attribute_values: { employer: 'shared' } }))
+    await expectSuccess(shop.send('PATCH', `/v1/people/${other}`, { attribute_values: { employer: 'shared' } }))
+    const { erasure } = (await expectSuccess(erase(shop, `internal/${id}`, { records: 'linked' }))).body.data
     expect(erasure.record_ids).toEqual([])
     expect((await shop.send('GET', '/v1/stacks/companies/shared')).status).toBe(200)
   })
 
   it('behaves as complete for every reader while a long log is being erased in several transactions', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const person = await createPerson(organization, { email_consent: true })
     for (let index = 0; index < 5; index += 1)
-      await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { first_name: `secret ${index}` }))
+      await expectSuccess(
+        organization.send('PATCH', `/v1/people/${person.external_id}`, { first_name: `secret ${index}` }),
+      )
     const context = { db: service.db, organization, originName: service.config.ledgerOrigin, maxChanges: 3 }
     const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
     // The first transaction commits, and the process ends.
     const stopping = { ...service.db, transaction: failAfter(1) }
     await expect(erasePerson({ ...context, db: stopping }, request)).rejects.toThrow('the process ends')
-    const history = (await ok(organization.send('GET', `/v1/people/internal/${person.id}/history`))).body.data.items
+    const history = (await expectSuccess(organization.send('GET', `/v1/people/internal/${person.id}/history`))).body
+      .data.items
     expect(history.map(({ before, after }: { before: object; after: object }) => [before, after])).toEqual(
       Array.from({ length: 7 }, () => [null, {}]),
     )
-    const feed = JSON.stringify((await ok(organization.send('GET', '/v1/changes?limit=1000'))).body.data.items)
+    const feed = JSON.stringify(
+      (await expectSuccess(organization.send('GET', '/v1/changes?limit=1000'))).body.data.items,
+    )
     expect(feed).not.toContain('secret')
     expect(feed).not.toContain(person.external_id)
     for (const path of ['', '?version=2', '/contactable'])
       expect((await organization.send('GET', `/v1/people/internal/${person.id}${path}`)).status).not.toBe(200)
-    const listed = (await ok(organization.send('GET', '/v1/erasures'))).body.data.items
+    const listed = (await expectSuccess(organization.send('GET', '/v1/erasures'))).body.data.items
     expect(listed).toMatchObject([{ person_id: person.id, completed_at: null, certificate: null }])
     await completeErasures(service.db, service.config.ledgerOrigin)
-    const { completed, erasure } = (await ok(erase(organization, `internal/${person.id}`))).body.data
+    const { completed, erasure } = (await expectSuccess(erase(organization, `internal/${person.id}`))).body.data
     expect([completed, erasure.removed.changes]).toEqual([true, 6])
     expect(await findCanaries(service, { name: person.external_id, values: 'secret ' })).toEqual([])
   })
@@ -299,19 +302,19 @@ describe('an erasure', () => {
    * one entity.
    */
   async function createQuoted() {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
     const person = await createPerson(organization)
     const { external_id } = person
     const quote = { attribute_values: { friends: [external_id, 'bob'], referrer: external_id } }
     for (let index = 0; index < 5; index += 1)
-      await ok(send('POST', '/v1/people', { external_id: `linker-${index}`, ...quote }))
+      await expectSuccess(send('POST', '/v1/people', { external_id: `linker-${index}`, ...quote }))
     for (let index = 0; index < 4; index += 1) {
-      await ok(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: ['bob'] } }))
-      await ok(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: [external_id] } }))
+      await expectSuccess(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: ['bob'] } }))
+      await expectSuccess(send('PATCH', '/v1/people/linker-0', { attribute_values: { friends: [external_id] } }))
     }
-    await ok(send('PATCH', '/v1/people/linker-1', { attribute_values: { friends: null, referrer: null } }))
-    await ok(send('DELETE', '/v1/people/linker-2'))
+    await expectSuccess(send('PATCH', '/v1/people/linker-1', { attribute_values: { friends: null, referrer: null } }))
+    await expectSuccess(send('DELETE', '/v1/people/linker-2'))
     const context = { db: service.db, organization, originName: service.config.ledgerOrigin, quotersChanges: 3 }
     const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
     return { organization, person, context, request }
@@ -328,11 +331,11 @@ describe('an erasure', () => {
     // The log still has the names, and no reader sees them.
     expect(await findQuotes(person.external_id)).not.toEqual([])
     const { items } = await readFeed(organization, 'limit=1000')
-    const one = (await ok(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items
-    const dossier = (await ok(organization.send('GET', '/v1/people/linker-4/dossier'))).body.data
+    const one = (await expectSuccess(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items
+    const dossier = (await expectSuccess(organization.send('GET', '/v1/people/linker-4/dossier'))).body.data
     for (const shown of [items, one, dossier]) expect(JSON.stringify(shown)).not.toContain(person.external_id)
     expect(one[0].after).toMatchObject({ attribute_values: { friends: ['bob'], referrer: null } })
-    const read = (await ok(organization.send('GET', '/v1/people/linker-4'))).body.data
+    const read = (await expectSuccess(organization.send('GET', '/v1/people/linker-4'))).body.data
     expect(read.attribute_values).toEqual({ friends: ['bob'] })
 
     const path = `internal/${person.id}`
@@ -341,15 +344,15 @@ describe('an erasure', () => {
       const meanwhile = await erase(organization, path)
       expect([meanwhile.status, meanwhile.body.data]).toMatchObject([202, { completed: false, certificate: null }])
     })
-    const last = await ok(erase(organization, path))
+    const last = await expectSuccess(erase(organization, path))
     expect([last.status, last.body.data.completed]).toEqual([200, true])
     expect(await findCanaries(service, canaries)).toEqual([])
     const { organization: content, erasure } = await verifyCertificate(last.body.data.certificate)
     expect([content, erasure]).toEqual([organization.key, last.body.data.erasure])
-    expect((await ok(erase(organization, path))).body.data).toEqual(last.body.data)
+    expect((await expectSuccess(erase(organization, path))).body.data).toEqual(last.body.data)
 
     const twin = await createQuoted()
-    const whole = (await ok(erase(twin.organization, `internal/${twin.person.id}`))).body.data
+    const whole = (await expectSuccess(erase(twin.organization, `internal/${twin.person.id}`))).body.data
     expect(erasure.removed).toEqual(whole.erasure.removed)
     expect(erasure.removed).toMatchObject({ changes: 16, links: 6, past_links: 3 })
   })
@@ -361,8 +364,8 @@ describe('an erasure', () => {
     expect(await findQuotes(person.external_id)).not.toEqual([])
     await completeErasures(service.db, service.config.ledgerOrigin)
     expect(await findCanaries(service, { name: person.external_id })).toEqual([])
-    const [listed] = (await ok(organization.send('GET', '/v1/erasures'))).body.data.items
-    const { certificate } = (await ok(erase(organization, `internal/${person.id}`))).body.data
+    const [listed] = (await expectSuccess(organization.send('GET', '/v1/erasures'))).body.data.items
+    const { certificate } = (await expectSuccess(erase(organization, `internal/${person.id}`))).body.data
     expect([typeof certificate, listed.certificate]).toEqual(['string', certificate])
   })
 
@@ -371,16 +374,16 @@ describe('an erasure', () => {
     const { external_id } = person
     await erasePerson({ ...context, maxMs: 0 }, request)
     const link = { attribute_values: { friends: [external_id] } }
-    await ok(organization.send('PATCH', '/v1/people/linker-4', link, recreate))
+    await expectSuccess(organization.send('PATCH', '/v1/people/linker-4', link, recreate))
     const readHistory = async () =>
-      (await ok(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items.map(
+      (await expectSuccess(organization.send('GET', '/v1/people/linker-4/history'))).body.data.items.map(
         ({ after }: { after: { attribute_values: object } }) => after.attribute_values,
       )
     const expected = [link.attribute_values, { friends: ['bob'], referrer: null }]
     expect(await readHistory()).toEqual(expected)
     await completeErasures(service.db, service.config.ledgerOrigin)
     expect(await readHistory()).toEqual(expected)
-    const read = (await ok(organization.send('GET', '/v1/people/linker-4'))).body.data
+    const read = (await expectSuccess(organization.send('GET', '/v1/people/linker-4'))).body.data
     expect(read.attribute_values).toEqual(link.attribute_values)
   })
 
@@ -389,7 +392,9 @@ describe('an erasure', () => {
     const other = await createPerson(organization)
     const friends = [person.external_id, other.external_id]
     for (let index = 0; index < 9; index += 1)
-      await ok(organization.send('POST', '/v1/people', { external_id: `both-${index}`, attribute_values: { friends } }))
+      await expectSuccess(
+        organization.send('POST', '/v1/people', { external_id: `both-${index}`, attribute_values: { friends } }),
+      )
     const ofOther = { ...request, person_id: other.id }
     for (const each of [request, ofOther]) {
       const stopping = { ...service.db, transaction: failAfter(1) }
@@ -439,56 +444,56 @@ describe('a name that several people had, one after the other', () => {
     const first = await createPerson()
     const { external_id } = first
     const path = `/v1/people/${external_id}`
-    await ok(shop.send('DELETE', path))
-    const second = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
-    await ok(shop.send('PATCH', path, { external_id: `${external_id}-renamed` }))
-    await ok(shop.send('DELETE', `${path}-renamed`))
-    const third = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await expectSuccess(shop.send('DELETE', path))
+    const second = (await expectSuccess(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await expectSuccess(shop.send('PATCH', path, { external_id: `${external_id}-renamed` }))
+    await expectSuccess(shop.send('DELETE', `${path}-renamed`))
+    const third = (await expectSuccess(shop.send('POST', '/v1/people', { external_id }))).body.data
     return { external_id, ids: [first.id, second.id, third.id] as [string, string, string] }
   }
 
   it('erases the one who has it once, however often it is asked, and tells of those who had it before', async () => {
     const { external_id, ids } = await createHolders()
     const others = [ids[1], ids[0]]
-    const rehearsed = (await ok(erase(shop, external_id, { dry_run: true }))).body.data
+    const rehearsed = (await expectSuccess(erase(shop, external_id, { dry_run: true }))).body.data
     expect([rehearsed.erasure.person_id, rehearsed.other_holders]).toEqual([ids[2], others])
-    const [about] = (await ok(shop.send('GET', `/v1/people/${external_id}/dossier`))).body.data
+    const [about] = (await expectSuccess(shop.send('GET', `/v1/people/${external_id}/dossier`))).body.data
     expect([about.person.id, about.other_holders]).toEqual([ids[2], others])
-    const { certificate } = (await ok(erase(shop, external_id))).body.data
+    const { certificate } = (await expectSuccess(erase(shop, external_id))).body.data
     for (let repeated = 0; repeated < 2; repeated += 1)
-      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+      expect((await expectSuccess(erase(shop, external_id))).body.data).toMatchObject({
         certificate,
         erasure: { person_id: ids[2] },
         other_holders: others,
       })
     const asked = { consent_type_id: 1, channel: 'email' }
-    const decision = (await ok(shop.send('POST', `/v1/people/${external_id}/contactable`, asked))).body.data
+    const decision = (await expectSuccess(shop.send('POST', `/v1/people/${external_id}/contactable`, asked))).body.data
     expect(decision.reasons).toMatchObject([{ rule: 'erased' }])
     // Each of the others is reached by its internal identifier, and named no longer once it is erased.
     for (const [index, id] of others.entries()) {
-      const [line] = (await ok(shop.send('GET', `/v1/people/internal/${id}/dossier`))).body.data
+      const [line] = (await expectSuccess(shop.send('GET', `/v1/people/internal/${id}/dossier`))).body.data
       expect([line.person.id, line.other_holders]).toEqual([id, []])
-      expect((await ok(erase(shop, `internal/${id}`))).body.data).toMatchObject({
+      expect((await expectSuccess(erase(shop, `internal/${id}`))).body.data).toMatchObject({
         erasure: { person_id: id },
         other_holders: [],
       })
-      const { other_holders } = (await ok(erase(shop, external_id))).body.data
+      const { other_holders } = (await expectSuccess(erase(shop, external_id))).body.data
       expect(other_holders).toEqual(others.slice(index + 1))
     }
   })
 
   it('erases the one who was deleted last, if that was after the erasure of another one', async () => {
     const { id, external_id } = await createPerson()
-    await ok(shop.send('PATCH', `/v1/people/${external_id}`, { external_id: `${external_id}-renamed` }))
-    const other = (await ok(shop.send('POST', '/v1/people', { external_id }))).body.data
-    await ok(erase(shop, `internal/${id}`))
-    await ok(shop.send('DELETE', `/v1/people/${external_id}`))
+    await expectSuccess(shop.send('PATCH', `/v1/people/${external_id}`, { external_id: `${external_id}-renamed` }))
+    const other = (await expectSuccess(shop.send('POST', '/v1/people', { external_id }))).body.data
+    await expectSuccess(erase(shop, `internal/${id}`))
+    await expectSuccess(shop.send('DELETE', `/v1/people/${external_id}`))
     for (let repeated = 0; repeated < 2; repeated += 1)
-      expect((await ok(erase(shop, external_id))).body.data).toMatchObject({
+      expect((await expectSuccess(erase(shop, external_id))).body.data).toMatchObject({
         erasure: { person_id: other.id },
         other_holders: [],
       })
-    expect((await ok(erase(shop, `${external_id}-renamed`))).body.data.erasure.person_id).toBe(id)
+    expect((await expectSuccess(erase(shop, `${external_id}-renamed`))).body.data.erasure.person_id).toBe(id)
   })
 })
 
@@ -496,37 +501,44 @@ describe('after an erasure', () => {
   it('reads find nobody, histories show that there was somebody, and decisions say `erased`', async () => {
     const person = await createPerson(shop, { email_consent: true })
     await sealLedgers(service)
-    await ok(erase(shop, person.external_id))
+    await expectSuccess(erase(shop, person.external_id))
     const base = `/v1/people/internal/${person.id}`
     for (const path of ['', '?version=1', `?at=${new Date().toISOString()}`, '/consents/1/email/receipt'])
       expect([path, (await shop.send('GET', `${base}${path}`)).status]).toEqual([path, 404])
-    const { items } = (await ok(shop.send('GET', `${base}/history`))).body.data
+    const { items } = (await expectSuccess(shop.send('GET', `${base}/history`))).body.data
     expect(items).toMatchObject([
       { operation: 'erase', before: null, after: {}, external_id: null },
       { operation: 'create', before: null, after: {}, external_id: null },
     ])
-    expect((await ok(shop.send('GET', `${base}/consents/history`))).body.data).toEqual({ items: [], has_more: false })
+    expect((await expectSuccess(shop.send('GET', `${base}/consents/history`))).body.data).toEqual({
+      items: [],
+      has_more: false,
+    })
     const asked = { consent_type_id: 1, channel: 'email' }
     const erased = { allowed: false, reasons: [{ rule: 'erased', sequence: items[0].sequence, at: items[0].at }] }
     for (const address of [`internal/${person.id}`, person.external_id])
-      expect((await ok(shop.send('POST', `/v1/people/${address}/contactable`, asked))).body.data).toMatchObject(erased)
-    const many = await ok(
+      expect(
+        (await expectSuccess(shop.send('POST', `/v1/people/${address}/contactable`, asked))).body.data,
+      ).toMatchObject(erased)
+    const many = await expectSuccess(
       shop.send('POST', '/v1/people/contactable', { external_ids: [person.external_id, 'nobody'], ...asked }),
     )
     expect(many.body.data.items).toMatchObject([erased, { reasons: [{ rule: 'not_found' }] }])
     const at = new Date().toISOString()
-    expect((await ok(shop.send('POST', `${base}/contactable`, { ...asked, at }))).body.data).toMatchObject(erased)
+    expect((await expectSuccess(shop.send('POST', `${base}/contactable`, { ...asked, at }))).body.data).toMatchObject(
+      erased,
+    )
     expect((await shop.send('POST', `${base}/contactable`, { ...asked, at: items[1].at })).status).toBe(404)
   })
 
   it('the feed and the event stream tell the internal identifier only, also of earlier changes', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const person = await createPerson(organization, { first_name: 'Secret' })
     // A stream that follows the log holds its newest changes in memory.
     const waiting = organization.send('GET', '/v1/changes?after=3&wait=5')
-    await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { last_name: 'Secret' }))
+    await expectSuccess(organization.send('PATCH', `/v1/people/${person.external_id}`, { last_name: 'Secret' }))
     await waiting
-    await ok(erase(organization, person.external_id))
+    await expectSuccess(erase(organization, person.external_id))
     const changes = (await readFeed(organization, 'limit=1000')).items
     expect(changes.filter(({ id }) => id === person.id)).toMatchObject([
       { operation: 'create', external_id: null, after: {} },
@@ -537,15 +549,15 @@ describe('after an erasure', () => {
   })
 
   it('webhooks tell `person.erased`, and deliveries that wait are dropped', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const receiver = await startReceiver()
     const sender = createLoopbackSender()
     try {
-      await ok(organization.send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
+      await expectSuccess(organization.send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
       const person = await createPerson(organization)
       receiver.answer = response => response.writeHead(503).end('later')
       await follow(service.db, [webhookFollower({ sender })])
-      await ok(erase(organization, person.external_id))
+      await expectSuccess(erase(organization, person.external_id))
       receiver.received.length = 0
       receiver.answer = response => response.writeHead(204).end()
       const nowMs = () => Date.now() + 3_600_000
@@ -561,7 +573,7 @@ describe('after an erasure', () => {
   })
 
   it('the ledger verifies, also if the answers were being sealed meanwhile', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const person = await createPerson(organization, { email_consent: true })
     await createPerson(organization, { email_consent: true })
     const origin = service.config.ledgerOrigin
@@ -572,7 +584,7 @@ describe('after an erasure', () => {
       transaction: (async (work, options) => {
         if (!isErased) {
           isErased = true
-          await ok(erase(organization, person.external_id))
+          await expectSuccess(erase(organization, person.external_id))
         }
         return service.db.transaction(work, options)
       }) as typeof service.db.transaction,
@@ -588,15 +600,15 @@ describe('after an erasure', () => {
   })
 
   it('the ledger has a leaf of every answer, also of one that was erased before it was sealed', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     await createPerson(organization, { email_consent: true })
     await sealLedgers(service)
     const person = await createPerson(organization, { email_consent: true, sms_consent: false })
     await createPerson(organization, { email_consent: true })
-    await ok(organization.send('PATCH', `/v1/people/${person.external_id}`, { email_consent: false }))
+    await expectSuccess(organization.send('PATCH', `/v1/people/${person.external_id}`, { email_consent: false }))
     const history = `select from consent_history where organization_id = $1`
     const answers = (await service.sql(history, [organization.id])).length
-    await ok(erase(organization, person.external_id))
+    await expectSuccess(erase(organization, person.external_id))
     await sealLedgers(service)
     const entries = await service.sql<{ sequence: number; salt: Buffer | null }>(
       'select sequence::float8, salt from ledger_entries where organization_id = $1 order by index',
@@ -622,7 +634,7 @@ describe('a person who was erased', () => {
       expect((await attempt(recreate)).status).toBe(201)
       // Somebody has the identifier again, until the next erasure.
       expect((await send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' })).status).toBe(200)
-      await ok(erase(organization, external_id))
+      await expectSuccess(erase(organization, external_id))
     }
     const lines = linesFrom([{ external_id }, { external_id: 'other' }])
     const refused = await importLines(organization, '/v1/people/import', lines)
@@ -643,17 +655,17 @@ describe('a person who was erased', () => {
         { operations: [{ op: 'create', body: { external_id: person.external_id } }], ...more },
         headers,
       )
-    expect((await ok(batch({}))).body.data.items).toMatchObject([
+    expect((await expectSuccess(batch({}))).body.data.items).toMatchObject([
       { status: 409, reason: 'erased', details: [{ path: '/operations/0/body/external_id' }] },
     ])
     expect(ofStatus(await batch({ atomic: true }))).toEqual(erasedAt('/operations/0/body/external_id'))
-    expect((await ok(batch({}, recreate))).body.data.items).toMatchObject([{ status: 201 }])
+    expect((await expectSuccess(batch({}, recreate))).body.data.items).toMatchObject([{ status: 201 }])
   })
 
   it('is not linked to, neither by a placeholder nor by an import in the same set', async () => {
     const { organization, person, send } = await eraseOne()
     const body = { attribute_values: { friends: ['bob', person.external_id] } }
-    await ok(send('POST', '/v1/people', { external_id: 'eve' }))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'eve' }))
     expect(ofStatus(await send('POST', '/v1/people', body))).toEqual(erasedAt('/attribute_values/friends/1'))
     expect(ofStatus(await send('PATCH', '/v1/people/eve', body))).toEqual(erasedAt('/attribute_values/friends/1', 400))
     const lines = linesFrom([{ external_id: 'linking', ...body }, { external_id: person.external_id }])
@@ -666,7 +678,7 @@ describe('a person who was erased', () => {
 
   it('does not come back by a rename, or by the email or the phone number of somebody else', async () => {
     const { person, send } = await eraseOne()
-    await ok(send('POST', '/v1/people', { external_id: 'eve' }))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'eve' }))
     const { external_id, email, mobile_prefix, mobile_number } = person
     const attempts: [object, string][] = [
       [{ external_id }, '/external_id'],
@@ -687,9 +699,9 @@ describe('a person who was erased', () => {
     ['decomposed', 'Zoe\u0308 A\u030a'],
     ['mixed', 'Zo\u00eb A\u030a'],
   ])('does not come back under the %s name in another normal form of Unicode', async (_, external_id) => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
-    await ok(send('POST', '/v1/people', { external_id }))
+    await expectSuccess(send('POST', '/v1/people', { external_id }))
     const response = await erase(organization, encodeURIComponent(external_id))
     expect(response.status).toBe(200)
     for (const form of [external_id, external_id.normalize('NFC'), external_id.normalize('NFD')]) {
@@ -699,40 +711,41 @@ describe('a person who was erased', () => {
       const imported = await importLines(organization, '/v1/people/import', linesFrom([{ external_id: form }]))
       expect(imported.refused).toMatchObject([{ line: 1, reason: 'erased' }])
     }
-    await ok(send('POST', '/v1/people', { external_id: external_id.normalize('NFD') }, recreate))
+    await expectSuccess(send('POST', '/v1/people', { external_id: external_id.normalize('NFD') }, recreate))
     // The tombstone is forgotten, and another form is another name.
-    await ok(send('POST', '/v1/people', { external_id: external_id.normalize('NFC') }))
+    await expectSuccess(send('POST', '/v1/people', { external_id: external_id.normalize('NFC') }))
   })
 
   it('does not keep somebody else from writing the own email and phone number in another way', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
     const person = await createPerson(organization)
     const { email, mobile_prefix, mobile_number } = person
-    await ok(send('POST', '/v1/people', { external_id: 'twin', email, mobile_prefix, mobile_number }))
-    await ok(erase(organization, person.external_id))
+    await expectSuccess(send('POST', '/v1/people', { external_id: 'twin', email, mobile_prefix, mobile_number }))
+    await expectSuccess(erase(organization, person.external_id))
     const rewritten = { email: email.toLowerCase(), mobile_prefix: '0039', mobile_number: `+39 ${mobile_number}` }
     expect([mobile_prefix, email]).not.toEqual([rewritten.mobile_prefix, rewritten.email])
     for (const [field, value] of Object.entries(rewritten))
-      expect((await ok(send('PATCH', '/v1/people/twin', { [field]: value }))).body.data).toBe(true)
+      expect((await expectSuccess(send('PATCH', '/v1/people/twin', { [field]: value }))).body.data).toBe(true)
     const upserted = { external_id: 'twin', email: email.toUpperCase() }
     const lines = linesFrom([{ ...upserted, mobile_prefix: '39' }])
     expect(await importLines(organization, '/v1/people/import', lines)).toMatchObject({ counts: { updated: 1 } })
     // A request that may give erased values gives none here, so the tombstones stay.
-    await ok(send('PATCH', '/v1/people/twin', { email, mobile_prefix, mobile_number }, recreate))
+    await expectSuccess(send('PATCH', '/v1/people/twin', { email, mobile_prefix, mobile_number }, recreate))
     for (const body of [{ email }, { mobile_prefix, mobile_number }])
       expect(ofStatus(await send('POST', '/v1/people', body))[0]).toBe(409)
-    await ok(send('PATCH', '/v1/people/twin', { email: null, mobile_number: null }))
+    await expectSuccess(send('PATCH', '/v1/people/twin', { email: null, mobile_number: null }))
     expect(ofStatus(await send('PATCH', '/v1/people/twin', { email }))).toEqual(erasedAt('/email', 400))
   })
 
   it('does not come back by the restore of somebody with the same email', async () => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const { send } = organization
     const person = await createPerson(organization)
-    const { id } = (await ok(send('POST', '/v1/people', { external_id: 'twin', email: person.email }))).body.data
-    await ok(send('DELETE', '/v1/people/twin'))
-    await ok(erase(organization, person.external_id))
+    const { id } = (await expectSuccess(send('POST', '/v1/people', { external_id: 'twin', email: person.email }))).body
+      .data
+    await expectSuccess(send('DELETE', '/v1/people/twin'))
+    await expectSuccess(erase(organization, person.external_id))
     expect(ofStatus(await send('POST', `/v1/people/internal/${id}/restore`))).toEqual(erasedAt('/email'))
     expect((await send('POST', `/v1/people/internal/${id}/restore`, undefined, recreate)).status).toBe(200)
   })
@@ -741,8 +754,8 @@ describe('a person who was erased', () => {
     const { organization, send } = await eraseOne()
     const key = { 'Idempotency-Key': 'once' }
     const body = { external_id: 'again', first_name: 'Secret' }
-    await ok(send('POST', '/v1/people', body, key))
-    await ok(erase(organization, 'again'))
+    await expectSuccess(send('POST', '/v1/people', body, key))
+    await expectSuccess(erase(organization, 'again'))
     expect(ofStatus(await send('POST', '/v1/people', body, key))).toEqual(erasedAt('/external_id'))
   })
 })

@@ -5,8 +5,8 @@ import { sealLedgers } from '../../test/support/ledger.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, type Reply, type Service, startService, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { type Organization, type Reply, type Service, startService, useOwnService } from '../../test/support/service.ts'
+import { createShop, dataOf, useShop } from '../../test/support/shop.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
@@ -15,35 +15,27 @@ import { retentionFollower } from './retention.ts'
 
 // Promises that several parts keep together: aliases, match, merge, unmerge, erasure, dossier, retention and duplicates.
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-let shop: Organization
-beforeEach(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 
 const reason = 'Request of the person'
 const recreate = { Prefer: 'erased=recreate' }
 const question = { consent_type_id: 1, channel: 'email' }
 
-async function ok(replying: Promise<Reply>): Promise<Reply['body']['data']> {
-  const { status, body } = await replying
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return body.data
-}
-
 const pathOf = (address: string) =>
   `/v1/people/${address.startsWith('internal/') ? address : encodeURIComponent(address)}`
 const get = (address: string) => shop.send('GET', pathOf(address))
-const read = (address: string) => ok(get(address))
-const create = (external_id: string, body: object = {}) => ok(shop.send('POST', '/v1/people', { external_id, ...body }))
-const patch = (address: string, body: object) => ok(shop.send('PATCH', pathOf(address), body))
+const read = (address: string) => dataOf(get(address))
+const create = (external_id: string, body: object = {}) =>
+  dataOf(shop.send('POST', '/v1/people', { external_id, ...body }))
+const patch = (address: string, body: object) => dataOf(shop.send('PATCH', pathOf(address), body))
 const merging = (into: string, from: string) => shop.send('POST', `${pathOf(into)}/merge`, { from })
-const merge = (into: string, from: string) => ok(merging(into, from))
+const merge = (into: string, from: string) => dataOf(merging(into, from))
 const unmerging = (into: string, from: object) => shop.send('POST', `${pathOf(into)}/unmerge`, from)
-const unmerge = (into: string, from: string) => ok(unmerging(into, { from }))
+const unmerge = (into: string, from: string) => dataOf(unmerging(into, { from }))
 const erasing = (address: string, body: object = {}) =>
   shop.send('POST', `${pathOf(address)}/erase`, { reason, ...body })
-const erase = (address: string, body: object = {}) => ok(erasing(address, body))
+const erase = (address: string, body: object = {}) => dataOf(erasing(address, body))
 const upsert = (body: object, headers?: Record<string, string>) => shop.send('POST', '/v1/people/upsert', body, headers)
 const refusalOf = ({ status, body }: Reply) => [status, body.reason, body.details?.map(({ path }) => path)]
 const count = async (table: string, where = 'true') =>
@@ -94,7 +86,7 @@ async function createCanaried(who: string): Promise<Canaried> {
   })
   await create(`fan of ${who}`, { attribute_values: { referrer: name, friends: ['bob', name] } })
   await upsert({ external_id: name, language: 'it' }, { 'Idempotency-Key': run, Prefer: 'return=representation' })
-  await ok(upsert({ external_id: canary('an alias'), email, match: ['email'] }))
+  await dataOf(upsert({ external_id: canary('an alias'), email, match: ['email'] }))
   return { id, name, email, mobile_number, canaries }
 }
 
@@ -228,11 +220,11 @@ describe('the erasure of a person into whom others were merged', () => {
     await expectTombstones(shopper)
     // The others are as they were, and their log tells what was not the erased person's.
     expect([await read('ada'), await read('top')]).toEqual([before, top])
-    const log = (await ok(shop.send('GET', `${pathOf('ada')}/history`))).items as WireChange[]
+    const log = (await dataOf(shop.send('GET', `${pathOf('ada')}/history`))).items as WireChange[]
     expect(log.find(({ after }) => after?.last_name === 'Lovelace')).toMatchObject({
       after: { attribute_values: { city: 'London' } },
     })
-    expect(await ok(shop.send('GET', `${pathOf('ada')}?version=1`))).toMatchObject({
+    expect(await dataOf(shop.send('GET', `${pathOf('ada')}?version=1`))).toMatchObject({
       first_name: 'Ada',
       attribute_values: { size: 'M' },
     })
@@ -263,7 +255,7 @@ describe('the erasure of a person into whom others were merged', () => {
     await erase('twin')
     expect(refusalOf(await unmerging('ada', { from: 'shopper' }))).toEqual([409, 'erased', ['/email']])
     expect((await read('shopper')).external_id).toBe('ada')
-    await ok(shop.send('POST', '/v1/people/ada/unmerge', { from: 'shopper' }, recreate))
+    await dataOf(shop.send('POST', '/v1/people/ada/unmerge', { from: 'shopper' }, recreate))
     expect(await read('shopper')).toMatchObject({ external_id: 'shopper', email: 'twin@example.com' })
     expect((await upsert({ email: 'twin@example.com', match: ['email'] })).status).toBe(200)
   })
@@ -273,7 +265,9 @@ describe('the erasure of a person into whom others were merged', () => {
     await shop.client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
     for (const name of ['ada', 'shopper', 'guest']) {
       await create(name)
-      await ok(shop.send('POST', '/v1/stacks/orders', { external_id: `of ${name}`, attribute_values: { buyer: name } }))
+      await dataOf(
+        shop.send('POST', '/v1/stacks/orders', { external_id: `of ${name}`, attribute_values: { buyer: name } }),
+      )
     }
     await merge('ada', 'shopper')
     await merge('ada', 'guest')
@@ -286,8 +280,8 @@ describe('the erasure of a person into whom others were merged', () => {
   })
 
   it('does not take the people of another organization with the same names', async () => {
-    const other = await makeShop(service)
-    const inOther = async (method: string, path: string, body?: unknown) => ok(other.send(method, path, body))
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const inOther = async (method: string, path: string, body?: unknown) => dataOf(other.send(method, path, body))
     for (const name of ['ada', 'shopper', 'fan']) {
       await create(name, { attribute_values: { friends: ['shopper'] }, email: `${name}@example.com` })
       const body = { external_id: name, attribute_values: { friends: ['shopper'] }, email: `${name}@example.com` }
@@ -322,7 +316,7 @@ describe('an erasure next to other work on the person', () => {
       const order = round % 2 === 0 ? requests : requests.toReversed()
       const replies = await Promise.all(order.map(request => request()))
       await check(round % 2 === 0 ? replies : replies.toReversed())
-      shop = await makeShop(service)
+      await shop.renew('referrer', 'friends', 'employer')
     }
   }
 
@@ -496,17 +490,19 @@ describe('aliases', () => {
   it('find the survivor in filters, look-ups, contactable, receipts, histories and the dossier, and leave duplicates out', async () => {
     const { id } = await read('ada')
     const list = async (filter: object) =>
-      (await ok(shop.send('POST', '/v1/people/filter', { filter }))).items.map((person: { id: string }) => person.id)
+      (await dataOf(shop.send('POST', '/v1/people/filter', { filter }))).items.map(
+        (person: { id: string }) => person.id,
+      )
     expect(await list({ external_id: 'shopper' })).toEqual([id])
     expect(await list({ external_id: { $in: ['shopper', 'nobody'] } })).toEqual([id])
     await patch('eve', { attribute_values: { referrer: 'shopper' } })
     expect(await list({ 'attribute_values.referrer': 'shopper' })).toEqual([(await read('eve')).id])
-    const { items } = await ok(shop.send('POST', '/v1/people/lookup', { external_id: 'shopper' }))
+    const { items } = await dataOf(shop.send('POST', '/v1/people/lookup', { external_id: 'shopper' }))
     expect(items).toMatchObject([{ id, external_id: 'ada' }])
   })
 
   it('survive an export and an import into another organization as names of one person each', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const exported = await exportAll(shop, '/v1/people/export')
     expect(exported.map(({ external_id }) => external_id).toSorted()).toEqual(['ada', 'eve'])
     const lines = linesFrom(exported.map(({ id, version, created_at, updated_at, state, consents, ...body }) => body))
@@ -531,16 +527,16 @@ describe('the answers of a survivor', () => {
     await merge('ada', 'shopper')
     const addresses = ['ada', 'shopper', `internal/${ada.id}`, `internal/${shopper.id}`]
     for (const address of addresses) {
-      const now = await ok(shop.send('POST', `${pathOf(address)}/contactable`, question))
+      const now = await dataOf(shop.send('POST', `${pathOf(address)}/contactable`, question))
       expect([address, now]).toMatchObject([
         address,
         { allowed: true, reasons: [{ rule: 'answer', source: 'the shop' }] },
       ])
-      const then = await ok(
+      const then = await dataOf(
         shop.send('POST', `${pathOf(address)}/contactable`, { ...question, at: new Date().toISOString() }),
       )
       expect([address, then]).toMatchObject([address, { allowed: true }])
-      const history = await ok(shop.send('GET', `${pathOf(address)}/consents/history`))
+      const history = await dataOf(shop.send('GET', `${pathOf(address)}/consents/history`))
       // The internal identifier of the merged person shows what it answered itself.
       const answers = address === `internal/${shopper.id}` ? [true] : [false, true]
       expect([address, history.items.map(({ state }: { state: boolean }) => state).toSorted()]).toEqual([
@@ -551,7 +547,7 @@ describe('the answers of a survivor', () => {
     }
     const ask = async () =>
       (
-        await ok(
+        await dataOf(
           shop.send('POST', '/v1/people/contactable', { external_ids: ['shopper', 'ada', 'nobody'], ...question }),
         )
       ).items
@@ -559,13 +555,13 @@ describe('the answers of a survivor', () => {
     await erase('ada')
     const erased = { allowed: false, reasons: [{ rule: 'erased' }] }
     for (const address of addresses)
-      expect([address, await ok(shop.send('POST', `${pathOf(address)}/contactable`, question))]).toMatchObject([
+      expect([address, await dataOf(shop.send('POST', `${pathOf(address)}/contactable`, question))]).toMatchObject([
         address,
         erased,
       ])
     expect(await ask()).toMatchObject([erased, erased, { reasons: [{ rule: 'not_found' }] }])
     for (const { id } of [ada, shopper])
-      expect((await ok(shop.send('GET', `/v1/people/internal/${id}/consents/history`))).items).toEqual([])
+      expect((await dataOf(shop.send('GET', `/v1/people/internal/${id}/consents/history`))).items).toEqual([])
     expect(await count('consent_history')).toBe(0)
     expect(await audit()).toEqual([])
   })
@@ -588,7 +584,7 @@ describe('the answers of a survivor', () => {
 
 describe('the dossier', () => {
   type Line = Record<string, unknown> & { type: string }
-  const dossier = (address: string): Promise<Line[]> => ok(shop.send('GET', `${pathOf(address)}/dossier`))
+  const dossier = (address: string): Promise<Line[]> => dataOf(shop.send('GET', `${pathOf(address)}/dossier`))
 
   it('of a survivor shows what is held about the merged people, by every identifier, until the erasure', async () => {
     await create('bob')
@@ -639,7 +635,7 @@ describe('duplicates', () => {
   it('no longer list merged and erased people, and list those of an undone merge again', async () => {
     for (const name of ['ada', 'shopper', 'guest']) await create(name, { email: 'one@example.com' })
     const groups = async () =>
-      (await ok(shop.send('POST', '/v1/people/duplicates', {}))).items.map(
+      (await dataOf(shop.send('POST', '/v1/people/duplicates', {}))).items.map(
         ({ people }: { people: { external_id: string }[] }) => people.map(({ external_id }) => external_id).toSorted(),
       )
     expect(await groups()).toEqual([['ada', 'guest', 'shopper']])
@@ -656,15 +652,15 @@ describe('duplicates', () => {
 describe('the retention', () => {
   it('erases records that link to merged people, and takes their names out of what is left', async () => {
     const dayMs = 86_400_000
-    await ok(shop.send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event', retention_days: 30 }))
+    await dataOf(shop.send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event', retention_days: 30 }))
     for (const body of [
       { owner: 'visits', key: 'visitor', type: 'person' },
       { owner: 'people', key: 'visited', type: 'stack', target_stack: 'visits', cardinality: 'many' },
     ])
-      await ok(shop.send('POST', '/v1/schema/attributes', body))
+      await dataOf(shop.send('POST', '/v1/schema/attributes', body))
     await create('ada')
     await create('shopper')
-    await ok(
+    await dataOf(
       shop.send('POST', '/v1/stacks/visits', { external_id: 'canary-visit', attribute_values: { visitor: 'shopper' } }),
     )
     await patch('shopper', { attribute_values: { visited: ['canary-visit'] } })
@@ -690,7 +686,7 @@ describe('the feed and webhooks', () => {
     const receiver = await startReceiver()
     const sender = createLoopbackSender()
     try {
-      await ok(shop.send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
+      await dataOf(shop.send('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*'] }))
       const ada = await create('ada')
       const shopper = await create('shopper', { email: 'shop@example.com' })
       await merge('ada', 'shopper')
@@ -745,11 +741,11 @@ describe('links to merged people', () => {
     await shop.client.schema.attributes.create({ key: 'founder', owner: 'companies', type: 'person' })
     await create('lone-ada')
     await create('lone-shopper')
-    await ok(
+    await dataOf(
       shop.send('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { founder: 'lone-shopper' } }),
     )
     await merge('lone-ada', 'lone-shopper')
-    await ok(
+    await dataOf(
       shop.send('POST', '/v1/stacks/companies', {
         external_id: 'later',
         attribute_values: { founder: 'lone-shopper' },
@@ -758,7 +754,7 @@ describe('links to merged people', () => {
     const founders = async () =>
       Promise.all(
         ['acme', 'later'].map(
-          async name => (await ok(shop.send('GET', `/v1/stacks/companies/${name}`))).attribute_values.founder,
+          async name => (await dataOf(shop.send('GET', `/v1/stacks/companies/${name}`))).attribute_values.founder,
         ),
       )
     expect(await founders()).toEqual(['lone-ada', 'lone-ada'])
@@ -780,7 +776,7 @@ describe('a process that has not learned of the first alias or erasure', () => {
   /** Sends to the second process, whose definitions are cached before `happen` runs in the first one. */
   async function afterwards(happen: () => Promise<unknown>) {
     const send = second.sender(await second.tokenFor(shop.key))
-    await ok(send('POST', '/v1/people', { external_id: `warm ${++runs}` }))
+    await dataOf(send('POST', '/v1/people', { external_id: `warm ${++runs}` }))
     await happen()
     return send
   }
@@ -847,7 +843,7 @@ describe('a process that has not learned of the first alias or erasure', () => {
       await create('shopper')
       await create('eve', { attribute_values: { referrer: 'shopper' } })
       const send = await afterwards(() => merge('ada', 'shopper'))
-      const { items } = await ok(send('POST', '/v1/people/filter', { filter }))
+      const { items } = await dataOf(send('POST', '/v1/people/filter', { filter }))
       const expected = 'external_id' in filter ? ['ada'] : ['eve']
       expect(items.map(({ external_id }: { external_id: string }) => external_id)).toEqual(expected)
     })
@@ -856,7 +852,7 @@ describe('a process that has not learned of the first alias or erasure', () => {
     await create('ada', { email: 'ada@example.com' })
     const send = await afterwards(() => erase('ada'))
     expect((await send('GET', '/v1/people/ada')).status).toBe(404)
-    expect(await ok(send('POST', '/v1/people/ada/contactable', question))).toMatchObject({
+    expect(await dataOf(send('POST', '/v1/people/ada/contactable', question))).toMatchObject({
       reasons: [{ rule: 'erased' }],
     })
     expect((await send('POST', '/v1/people', { email: 'ada@example.com' })).body.reason).toBe('erased')

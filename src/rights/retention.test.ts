@@ -3,12 +3,13 @@ import { verifyReceipt } from '../../client/index.ts'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from './retention.ts'
 
-const service = useService()
+const service = useOwnService()
 const dayMs = 86_400_000
 
 /** Lets the retention of one organization work as if it were `days` later. */
@@ -20,22 +21,15 @@ async function retain({ id }: Organization, days: number, logRetentionDays?: num
   await follow(service.db, [{ ...follower, work, maxConcurrent: 100 }], { nowMs })
 }
 
-async function organizationWithEvents(retention_days: number | null): Promise<Organization> {
-  const organization = await service.organization()
-  const { send } = organization
-  await send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event', retention_days })
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'event' })
-  await send('POST', '/v1/schema/attributes', { owner: 'visits', key: 'visitor', type: 'person' })
-  await send('POST', '/v1/schema/attributes', { owner: 'visits', key: 'page', type: 'text', indexed: true })
-  await send('POST', '/v1/schema/attributes', {
-    owner: 'people',
-    key: 'visited',
-    type: 'stack',
-    target_stack: 'visits',
-    cardinality: 'many',
-  })
-  return organization
-}
+const organizationWithEvents = (retention_days: number | null): Promise<Organization> =>
+  createShop(
+    service,
+    { key: 'visits', kind: 'event', retention_days },
+    { key: 'orders', kind: 'event' },
+    'visitor',
+    { owner: 'visits', key: 'page', type: 'text', indexed: true },
+    { owner: 'people', key: 'visited', type: 'stack', target_stack: 'visits', cardinality: 'many' },
+  )
 
 const visit = (n: number) => ({ external_id: `visit ${n}`, attribute_values: { visitor: 'ada', page: `page ${n}` } })
 
@@ -216,9 +210,8 @@ describe('the retention of the log', () => {
   })
 
   it('does not take a placeholder that was completed later for a whole entity', async () => {
-    const organization = await service.organization()
+    const organization = await createShop(service, 'referrer')
     const { send } = organization
-    await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'referrer', type: 'person' })
     await send('POST', '/v1/people', { external_id: 'ada', attribute_values: { referrer: 'bob' } })
     await retain(organization, 8, 7)
     await send('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })

@@ -12,7 +12,7 @@ export const scanValuesSql = statement(
          select from entities t
          where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
        ) t
-       where l.organization_id = $1 and l.source_id = e.id and l.attribute_id = any($6::integer[])
+       where l.organization_id = $1 and l.source_id = e.id and l.attribute_id = any($6::integer[]) offset 0
      ) as is_linked
    from entities e
    where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,

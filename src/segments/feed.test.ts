@@ -1,37 +1,29 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openEvents, readFeed } from '../../test/support/changes.ts'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } from '../../test/support/segments.ts'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
-import { makeShop, names } from '../../test/support/writes.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { dataOf, useShop } from '../../test/support/shop.ts'
+import { names } from '../../test/support/writes.ts'
 import { countFollowers } from '../changes/log-tail.ts'
 import { hashesOfCondition } from '../filters/membership.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 
-const service = useService()
-let shop: Organization
-beforeEach(async () => {
-  shop = await makeShop(service)
-})
-
-async function ok(replying: Promise<Reply>) {
-  const { status, body } = await replying
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`)
-  return body.data
-}
+const service = useOwnService()
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 
 const follow = () => followSegments(service)
 const person = async (external_id: string, body: object = {}): Promise<string> =>
-  (await ok(shop.send('POST', '/v1/people', { external_id, ...body }))).id
-const patch = (external_id: string, body: object) => ok(shop.send('PATCH', `/v1/people/${external_id}`, body))
+  (await dataOf(shop.send('POST', '/v1/people', { external_id, ...body }))).id
+const patch = (external_id: string, body: object) => dataOf(shop.send('PATCH', `/v1/people/${external_id}`, body))
 const company = (external_id: string, attribute_values: object) =>
-  ok(shop.send('POST', '/v1/stacks/companies/upsert', { external_id, attribute_values }))
-const segment = (key: string, filter: object) => ok(shop.send('POST', '/v1/segments', { key, filter }))
+  dataOf(shop.send('POST', '/v1/stacks/companies/upsert', { external_id, attribute_values }))
+const segment = (key: string, filter: object) => dataOf(shop.send('POST', '/v1/segments', { key, filter }))
 const english = { language: 'en' }
 const feed = (query: string) => shop.send('GET', `/v1/changes?${query}`)
-const readItems = async (query: string): Promise<SegmentChange[]> => (await ok(feed(query))).items
+const readItems = async (query: string): Promise<SegmentChange[]> => (await dataOf(feed(query))).items
 const told = (items: SegmentChange[]) =>
   items.map(({ sequence, segments: { entered, left } }) => ({ sequence, entered, left }))
 const entry = (key: string, ...people: string[]) => [{ key, people: people.sort() }]
@@ -47,7 +39,7 @@ describe('the feed of a segment', () => {
     await person('eve', { language: 'it' })
     const { head } = await readFeed(shop)
     await follow()
-    const page = await ok(feed('segment=english'))
+    const page = await dataOf(feed('segment=english'))
     expect(page).toMatchObject({ last: head, head })
     expect(told(page.items)).toEqual([
       { sequence: head - 3, entered: entry('english', bob), left: [] },
@@ -59,7 +51,7 @@ describe('the feed of a segment', () => {
     expect(await readItems(`segment=english&after=${head - 3}`)).toHaveLength(1)
     expect(await readItems('segment=english&operation=create')).toHaveLength(1)
     expect(await readItems('segment=english&subject=record')).toEqual([])
-    expect((await ok(feed('segment=english&limit=1'))).last).toBe(head - 3)
+    expect((await dataOf(feed('segment=english&limit=1'))).last).toBe(head - 3)
   })
 
   it('tells of several segments at once', async () => {
@@ -76,7 +68,7 @@ describe('the feed of a segment', () => {
   })
 
   it('shows the change of the related entity that moved people, over several relationships', async () => {
-    await ok(shop.send('POST', '/v1/schema/attributes', { owner: 'companies', key: 'owner', type: 'person' }))
+    await dataOf(shop.send('POST', '/v1/schema/attributes', { owner: 'companies', key: 'owner', type: 'person' }))
     await company('acme', { plan: 'free', owner: 'boss' })
     const people = [await person('p0', { attribute_values: { employer: 'acme' } })]
     people.push(await person('p1', { attribute_values: { employer: 'acme' } }))
@@ -97,7 +89,7 @@ describe('the feed of a segment', () => {
     const [led] = await readItems('segment=led')
     expect(led).toMatchObject({ sequence: head, subject: 'person' })
     expect(led!.segments.entered).toEqual(entry('led', friend))
-    await ok(shop.send('DELETE', '/v1/stacks/companies/acme'))
+    await dataOf(shop.send('DELETE', '/v1/stacks/companies/acme'))
     await cleanDanglingLinks(service.db, { graceMs: -1_000 })
     await follow()
     const items = await readItems('segment=pro&segment=led')
@@ -110,9 +102,9 @@ describe('the feed of a segment', () => {
     await follow()
     const { head } = await readFeed(shop)
     await person('ada', english)
-    expect(await ok(feed(`segment=english&after=${head}`))).toMatchObject({ items: [], last: head, head })
+    expect(await dataOf(feed(`segment=english&after=${head}`))).toMatchObject({ items: [], last: head, head })
     // A position of the whole log may be ahead.
-    expect(await ok(feed(`segment=english&after=${head + 1}`))).toMatchObject({ items: [], last: head + 1 })
+    expect(await dataOf(feed(`segment=english&after=${head + 1}`))).toMatchObject({ items: [], last: head + 1 })
     expect((await feed(`segment=english&after=${head + 2}`)).status).toBe(410)
     await follow()
     expect(await readItems(`segment=english&after=${head}`)).toHaveLength(1)
@@ -133,7 +125,7 @@ describe('the feed of a segment', () => {
     await patch('ada', english)
     await follow()
     // Two changes of one person in one run of the follower are told as one, or not at all.
-    expect(await ok(waiting)).toMatchObject({ last: head + 4, items: [{ sequence: head + 4 }] })
+    expect(await dataOf(waiting)).toMatchObject({ last: head + 4, items: [{ sequence: head + 4 }] })
     const event = await stream.next()
     expect([event!.id, event!.event]).toEqual([`${head + 4}`, 'person.updated'])
     expect(JSON.parse(event!.data).segments.entered).toEqual(entry('english', ada))
@@ -153,12 +145,12 @@ describe('the feed of a segment', () => {
     expect([early.status, early.headers.get('retry-after')]).toEqual([503, '1'])
     await follow()
     const created = (await readFeed(shop)).head
-    expect(await ok(feed('segment=english'))).toMatchObject({ items: [], last: created, head: created })
+    expect(await dataOf(feed('segment=english'))).toMatchObject({ items: [], last: created, head: created })
     const eve = await person('eve', english)
     await follow()
     const stream = await openEvents(service, shop.token, `segment=english&after=${created}`)
     expect((await stream.next())!.id).toBe(`${created + 1}`)
-    await ok(shop.send('PATCH', '/v1/segments/english', { filter: { language: { $in: ['en', 'it'] } } }))
+    await dataOf(shop.send('PATCH', '/v1/segments/english', { filter: { language: { $in: ['en', 'it'] } } }))
     await follow()
     await patch('eve', { language: 'fr' })
     await follow()
@@ -179,8 +171,8 @@ describe('the feed of a segment', () => {
     await segment('english', english)
     await follow()
     await person('ada', english)
-    await ok(shop.send('PATCH', '/v1/segments/english', { name: 'English' }))
-    await ok(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
+    await dataOf(shop.send('PATCH', '/v1/segments/english', { name: 'English' }))
+    await dataOf(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
     await follow()
     expect(await readItems('segment=english')).toHaveLength(1)
   })
@@ -204,13 +196,13 @@ describe('the feed of a segment', () => {
       expect(mirrors.map(({ restarts }) => restarts)).toEqual([0, 0])
     }
     await expectPeople(['eve'], [])
-    await ok(shop.send('POST', '/v1/people/ada/merge', { from: 'eve' }))
+    await dataOf(shop.send('POST', '/v1/people/ada/merge', { from: 'eve' }))
     await expectPeople(['ada'], ['friend'])
-    await ok(shop.send('POST', '/v1/people/ada/unmerge', { from: 'eve' }))
+    await dataOf(shop.send('POST', '/v1/people/ada/unmerge', { from: 'eve' }))
     await expectPeople(['eve'], [])
     const upsert = { match: ['email'], external_id: 'shop-4', email: 'bob@example.org' }
     await patch('bob', { email: 'bob@example.org' })
-    await ok(shop.send('POST', '/v1/people/upsert', upsert))
+    await dataOf(shop.send('POST', '/v1/people/upsert', upsert))
     await expectPeople(['eve'], [])
     expect((await feed(`segment=named&segment=friends&after=${head}`)).status).toBe(200)
   })
@@ -229,7 +221,7 @@ describe('the feed of a segment', () => {
     const hashes = hashesOfCondition(condition, definitions)
     expect([hashes[0], new Set(hashes).size]).toEqual([stored!.members_condition, 2])
     await service.sql('update segments set members_condition = $2 where organization_id = $1', [shop.id, hashes[1]])
-    await ok(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
+    await dataOf(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
     await patch('ada', { external_id: 'eve' })
     await follow()
     expect(told(await readItems(`segment=named&after=${head}`))).toEqual([
@@ -249,7 +241,7 @@ describe('the feed of a segment', () => {
       await mirror.follow()
       expect([...mirror.people]).toEqual([ada])
     }
-    await ok(shop.send('PATCH', '/v1/schema/consent-types/1', { default_state: true }))
+    await dataOf(shop.send('PATCH', '/v1/schema/consent-types/1', { default_state: true }))
     await follow()
     for (const mirror of mirrors) await mirror.follow()
     expect(mirrors.map(({ people, restarts }) => [people.size, restarts])).toEqual([
@@ -260,18 +252,18 @@ describe('the feed of a segment', () => {
   })
 
   it('is refused until a filter that became invalid is repaired', async () => {
-    const { id } = await ok(
+    const { id } = await dataOf(
       shop.send('POST', '/v1/schema/consent-types', { key: 'news', channels: [{ channel: 'email' }] }),
     )
     await segment('readers', { consents: { $some: { consent_type_id: id, channel: 'email', state: false } } })
     await segment('english', english)
     await follow()
-    await ok(shop.send('PATCH', `/v1/schema/consent-types/${id}`, { state: 'archived' }))
+    await dataOf(shop.send('PATCH', `/v1/schema/consent-types/${id}`, { state: 'archived' }))
     await person('ada', english)
     await follow()
     expect((await feed('segment=readers')).status).toBe(409)
     expect(await readItems('segment=english')).toHaveLength(1)
-    await ok(shop.send('PATCH', '/v1/segments/readers', { filter: english }))
+    await dataOf(shop.send('PATCH', '/v1/segments/readers', { filter: english }))
     await follow()
     expect(await readSegmentPeople(shop, 'readers')).toHaveLength(1)
     expect(await readItems('segment=readers')).toEqual([])
@@ -318,7 +310,7 @@ describe('the feed of a segment', () => {
     const mirrors = [new SegmentMirror(shop, 'english'), new SegmentMirror(shop, 'friends')]
     for (const mirror of mirrors) await mirror.follow()
     expect(mirrors.map(({ people }) => [...people])).toEqual([[ada], [friend]])
-    await ok(shop.send('POST', '/v1/people/ada/erase', { reason: 'Request of the person' }))
+    await dataOf(shop.send('POST', '/v1/people/ada/erase', { reason: 'Request of the person' }))
     const { head } = await readFeed(shop)
     await follow()
     for (const mirror of mirrors) await mirror.follow()
@@ -343,7 +335,7 @@ describe('the feed of a segment', () => {
     expect([...mirror.people]).toEqual([ada])
     await patch('ada', { language: 'it' })
     await follow()
-    await ok(shop.send('POST', '/v1/people/ada/erase', { reason: 'Request of the person' }))
+    await dataOf(shop.send('POST', '/v1/people/ada/erase', { reason: 'Request of the person' }))
     const { head } = await readFeed(shop)
     await follow()
     await mirror.follow()
@@ -362,7 +354,7 @@ describe('the feed of a segment', () => {
     await follow()
     const stream = await openEvents(service, shop.token, 'segment=english')
     expect((await stream.next())!.event).toBe('person.created')
-    await ok(shop.send('DELETE', '/v1/segments/english'))
+    await dataOf(shop.send('DELETE', '/v1/segments/english'))
     await person('bob', english)
     await follow()
     expect(await stream.next()).toBeUndefined()

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { followSegments, SegmentMirror } from '../../test/support/segments.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const some = (key: string, filter: object) => ({ [`attribute_values.${key}`]: { $some: filter } })
 const answered = (state: boolean) => ({ consents: { $some: { consent_type_id: 1, channel: 'email', state } } })
@@ -148,8 +148,11 @@ it(
   () =>
     fc.assert(
       fc.asyncProperty(life, async lived => {
-        const shop = await makeShop(service)
-        await shop.client.schema.attributes.create({ owner: 'companies', key: 'founder', type: 'person' })
+        const shop = await createShop(service, 'referrer', 'friends', 'employer', {
+          owner: 'companies',
+          key: 'founder',
+          type: 'person',
+        })
         const known: Known = { ids: [], mirrors: [] }
         for (const [key, [filter]] of Object.entries(segments)) {
           const { status, body } = await shop.send('POST', '/v1/segments', { key, filter })

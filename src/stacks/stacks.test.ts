@@ -1,13 +1,10 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, type Service, useService } from '../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-let organization: Awaited<ReturnType<Service['organization']>>
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-})
+const organization = useShop(service)
+const { send } = organization
 
 const path = '/v1/schema/stacks'
 const listed = async () => (await send('GET', path)).body.data.items

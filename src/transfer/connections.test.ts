@@ -2,17 +2,15 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, startService, useService } from '../../test/support/service.ts'
+import { startService, useOwnService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '2000' })
-let organization: Organization
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
 const people = '/v1/people/import'
 
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const organization = useShop(service)
 
 const none = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
 const named = (count: number) =>

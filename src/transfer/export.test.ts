@@ -1,14 +1,12 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '2000' })
-let organization: Organization
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
+const organization = useShop(service)
 
 const path = '/v1/people/export'
 /** People of 5 KB each. An export of 2,000 or more is larger than what the sockets between service and client hold. */

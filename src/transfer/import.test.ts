@@ -1,14 +1,12 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { exportAll, importLines, linesFrom, ndjsonHeaders } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
 
-const service = useService({ KITH_LIMIT_BODY_BYTES: '4096' })
-let organization: Organization
+const service = useOwnService({ KITH_LIMIT_BODY_BYTES: '4096' })
 const people = '/v1/people/import'
 
-beforeEach(async () => {
-  organization = await service.organization()
-})
+const organization = useShop(service)
 
 const none = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
 const get = async (name: string) => (await organization.send('GET', `/v1/people/${name}`)).body.data

@@ -3,6 +3,8 @@ import { expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
+import { createShop, type Definition } from '../../test/support/shop.ts'
+import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 const service = useService()
 
@@ -10,26 +12,13 @@ const stacks = ['orders', 'visits'] as const
 const names = ['a', 'b', 'c', 'd', 'É', 'x y'] as const
 const paths = ['/v1/people', ...stacks.map(stack => `/v1/stacks/${stack}`)]
 
-/** Declares the same definitions in the same order, so that the ids of consent types are equal in both organizations. */
-async function define({ send }: Organization) {
-  const add = async (path: string, body: object) =>
-    expect((await send('POST', `/v1/schema/${path}`, body)).status).toBe(201)
-  await add('stacks', { key: 'orders', kind: 'item' })
-  await add('stacks', { key: 'visits', kind: 'event' })
-  await add('attributes', { owner: 'people', key: 'referrer', type: 'person' })
-  await add('attributes', {
-    owner: 'people',
-    key: 'bought',
-    type: 'stack',
-    target_stack: 'orders',
-    cardinality: 'many',
-  })
-  await add('attributes', { owner: 'orders', key: 'buyers', type: 'person', cardinality: 'many' })
-  await add('attributes', { owner: 'visits', key: 'visitor', type: 'person' })
-  await add('attributes', { owner: 'people', key: 'score', type: 'number', indexed: true })
-  await add('consent-types', { key: 'offers', channels: [{ channel: 'email' }], default_state: true })
-  await add('consent-types', { key: 'law', channels: [{ channel: 'sms' }], mandatory: true })
-}
+/** Both organizations have the same definitions in the same order, so that the ids of consent types are equal. */
+const definitions: Definition[] = [
+  ...(['referrer', 'bought', 'visitor', 'score'] as const),
+  { owner: 'orders', key: 'buyers', type: 'person', cardinality: 'many' },
+  { key: 'offers', channels: [{ channel: 'email' }], default_state: true },
+  { key: 'law', channels: [{ channel: 'sms' }], mandatory: true },
+]
 
 const number = fc
   .double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 })
@@ -54,12 +43,20 @@ const name = fc.constantFrom(...names)
 const answer = fc.record({ consent_type_id: fc.constantFrom(1, 2), channel: fc.constant('email'), state: fc.boolean() })
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 
-const person = fc.record({
+const profile: Record<ProfileText | ProfileFlag, fc.Arbitrary<unknown>> = {
   first_name: optional(word),
+  last_name: optional(word),
+  email: optional(fc.constant('ada@example.org')),
+  mobile_prefix: optional(fc.constant('+39')),
+  mobile_number: optional(fc.constantFrom('333 1234567', '1')),
   language: optional(fc.constantFrom('en', 'pt-BR')),
   date_of_birth: optional(fc.constant('1990-02-28')),
   push_notification_consent: optional(fc.boolean()),
   email_consent: optional(fc.boolean()),
+  sms_consent: optional(fc.boolean()),
+}
+const person = fc.record({
+  ...profile,
   consents: fc.uniqueArray(answer, { selector: ({ consent_type_id }) => consent_type_id, maxLength: 2 }),
   attribute_values: fc.record({
     referrer: optional(name),
@@ -99,9 +96,7 @@ async function reads(from: Organization): Promise<Record<string, unknown>[][]> {
 it('reads the same after an export and an import into an empty organization', async () => {
   await fc.assert(
     fc.asyncProperty(organization, async generated => {
-      const [from, to] = [await service.organization(), await service.organization()]
-      await define(from)
-      await define(to)
+      const [from, to] = [await createShop(service, ...definitions), await createShop(service, ...definitions)]
       for (const [path, entities] of Object.entries(generated)) {
         const lines = Object.entries(entities).map(([external_id, body]) => ({ external_id, ...body }))
         expect((await importLines(from, `${path}/import`, linesFrom(lines))).refused).toEqual([])

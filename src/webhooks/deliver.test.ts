@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
-import { makeShop } from '../../test/support/writes.ts'
+import { useOwnService } from '../../test/support/service.ts'
+import { createShop, useShop } from '../../test/support/shop.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
 import { webhookFollower } from './deliver.ts'
@@ -12,14 +12,13 @@ import type { Sender } from './send.ts'
 import { Slots } from './slots.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
-let organization: Organization
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let sender: Sender
 let secret: string
 let nowMs: number
+const organization = useShop(service, 'referrer', 'friends', 'employer')
 beforeEach(async () => {
-  organization = await makeShop(service)
   receiver = await startReceiver()
   sender = makeSender()
   nowMs = Date.now()
@@ -393,7 +392,7 @@ describe('a receiver that fails', () => {
     receiver.answer = () => {}
     for (let n = 0; n < 20; n += 1) await create()
     await person('ada')
-    const other = await service.organization()
+    const other = await createShop(service)
     const otherReceiver = await startReceiver()
     await create({ url: otherReceiver.url }, other)
     await other.send('POST', '/v1/people', { external_id: 'bob' })
@@ -411,7 +410,7 @@ describe('receivers that are slow', () => {
     const slots = new Slots({ healthy: 16 })
     // No request ends by itself before the end of the test.
     const patient = makeSender(60_000)
-    const others = await Promise.all([1, 2, 3, 4].map(() => service.organization()))
+    const others = await Promise.all([1, 2, 3, 4].map(() => createShop(service)))
     for (const other of others) {
       await create({}, other)
       for (let n = 0; n < 5; n += 1) await other.send('POST', '/v1/people', { external_id: `p${n}` })

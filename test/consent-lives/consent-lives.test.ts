@@ -3,11 +3,11 @@ import { verifyReceipt } from '../../client/index.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { sealLedgers } from '../support/ledger.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { type Life, type Lives, liveThrough } from './lives.ts'
 import { type Kept, type Purpose, purposes, standingOf, stateOf } from './model.ts'
 
-const service = useService()
+const service = useOwnService()
 const count = Number(process.env.KITH_CONSENT_LIVES ?? 300)
 const seed = fuzzSeed()
 /** Reads of single people. The decisions about many cover everybody. */

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
+import { profileFlags, profileTexts } from '../../src/profile-fields.ts'
 import { type Finding, type FindingKind, nameKey, type Replayed, type ReplayedEntity } from './replay.ts'
-import { type ConsentAnswer, plainColumns, type Stored, type StoredEntity, type StoredLink } from './stored.ts'
+import type { ConsentAnswer, Stored, StoredEntity, StoredLink } from './stored.ts'
 
 /** Compares the stored rows with the replayed change log. */
 export function compareWithLog(stored: Stored, replayed: Replayed): Finding[] {
@@ -31,7 +32,7 @@ function differenceOf(entity: StoredEntity, expected: ReplayedEntity): string | 
   if (entity.external_id !== external_id) return `should have the name ${external_id}`
   if (entity.version !== version) return `has version ${entity.version}, not ${version}`
   if (entity.active !== (state === 'active')) return `should be ${state}`
-  for (const column of plainColumns)
+  for (const column of [...profileTexts, ...profileFlags])
     if (!isDeepStrictEqual(entity[column], columns[column] ?? null))
       return `has ${column} ${entity[column]}, not ${columns[column]}`
   if (isDeepStrictEqual(entity.attributes, plainValues)) return undefined

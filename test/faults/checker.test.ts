@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Received } from '../support/receiver.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { compareWithDeliveries } from './against-deliveries.ts'
 import { check, formatFindings } from './checker.ts'
 import { deletionIdentity, type Entry, type Journal, newJournal, type Outcome, restoreIdentity } from './journal.ts'
@@ -10,7 +10,7 @@ import type { FindingKind } from './replay.ts'
 import { readStored } from './stored.ts'
 import { makeWorld, type World } from './world.ts'
 
-const service = useService()
+const service = useOwnService()
 let world: World
 let journal: Journal
 

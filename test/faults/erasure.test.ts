@@ -7,7 +7,8 @@ import { createTestDatabase } from '../support/database.ts'
 import { query } from '../support/embedded-service.ts'
 import { findCanaries } from '../support/person-canaries.ts'
 import { endProcesses, launch, senderTo } from '../support/process.ts'
-import type { Reply, Send } from '../support/service.ts'
+import type { Send } from '../support/service.ts'
+import { expectSuccess } from '../support/shop.ts'
 import { lastErrors, printRound } from './report.ts'
 import { createRandom, rounds } from './rounds.ts'
 import { makeWorld } from './world.ts'
@@ -32,17 +33,11 @@ const stages = [
   ...['change_heads', 'erasures', 'tombstones', undefined],
 ]
 
-async function ok(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
-}
-
 /** A person with a log, answers, and links in both directions. Returns the texts that only this person has. */
 async function createPerson(send: Send, name: string) {
   const [email, secret] = [`${name}@example.com`, `secret of ${name}`]
   const body = { external_id: name, email, email_consent: true, attribute_values: { tag: secret } }
-  const { id } = (await ok(send('POST', '/v1/people', body))).body.data
+  const { id } = (await expectSuccess(send('POST', '/v1/people', body))).body.data
   const patches = Array.from({ length: changes }, (_, n) => ({
     ...{ op: 'patch', external_id: name },
     body: { first_name: `${secret} ${n}`, attribute_values: { owns: [`${name} order ${n}`] } },
@@ -51,8 +46,8 @@ async function createPerson(send: Send, name: string) {
     ...{ op: 'upsert', external_id: `friend-${n}` },
     body: { attribute_values: { friends: n % 2 === 0 ? [name] : [] } },
   }))
-  await ok(send('POST', '/v1/people/batch', { operations: patches }))
-  await ok(send('POST', '/v1/people/batch', { operations: quotes }))
+  await expectSuccess(send('POST', '/v1/people/batch', { operations: patches }))
+  await expectSuccess(send('POST', '/v1/people/batch', { operations: quotes }))
   return { id: id as string, texts: { email, secret } }
 }
 
@@ -69,7 +64,7 @@ describe('kith killed while it erases a person', () => {
       const send = senderTo(address, token)
       const name = `person-${round}-x`
       const { id, texts } = await createPerson(send, name)
-      const before = (await ok(send('GET', `/v1/people/internal/${id}/history?limit=100`))).body.data.items
+      const before = (await expectSuccess(send('GET', `/v1/people/internal/${id}/history?limit=100`))).body.data.items
       const stage = stages[(round - 1) % stages.length]
       const release = stage ? await lockTable(stage) : undefined
       const erasing = send('POST', `/v1/people/${name}/erase`, { reason: 'test' }).catch(() => undefined)
@@ -85,7 +80,7 @@ describe('kith killed while it erases a person', () => {
       const sql = <R extends Record<string, unknown>>(text: string) => db.query<R>(statement('', text), [])
       try {
         const read = await again('GET', `/v1/people/internal/${id}`)
-        const after = (await ok(again('GET', `/v1/people/internal/${id}/history?limit=100`))).body.data.items
+        const after = (await expectSuccess(again('GET', `/v1/people/internal/${id}/history?limit=100`))).body.data.items
         const isErased = after[0].operation === 'erase'
         printRound('kill -9 of an erasure', round, {
           stopped_at: stage ?? 'some time',
@@ -99,7 +94,8 @@ describe('kith killed while it erases a person', () => {
           expect(reply?.status ?? 0).not.toBe(200)
           expect([read.status, after]).toEqual([200, before])
         }
-        const erased = (await ok(again('POST', `/v1/people/internal/${id}/erase`, { reason: 'test' }))).body.data
+        const erased = (await expectSuccess(again('POST', `/v1/people/internal/${id}/erase`, { reason: 'test' }))).body
+          .data
         expect(erased).toMatchObject({ completed: true, erasure: { person_id: id } })
         if (reply?.status === 200) expect(erased).toEqual(reply.body.data)
         expect(await findCanaries({ sql }, texts)).toEqual([])

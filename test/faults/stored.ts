@@ -1,4 +1,5 @@
 import pg from 'pg'
+import type { Profile } from '../../src/entities/entity-row.ts'
 
 export type Change = {
   sequence: number
@@ -23,20 +24,7 @@ export type StoredEntity = {
   updated_at: Date
   attributes: Record<string, unknown>
   answers: Record<string, { state: boolean }>
-} & Record<(typeof plainColumns)[number], unknown>
-
-export const plainColumns = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-  'email_consent',
-  'sms_consent',
-  'push_notification_consent',
-] as const
+} & Profile
 
 export type StoredLink = { source_id: string; attribute_id: number; target_id: string }
 export type ConsentAnswer = {

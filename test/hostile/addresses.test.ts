@@ -1,13 +1,10 @@
 import { connect } from 'node:net'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { useService } from '../support/service.ts'
-import { makeShop, type Shop } from '../support/writes.ts'
+import { describe, expect, it } from 'vitest'
+import { useOwnService } from '../support/service.ts'
+import { useSharedShop } from '../support/shop.ts'
 
-const service = useService()
-let shop: Shop
-beforeAll(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService()
+const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
 
 describe('a path that is not percent-encoded UTF-8', () => {
   it('is refused with 400 and names the parameter', async () => {

@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import { useService } from '../support/service.ts'
-import { makeShop, type Shop } from '../support/writes.ts'
+import { useOwnService } from '../support/service.ts'
+import { useSharedShop } from '../support/shop.ts'
 
-const service = useService()
-let shop: Shop
-beforeAll(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService()
+const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
 
 describe('a batch with `atomic: true`', () => {
   it('returns the error of the first operation that fails', async () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
 import { sealLedgers } from '../support/ledger.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { formatRequest, sendAllowed } from './invariants.ts'
 import { operationsOf } from './operations.ts'
 import { assertRefused, buildInvalidRequest, invalidPlanOf } from './refusals.ts'
@@ -17,7 +17,7 @@ const roundsPerTenant = 45
 const validPerRound = 12
 const invalidPerRound = 12
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let tenants: TestTenant[]
 beforeAll(async () => {

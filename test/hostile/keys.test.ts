@@ -1,13 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { useService } from '../support/service.ts'
-import { makeShop, type Shop } from '../support/writes.ts'
+import { describe, expect, it } from 'vitest'
+import { useOwnService } from '../support/service.ts'
+import { useSharedShop } from '../support/shop.ts'
 import { createSender } from './sender.ts'
 
-const service = useService()
-let shop: Shop
-beforeAll(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService()
+const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
 
 describe('keys that JavaScript objects inherit', () => {
   it.each(['valueOf', 'toString'])('rewrites a value with the key %s', async key => {

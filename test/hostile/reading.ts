@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { plainColumns } from '../../src/profile-fields.ts'
 import { trimStrings } from './texts.ts'
 
 type Values = Record<string, unknown>
@@ -13,17 +14,6 @@ const relationships = new Map<string, 'one' | 'many'>([
 
 /** Relationships between people. Only these can link an entity to itself. */
 const personRelationships = new Set(['referrer', 'mixed', 'friends'])
-
-const profileFields = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'date_of_birth',
-  'language',
-]
-const plainFields = [...profileFields, 'push_notification_consent']
 
 /** Returns what a read shows for a written relationship value; undefined if the value links no entity. */
 function expectedLinks(value: unknown, cardinality: 'one' | 'many'): unknown {
@@ -46,7 +36,7 @@ export function findMismatch(
   ownName?: string,
 ): string | undefined {
   const expected = trimStrings(sent) as Values
-  for (const field of plainFields) {
+  for (const field of plainColumns) {
     if (!(field in actual) || (!(field in expected) && !isReplacement)) continue
     if (!isDeepStrictEqual(actual[field], expected[field] ?? null))
       return describeMismatch(field, actual[field], expected[field])

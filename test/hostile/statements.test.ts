@@ -2,13 +2,13 @@ import { open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isActorName } from '../../src/formats.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { hostileStrings, positions } from './positions.ts'
 import { createSender, type Sender } from './sender.ts'
 import { createTestTenant, type TestTenant } from './test-tenant.ts'
 import { trimStrings } from './texts.ts'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let tenant: TestTenant
 beforeAll(async () => {

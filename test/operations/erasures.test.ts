@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { runInProcess } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
-import { startService, useService } from '../support/service.ts'
+import { startService, useOwnService } from '../support/service.ts'
 import { blocksOf } from './manual.ts'
 
-const service = useService()
+const service = useOwnService()
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'kith-erasures-'))

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { readMetrics, type Samples } from '../support/metrics.ts'
 import { checkout } from '../support/process.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 import { sections } from './manual.ts'
 import { familyOf, parseExpression } from './promql.ts'
 
@@ -47,7 +47,7 @@ const expressions = [
 const builtIn = { metrics: ['up'], labels: ['instance', 'job', 'le'] }
 
 describe('the queries of the alerts and the dashboard', () => {
-  const service = useService()
+  const service = useOwnService()
   let metrics: Samples
   beforeAll(async () => {
     const { send } = await service.organization()

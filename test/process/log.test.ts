@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
+import type { ProfileText } from '../../src/profile-fields.ts'
 import { query } from '../support/embedded-service.ts'
 import {
   endProcesses,
@@ -41,7 +42,7 @@ afterAll(endProcesses)
 const canaryName = 'Xanthippe'
 const canaryNumber = '5550199321'
 
-const person = {
+const texts: Record<ProfileText, string> = {
   first_name: `${canaryName} A`,
   last_name: `${canaryName} B`,
   email: `${canaryName}@example.com`,
@@ -49,6 +50,9 @@ const person = {
   mobile_number: canaryNumber,
   date_of_birth: '1931-07-13',
   language: 'eo',
+}
+const person = {
+  ...texts,
   attribute_values: { [`key ${canaryName}`]: `value ${canaryName}`, nested: { deep: [canaryName] } },
 }
 
@@ -148,7 +152,7 @@ describe('the log without personal data', () => {
   })
 
   it('has no value of a database error whose message quotes the row', async () => {
-    await query(url, `alter table entities add constraint nobody check (first_name <> '${person.first_name}')`)
+    await query(url, `alter table entities add constraint nobody check (first_name <> '${texts.first_name}')`)
     const { status, body, headers } = await send('POST', '/v1/people', { external_id: `x ${canaryName}`, ...person })
     expect(status).toBe(500)
     expect(body).toMatchObject({ error: 'operation_failed', errorstack: { request_id: body.request_id } })

@@ -4,6 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
+import { insertPeople } from '../support/many-people.ts'
 import { endProcesses, type Kith, launch, tokenFrom } from '../support/process.ts'
 
 /** The maximum of resident memory at default settings: at the peak, and after the load. */
@@ -29,11 +30,7 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.url })
   client.on('error', () => {})
   await client.connect()
-  await client.query(
-    `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
-     select 1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'p' || n, true, 1, ${largeAttributesSql}, now(), now()
-     from generate_series(1, ${peopleCount}) n`,
-  )
+  await insertPeople((text, values) => client.query(text, values), 1, peopleCount, { attributes: largeAttributesSql })
 }, 120_000)
 afterEach(() => expect(memoryMib('VmHWM')).toBeLessThan(maxPeakMib))
 afterAll(async () => {

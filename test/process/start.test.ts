@@ -130,9 +130,19 @@ describe('the link to the console that a start logs', () => {
   })
 })
 
+it('serve --json prints its address on standard output and logs to standard error', async () => {
+  const kith = launch({ DATABASE_URL: database.url }, ['serve', '--json'])
+  await expect.poll(() => kith.output.stdout, { timeout: 30_000 }).toMatch(/\n$/)
+  const { address } = JSON.parse(kith.output.stdout)
+  expect((await fetch(`${address}/healthz`)).status).toBe(200)
+  expect(await terminate(kith)).toBe(0)
+  expect(kith.output.stdout.trimEnd().split('\n')).toHaveLength(1)
+  for (const line of kith.output.stderr.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow()
+})
+
 /** Starts a service that must fail without a stack trace. Returns its standard error. */
-async function expectStartFailure(environment: Record<string, string>, cwd?: string): Promise<string> {
-  const kith = launch(environment, ['serve'], cwd)
+async function expectStartFailure(environment: Record<string, string>): Promise<string> {
+  const kith = launch(environment)
   expect(await kith.ended).toBe(1)
   expect(kith.output.stdout).not.toContain('kith is ready')
   expect(kith.output.stdout + kith.output.stderr).not.toMatch(/^\s+at /m)
@@ -150,52 +160,6 @@ describe('a failed start', () => {
     )
     expect(await hasServer(dataDir)).toBe(false)
     other.close()
-  })
-
-  it('lists every problem of the environment before it creates anything', async () => {
-    const dataDir = join(otherFolder, '.kith')
-    const stderr = await expectStartFailure({
-      KITH_DATA_DIR: dataDir,
-      PORT: '65536',
-      DATABASE_URL: 'mysql://kith:s3cret@localhost/kith',
-      LOG_LEVEL: 'loud',
-      HOST: '0.0.0.0',
-      TLS_KEY_FILE: '/nowhere/key.pem',
-      AUTH_SECRET: 'too short to be one',
-      KITH_LIMIT_LINKS: '0',
-      KITH_LIMIT_REQUEST_MS: '10s',
-      KITH_LIMIT_REQUESTS: '1',
-    })
-    const [title, ...problems] = stderr.trimEnd().split('\n')
-    expect(title).toBe('The configuration cannot be used:')
-    expect(problems.map(problem => /^ {2}- (\w+) \S/.exec(problem)?.[1]).sort()).toEqual([
-      'AUTH_SECRET',
-      'DATABASE_URL',
-      'HOST',
-      'KITH_LIMIT_LINKS',
-      'KITH_LIMIT_REQUESTS',
-      'KITH_LIMIT_REQUEST_MS',
-      'LOG_LEVEL',
-      'PORT',
-      'TLS_CERT_FILE',
-    ])
-    expect(stderr).not.toContain('too short to be one')
-    expect(await hasServer(dataDir)).toBe(false)
-  })
-
-  it.each(['/proc/kith', '/proc/kith/data'])('names a data folder that cannot be created: %s', async dataDir => {
-    expect(await expectStartFailure({ KITH_DATA_DIR: dataDir })).toBe(
-      `The data folder ${dataDir} cannot be used: ENOENT: no such file or directory, mkdir '/proc/kith'. Set KITH_DATA_DIR to a folder that kith can write to.\n`,
-    )
-  })
-
-  it('names the setting of a missing TLS file', async () => {
-    const TLS_CERT_FILE = join(otherFolder, 'certificate.pem')
-    const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(otherFolder, 'key.pem') }
-    const stderr = await expectStartFailure(settings)
-    expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
-    expect(stderr).toContain('TLS_CERT_FILE')
-    expect(stderr).toContain(TLS_CERT_FILE)
   })
 
   it('names the process that uses the data folder', async () => {

@@ -3,13 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Signer } from '../../cli/backup/signature.ts'
 import { type CommandResult, runInProcess, startCommand } from './command.ts'
 import { createTestDatabase } from './database.ts'
 import { query } from './embedded-service.ts'
 import { endProcesses } from './process.ts'
-import { type Service, startService } from './service.ts'
+import { type Send, type Service, startService } from './service.ts'
 
 /**
  * The fixture of the tests of `kith backup` and `kith restore`. Its databases and services are removed after each test.
@@ -60,6 +60,37 @@ export function useBackupFixture(): BackupFixture {
   })
   afterAll(() => rm(fixture.folder, { recursive: true }))
   return fixture
+}
+
+/** Creates a person in turn 0, and changes its answers and links in later turns. Every write must succeed. */
+export async function writePerson(send: Send, external_id: string, turn: number) {
+  const body = {
+    first_name: `turn ${turn}`,
+    email_consent: turn % 2 === 0,
+    attribute_values: { turn, referrer: `hub_${turn % 3}`, bought: ['o1', `o_${external_id}_${turn % 5}`] },
+  }
+  const { status } =
+    turn === 0
+      ? await send('POST', '/v1/people', { external_id, ...body }, { 'Idempotency-Key': external_id })
+      : await send('PATCH', `/v1/people/${external_id}`, body)
+  expect(status).toBe(turn === 0 ? 201 : 200)
+}
+
+/** Writes with four concurrent writers while `work` runs. It starts after the first writes of each. */
+export async function underWriters<T>(send: Send, work: () => Promise<T>): Promise<T> {
+  let [writing, waiting] = [true, 4]
+  const started = Promise.withResolvers<void>()
+  const writers = ['a', 'b', 'c', 'd'].map(async name => {
+    for (let turn = 0; writing; turn++) {
+      await writePerson(send, `writer_${name}`, turn)
+      if (turn === 5 && --waiting === 0) started.resolve()
+    }
+  })
+  await Promise.race([started.promise, ...writers])
+  const result = await work()
+  writing = false
+  await Promise.all(writers)
+  return result
 }
 
 /** The parts of a backup file. */

@@ -91,6 +91,13 @@ export async function closeOnServers(servers: ClusterServer[], name: string): Pr
     })
 }
 
+/** Returns the names of databases that begin with `prefix`. The coordinator has them all. */
+export async function listOnServers([coordinator]: ClusterServer[], prefix: string): Promise<string[]> {
+  const text = 'select datname from pg_database where starts_with(datname, $1)'
+  const { rows } = await withClient(coordinator!.url, client => client.query<{ datname: string }>(text, [prefix]))
+  return rows.map(({ datname }) => datname)
+}
+
 /** Drops a database on every server. */
 export async function dropOnServers(servers: ClusterServer[], name: string): Promise<void> {
   for (const { url } of servers)

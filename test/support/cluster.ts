@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../../src/db/migrate.ts'
-import { closeOnServers, createOnServers, distributeTables, dropOnServers, readServers } from './cluster-database.ts'
-import type {} from './postgres.ts'
+import {
+  closeOnServers,
+  createOnServers,
+  distributeTables,
+  dropOnServers,
+  listOnServers,
+  readServers,
+} from './cluster-database.ts'
+import { testDatabasePrefix } from './postgres.ts'
 
 /**
  * Prepares a distributed database on every server of the cluster whose coordinator KITH_CLUSTER_URL names. Each test file copies it.
@@ -26,5 +33,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide('postgresAdminUrl', url)
   project.provide('postgresTemplate', template)
-  return () => dropOnServers(servers, template)
+  return async () => {
+    for (const name of await listOnServers(servers, testDatabasePrefix(template))) await dropOnServers(servers, name)
+    await dropOnServers(servers, template)
+  }
 }

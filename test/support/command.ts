@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -34,23 +35,30 @@ let lastRun: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs `kith` in this process, which saves the 0.55 s of processor time that a start takes. It is for promises about a
- * command, not about its process. Runs that start together follow each other, because they share standard output and the
+ * command, not about its process. Runs that start together follow each other, because they share the standard streams and the
  * current folder.
  */
 export function runInProcess(
   words: string[],
   environment: Record<string, string>,
   cwd = process.cwd(),
+  input: string | Buffer = '',
 ): Promise<CommandResult> {
-  const run = lastRun.then(() => runProgram(words, environment, cwd))
+  const run = lastRun.then(() => runProgram(words, environment, cwd, input))
   lastRun = run.catch(() => {})
   return run
 }
 
-async function runProgram(words: string[], environment: Record<string, string>, cwd: string): Promise<CommandResult> {
+async function runProgram(
+  words: string[],
+  environment: Record<string, string>,
+  cwd: string,
+  input: string | Buffer,
+): Promise<CommandResult> {
   const { argv, env } = process
   const folder = process.cwd()
-  const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
+  const [stdout, stderr] = [new Captured(), new Captured()]
+  const giveBack = replaceStreams({ stdin: Readable.from([Buffer.from(input)]), stdout, stderr })
   try {
     process.chdir(cwd)
     Object.assign(process, { argv: [process.execPath, program, ...words], env: { ...environment } })
@@ -58,31 +66,33 @@ async function runProgram(words: string[], environment: Record<string, string>, 
     await import(`${pathToFileURL(program)}?run=${++runs}`)
     return { code: Number(process.exitCode ?? 0), stdout: stdout.text(), stderr: stderr.text() }
   } finally {
-    stdout.end()
-    stderr.end()
+    giveBack()
     Object.assign(process, { argv, env, exitCode: undefined })
     process.chdir(folder)
   }
 }
 
-/** Keeps what is written to a stream, instead of writing it, until `end`. */
-function capture(stream: NodeJS.WriteStream): { text(): string; end(): void } {
-  const parts: Buffer[] = []
-  const listeners = stream.listeners('error')
-  const { write } = stream
-  stream.write = (part: string | Uint8Array, ...more: unknown[]) => {
-    parts.push(Buffer.from(part as string))
-    const callback = more.at(-1)
-    if (typeof callback === 'function') callback()
-    return true
+/** Keeps what is written to it. */
+class Captured extends Writable {
+  #parts: Buffer[] = []
+
+  override _write(part: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#parts.push(part)
+    done()
   }
-  return {
-    text: () => Buffer.concat(parts).toString(),
-    end: () => {
-      stream.write = write
-      for (const listener of stream.listeners('error'))
-        if (!listeners.includes(listener)) stream.off('error', listener as () => void)
-    },
+
+  text(): string {
+    return Buffer.concat(this.#parts).toString()
+  }
+}
+
+/** Replaces standard streams of this process. Returns what undoes it. */
+function replaceStreams(streams: Record<'stdin' | 'stdout' | 'stderr', Readable | Writable>): () => void {
+  const names = Object.keys(streams) as (keyof typeof streams)[]
+  const originals = names.map(name => [name, Object.getOwnPropertyDescriptor(process, name)!] as const)
+  for (const name of names) Object.defineProperty(process, name, { value: streams[name], configurable: true })
+  return () => {
+    for (const [name, original] of originals) Object.defineProperty(process, name, original)
   }
 }
 

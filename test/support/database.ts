@@ -3,14 +3,14 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { urlOfDatabase } from '../../src/db/embedded.ts'
 import { copyDatabase, copyOnServers, dropOnServers, readServers } from './cluster-database.ts'
-import type {} from './postgres.ts'
+import { testDatabasePrefix } from './postgres.ts'
 
 /**
  * Creates a database on the run's PostgreSQL: migrated and empty, or without tables. `drop` removes it and closes its
  * connections.
  */
 export async function createTestDatabase({ tables = true } = {}): Promise<{ url: string; drop(): Promise<void> }> {
-  const name = `kith_test_${randomBytes(8).toString('hex')}`
+  const name = `${testDatabasePrefix(inject('postgresTemplate'))}_${randomBytes(6).toString('hex')}`
   const adminUrl = inject('postgresAdminUrl')
   if (process.env.KITH_CLUSTER_URL && tables) return copyDistributed(adminUrl, name)
   await administer(adminUrl, client =>

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { ProfileFlag, ProfileText } from '../../src/profile-fields.ts'
 import { dates, from, json, longTexts, many, moments, numbers, people, texts, words } from './filter-world.ts'
 
 type Operands = {
@@ -40,17 +41,22 @@ const shared: Record<string, Operands> = {
   created_at: moment,
   updated_at: moment,
 }
-const personFields: Record<string, Operands> = {
-  ...shared,
-  id: orderedOperands(uuids, from(['', '0', 'A', 'ff'])),
+const profileFields: Record<ProfileText | ProfileFlag, Operands> = {
   first_name: text,
   last_name: text,
   email: name,
+  mobile_prefix: text,
+  mobile_number: text,
   language: name,
   date_of_birth: date,
   email_consent: boolean,
   sms_consent: boolean,
   push_notification_consent: boolean,
+}
+const personFields: Record<string, Operands> = {
+  ...shared,
+  id: orderedOperands(uuids, from(['', '0', 'A', 'ff'])),
+  ...profileFields,
 }
 const personKeys: Record<string, Operands> = {
   city: text,

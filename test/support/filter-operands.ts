@@ -1,5 +1,6 @@
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
+import type { ProfileFlag, ProfileText } from '../../src/profile-fields.ts'
 
 type Values = Record<string, unknown>
 
@@ -36,13 +37,7 @@ const quantifiers = ['$some', '$none', '$every']
 type Kind = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'any' | 'id' | 'record_id' | 'state'
 type FieldKind = { kind: Kind; many: boolean }
 
-const fieldKinds: Record<string, Kind> = {
-  external_id: 'name',
-  id: 'id',
-  record_id: 'record_id',
-  state: 'state',
-  created_at: 'datetime',
-  updated_at: 'datetime',
+const profileKinds: Record<ProfileText | ProfileFlag, Kind> = {
   first_name: 'text',
   last_name: 'text',
   email: 'name',
@@ -53,6 +48,16 @@ const fieldKinds: Record<string, Kind> = {
   email_consent: 'boolean',
   sms_consent: 'boolean',
   push_notification_consent: 'boolean',
+}
+
+const fieldKinds: Record<string, Kind> = {
+  external_id: 'name',
+  id: 'id',
+  record_id: 'record_id',
+  state: 'state',
+  created_at: 'datetime',
+  updated_at: 'datetime',
+  ...profileKinds,
 }
 
 function kindOf(attribute: Attribute | undefined): FieldKind {

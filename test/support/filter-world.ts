@@ -3,6 +3,7 @@ import { readSerialized } from '../../src/entities/read/entity-reader.ts'
 import { currentDefinitions } from '../../src/organizations/definitions.ts'
 import type { Dataset, StoredEntity } from './filter-evaluator.ts'
 import type { Send, Service } from './service.ts'
+import { declare, expectSuccess } from './shop.ts'
 
 export const words = [
   'Rome',
@@ -77,67 +78,53 @@ const profile = record({
   email_consent: fc.boolean(),
 })
 
-const declareAttribute = (send: Send, body: object) => requireSuccess(send('POST', '/v1/schema/attributes', body))
-
-async function requireSuccess(response: ReturnType<Send>) {
-  const reply = await response
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply.body.data
-}
-
 const sample = <T>(values: fc.Arbitrary<T>, count: number, seed: number) => fc.sample(values, { numRuns: count, seed })
 
 /** Stores 45 people and 10 orders with every kind of value, some of them before their keys are declared. */
 export async function createDataset(organization: { send: Send }, seed: number): Promise<void> {
   const { send } = organization
-  await requireSuccess(send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] }))
-  for (const key of ['orders', 'visits']) await requireSuccess(send('POST', '/v1/schema/stacks', { key, kind: 'item' }))
-  const mentor = await declareAttribute(send, { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' })
+  const ok = (...request: Parameters<Send>) => expectSuccess(send(...request))
+  const surveys = { key: 'surveys', channels: [{ channel: 'email' as const }] }
+  const mentor = { key: 'mentor', owner: 'people', type: 'person', cardinality: 'many' } as const
+  await declare(send, surveys, 'visits', mentor)
   for (const [index, values] of sample(earlyValues, 15, seed).entries())
-    await requireSuccess(
-      send('POST', '/v1/people', {
-        external_id: `early${index}`,
-        attribute_values: { ...values, mentor: index % 3 ? ['p1', 'p2'] : [] },
-      }),
-    )
-  await requireSuccess(send('PATCH', `/v1/schema/attributes/${mentor.id}`, { state: 'archived' }))
+    await ok('POST', '/v1/people', {
+      external_id: `early${index}`,
+      attribute_values: { ...values, mentor: index % 3 ? ['p1', 'p2'] : [] },
+    })
+  await ok('PATCH', '/v1/schema/attributes/1', { state: 'archived' })
   const indexedOfPeople = { owner: 'people', indexed: true }
-  await declareAttribute(send, { ...indexedOfPeople, key: 'city', type: 'text' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'score', type: 'number' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'joined', type: 'datetime' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'born', type: 'date' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'vip', type: 'boolean' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'tags', type: 'text', cardinality: 'many' })
-  await declareAttribute(send, { ...indexedOfPeople, key: 'moments', type: 'datetime', cardinality: 'many' })
-  await declareAttribute(send, { key: 'raw', owner: 'people', type: 'json' })
-  await declareAttribute(send, { key: 'counts', owner: 'people', type: 'number', cardinality: 'many' })
-  await declareAttribute(send, { key: 'referrer', owner: 'people', type: 'person' })
-  await declareAttribute(send, { key: 'mixed', owner: 'people', type: 'person' })
-  await declareAttribute(send, { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
-  await declareAttribute(send, {
-    key: 'bought',
-    owner: 'people',
-    type: 'stack',
-    target_stack: 'orders',
-    cardinality: 'many',
-  })
-  await declareAttribute(send, { key: 'total', owner: 'orders', type: 'number', indexed: true })
-  await declareAttribute(send, { key: 'buyer', owner: 'orders', type: 'person' })
+  await declare(
+    send,
+    'city',
+    'score',
+    { ...indexedOfPeople, key: 'joined', type: 'datetime' },
+    { ...indexedOfPeople, key: 'born', type: 'date' },
+    { ...indexedOfPeople, key: 'vip', type: 'boolean' },
+    { ...indexedOfPeople, key: 'tags', type: 'text', cardinality: 'many' },
+    { ...indexedOfPeople, key: 'moments', type: 'datetime', cardinality: 'many' },
+    { key: 'raw', owner: 'people', type: 'json' },
+    { key: 'counts', owner: 'people', type: 'number', cardinality: 'many' },
+    'referrer',
+    { key: 'mixed', owner: 'people', type: 'person' },
+    'friends',
+    'bought',
+    { key: 'total', owner: 'orders', type: 'number', indexed: true },
+    'buyer',
+  )
   const bodies = sample(fc.record({ profile, values: personValues }), 30, seed)
   for (const [index, { profile, values }] of bodies.entries())
-    await requireSuccess(
-      send('POST', '/v1/people', {
-        ...profile,
-        external_id: index < 24 ? `p${index}` : null,
-        attribute_values: values,
-      }),
-    )
+    await ok('POST', '/v1/people', {
+      ...profile,
+      external_id: index < 24 ? `p${index}` : null,
+      attribute_values: values,
+    })
   for (const [index, values] of sample(orderValues, 10, seed).entries())
-    await requireSuccess(send('POST', '/v1/stacks/orders', { external_id: `o${index}`, attribute_values: values }))
+    await ok('POST', '/v1/stacks/orders', { external_id: `o${index}`, attribute_values: values })
   // Some links now point to a person without external_id, and some to a deleted person.
-  await requireSuccess(send('PATCH', '/v1/people/p3', { external_id: null }))
-  await requireSuccess(send('DELETE', '/v1/people/p4'))
-  await requireSuccess(send('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } }))
+  await ok('PATCH', '/v1/people/p3', { external_id: null })
+  await ok('DELETE', '/v1/people/p4')
+  await ok('PATCH', '/v1/people/early1', { attribute_values: { mixed: 'p5', mentor: 'plain' } })
 }
 
 /** A condition compares the external identifier of a target, so one without is null. */

@@ -1,10 +1,10 @@
 import { beforeAll, expect } from 'vitest'
 import { formOf, linksOf, requestPage, storedAnswers } from './pages.ts'
-import { type Organization, useService } from './service.ts'
+import { type Organization, useOwnService } from './service.ts'
 
 /** A service with an organization and what tests of consent links do with its people. */
 export function useLinks() {
-  const service = useService({ KITH_RATE_PAGES: '100000' })
+  const service = useOwnService({ KITH_RATE_PAGES: '100000' })
   const organization = {} as Organization
   beforeAll(async () => {
     Object.assign(organization, await createOrganization())

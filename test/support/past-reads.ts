@@ -3,7 +3,7 @@ import { cleanDanglingLinks } from './followers.ts'
 import { linesFrom, ndjsonHeaders } from './lines.ts'
 import { nextMillisecond } from './moments.ts'
 import type { Service } from './service.ts'
-import { makeShop, type Shop } from './writes.ts'
+import { createShop, type Shop } from './shop.ts'
 
 // Random histories of an organization, whose reads are kept as they were answered and then asked for again.
 
@@ -183,7 +183,7 @@ export async function repeatReads(
   service: Service,
   steps: Step[],
 ): Promise<{ repeated: number; differences: object[] }> {
-  const shop = await makeShop(service)
+  const shop = await createShop(service, 'referrer', 'friends', 'employer')
   const moments: Moment[] = []
   for (const step of [...beginning, ...steps]) {
     await run(service, shop, step)

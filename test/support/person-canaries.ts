@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { observedFollower } from '../../src/observed/follow.ts'
+import { type ProfileText, profileTexts } from '../../src/profile-fields.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
-import type { Organization, Reply, Service } from './service.ts'
+import type { Organization, Service } from './service.ts'
+import { type Definition, declare, expectSuccess } from './shop.ts'
 
 /** Whether a table can hold what belongs to a person, and why. */
 export type TableDecision = { holds: boolean; why: string }
@@ -117,8 +120,9 @@ export async function plantCanaries(service: Service, organization: Organization
     return follow(service.db, [webhookFollower({ sender, nowMs })], { nowMs })
   }
   try {
-    await declare(ok)
-    for (const field of ['external_id', 'first_name', 'last_name', 'email', 'date_of_birth', 'attribute_values.city'])
+    await declare(organization.send, ...definitions)
+    await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, write to me.' })
+    for (const field of ['external_id', ...profileTexts, 'attribute_values.city'])
       await ok('POST', '/v1/people/list', { sort: { field } })
     await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'] })
     await ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
@@ -176,14 +180,20 @@ export async function plantCanaries(service: Service, organization: Organization
     canaries['the date of birth'] = born
     const mobile_number = `3${String(Math.floor(Math.random() * 1e9)).padStart(9, '0')}`
     canaries['the mobile number'] = mobile_number
-    const patch = {
-      external_id,
+    const language = `x-${randomBytes(4).toString('hex')}`
+    canaries['the language'] = language
+    const texts: Record<ProfileText, string> = {
       first_name: canary('the first name'),
       last_name: canary('the last name'),
       email: `${canary('the email')}@example.com`,
       mobile_prefix: '+39',
       mobile_number,
       date_of_birth: born,
+      language,
+    }
+    const patch = {
+      external_id,
+      ...texts,
       attribute_values: {
         city: canary('an indexed value'),
         tags: [canary('an indexed element')],
@@ -270,25 +280,13 @@ export async function plantCanaries(service: Service, organization: Organization
   }
 }
 
-/** Declares what canaries need: stacks, indexed attributes, and relationships in every direction. */
-async function declare(ok: (method: string, path: string, body?: unknown) => Promise<Reply>) {
-  for (const [key, kind] of [
-    ['companies', 'item'],
-    ['orders', 'event'],
-  ])
-    await ok('POST', '/v1/schema/stacks', { key, kind })
-  for (const body of [
-    { owner: 'people', key: 'city', type: 'text', indexed: true },
-    { owner: 'people', key: 'tags', type: 'text', cardinality: 'many', indexed: true },
-    { owner: 'people', key: 'referrer', type: 'person' },
-    { owner: 'people', key: 'friends', type: 'person', cardinality: 'many' },
-    { owner: 'people', key: 'employer', type: 'stack', target_stack: 'companies' },
-    { owner: 'companies', key: 'founder', type: 'person' },
-    { owner: 'orders', key: 'buyer', type: 'person' },
-  ])
-    await ok('POST', '/v1/schema/attributes', body)
-  await ok('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, write to me.' })
-}
+/** What canaries need: stacks, indexed attributes, and relationships in every direction. */
+const definitions: Definition[] = [
+  { key: 'orders', kind: 'event' },
+  { owner: 'people', key: 'tags', type: 'text', cardinality: 'many', indexed: true },
+  { owner: 'companies', key: 'founder', type: 'person' },
+  ...(['buyer', 'city', 'referrer', 'friends', 'employer'] as const),
+]
 
 type Merge = { id: string; merged_id: string; mergedName: string; undone: string }
 
@@ -313,12 +311,6 @@ async function merge(
     'insert into aliases (organization_id, external_id, person_id, merge_id, created_at) values ($1, $2, $3, 2, now())',
     [organization_id, mergedName, id],
   )
-}
-
-async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
 }
 
 /** Where a canary was found: the column as `table.column`, and the place where the canary was planted. */

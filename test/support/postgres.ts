@@ -28,7 +28,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const server = givenUrl ? { url: givenUrl, stop: async () => {} } : await startServer()
   const template = `kith_template_${randomBytes(6).toString('hex')}`
   const teardown = async () => {
-    await administer(server.url, `drop database if exists ${template} with (force)`)
+    // Those of services that ended with their worker are left.
+    const left = `select datname from pg_database where datname like '${testDatabasePrefix(template)}%'`
+    const names = await administer(server.url, left)
+    for (const { datname } of [...names, { datname: template }])
+      await administer(server.url, `drop database if exists ${datname} with (force)`)
     await server.stop()
   }
   try {
@@ -42,6 +46,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('postgresTemplate', template)
   return teardown
 }
+
+/** How the names of the databases of tests begin that are copied from this template. */
+export const testDatabasePrefix = (template: string): string => template.replace('template', 'test')
 
 /**
  * Creating and dropping a database searches all buffers. With 6 GB of them, a file's database took 0.11 s of processor time, and
@@ -85,9 +92,10 @@ async function removeLeftovers() {
   }
 }
 
-async function administer(url: string, text: string) {
+async function administer(url: string, text: string): Promise<{ datname: string }[]> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
   await client.connect()
-  await client.query(text).finally(() => client.end())
+  const { rows } = await client.query(text).finally(() => client.end())
+  return rows
 }

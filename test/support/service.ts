@@ -167,8 +167,23 @@ export async function startService(
   }
 }
 
-/** Starts a service before the tests of the file or the `describe`, and stops it after them. */
-export function useService(environment: Record<string, string> = {}): Service {
+let shared: Promise<Service> | undefined
+
+/**
+ * The service of the worker, which its files share: each test has organizations of its own. A file uses {@link useOwnService} if it changes
+ * what all organizations share, or if it counts what belongs to all, such as followers. The service ends with the worker.
+ */
+export function useService(): Service {
+  const service = {} as Service
+  beforeAll(async () => {
+    shared ??= startService()
+    Object.assign(service, await shared)
+  })
+  return service
+}
+
+/** Starts a service with a database of its own before the tests of the file or the `describe`, and stops it after them. */
+export function useOwnService(environment: Record<string, string> = {}): Service {
   const service = {} as Service
   beforeAll(async () => {
     Object.assign(service, await startService(environment))

@@ -2,19 +2,12 @@ import type { Database, Statement } from '../../src/db/db.ts'
 import { writeEntities } from '../../src/entities/write/write-sets.ts'
 import type { EntityBody, Outcome, Write } from '../../src/entities/write-request.ts'
 import type { Organization, Service } from './service.ts'
+import { createShop, type Shop } from './shop.ts'
 
-export type Shop = Organization
+export type { Shop }
 
 /** Creates an organization with relationships of people to a person, to several people, and to a company. */
-export async function makeShop(service: Service): Promise<Shop> {
-  const made = await service.organization()
-  const { stacks, attributes } = made.client.schema
-  await stacks.create({ key: 'companies', kind: 'item' })
-  await attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
-  await attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
-  await attributes.create({ key: 'employer', owner: 'people', type: 'stack', target_stack: 'companies' })
-  return made
-}
+export const makeShop = (service: Service): Promise<Shop> => createShop(service, 'referrer', 'friends', 'employer')
 
 /** Builds a write of a person, addressed by external identifier. */
 export function write(
@@ -98,7 +91,7 @@ export function runAfterFirst(name: string, db: Database, act: () => Promise<voi
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
 /** Writes to an organization. Returns the outcome of each write. */
-export const writeAll = (db: Database, organization: Shop, writes: Write[]): Promise<Outcome[]> =>
+export const writeAll = (db: Database, organization: Pick<Organization, 'id'>, writes: Write[]): Promise<Outcome[]> =>
   writeEntities(db, organization.id, writes, { limits })
 
 /** The result of a write: the result, the error code of a refusal, `error`, or `missing`. */

@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
+import type { ProfileText } from '../../src/profile-fields.ts'
 import { operationsOf } from '../hostile/operations.ts'
 import { planOf, requestOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, type TestTenant } from '../hostile/test-tenant.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 
 const canary = 'zqcanary7'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let writer: Organization
 let reader: TestTenant
@@ -24,7 +25,7 @@ afterAll(async () => {
 })
 
 const values = { [canary]: [canary, { [canary]: canary }], told: canary }
-const profile = {
+const profile: Omit<Record<ProfileText, string>, 'date_of_birth'> = {
   first_name: canary,
   last_name: canary,
   email: `${canary}@example.org`,

@@ -6,10 +6,10 @@ import { createSender, type RawResponse, type Sender } from '../hostile/sender.t
 import { readDigest } from '../hostile/test-tenant.ts'
 import { signIn } from '../support/browser-session.ts'
 import { follow } from '../support/followers.ts'
-import { type Organization, useService } from '../support/service.ts'
+import { type Organization, useOwnService } from '../support/service.ts'
 import { bodyCases, type Case, isIdentifier, type OwnIds, type Pairs, pathCases, webhook } from './foreign.ts'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let owner: Organization
 let pairs: Pairs
@@ -170,26 +170,28 @@ describe('an identifier of another organization', { timeout: 240_000 }, () => {
     )
   })
 
-  it('gets the same response as an unknown one in every query that replaces a body', async () => {
+  it('gets the same response as an unknown one in every query', async () => {
     const queries: [keyof Pairs, string, (identifier: string) => string][] = [
-      ['uuid', '/v1/people/list', id => `cursor_configuration[after_id]=${id}`],
-      ['record_id', '/v1/stacks/orders/list', id => `cursor_configuration[after_id]=${id}`],
-      ['stack_key', '/v1/people/ada/related', key => `target=${key}`],
-      ['external_id', '/v1/people', name => `attribute_values[referrer]=${name}`],
+      ['uuid', 'POST /v1/people/list', id => `cursor_configuration[after_id]=${id}`],
+      ['record_id', 'POST /v1/stacks/orders/list', id => `cursor_configuration[after_id]=${id}`],
+      ['stack_key', 'POST /v1/people/ada/related', key => `target=${key}`],
+      ['external_id', 'POST /v1/people', name => `attribute_values[referrer]=${name}`],
       [
         'consent_type_id',
-        '/v1/people',
+        'POST /v1/people',
         id => `consents[0][consent_type_id]=${id}&consents[0][channel]=email&consents[0][state]=true`,
       ],
-      ['external_id', '/v1/people/filter', name => `filter[external_id]=${name}`],
+      ['external_id', 'POST /v1/people/filter', name => `filter[external_id]=${name}`],
+      ['segment_key', 'GET /v1/changes', key => `segment=${key}`],
     ]
     const probes = await createProbes()
-    for (const [kind, path, queryOf] of queries) {
+    for (const [kind, where, queryOf] of queries) {
+      const [method, path] = where.split(' ') as [string, string]
       const testCase = {
-        where: path,
+        where,
         pair: pairs[kind],
         buildRequest: (identifier: string) => ({
-          method: 'POST',
+          method,
           path: `${path}?${queryOf(identifier)}`,
           headers: { Prefer: 'references=strict' },
         }),

@@ -3,9 +3,9 @@ import { openApiDocument } from '../../src/app.ts'
 import { type Operation, operationsOf, resolveSchema, type Schema } from '../hostile/operations.ts'
 import { createSender, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, readDigest, type TestTenant } from '../hostile/test-tenant.ts'
-import { useService } from '../support/service.ts'
+import { useOwnService } from '../support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let tenant: TestTenant
 beforeAll(async () => {

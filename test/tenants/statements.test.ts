@@ -35,11 +35,11 @@ import { follow } from '../support/followers.ts'
 import { exportAll, importLines, linesFrom } from '../support/lines.ts'
 import { formOf, requestPage } from '../support/pages.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../support/receiver.ts'
-import { type Reply, useService } from '../support/service.ts'
-import { makeShop, type Shop } from '../support/writes.ts'
+import { type Reply, useOwnService } from '../support/service.ts'
+import { createShop, expectSuccess, type Shop } from '../support/shop.ts'
 import { copyRows, tablesOf, watchTwin } from './twins.ts'
 
-const service = useService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
+const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let shop: Shop
 let twin: Shop
 let tables: string[]
@@ -52,8 +52,8 @@ beforeAll(async () => {
   // The shares of organizations would bypass the watched database object.
   service.db.shareOf = () => service.db
   tables = await tablesOf(service)
-  shop = await makeShop(service)
-  twin = await makeShop(service)
+  shop = await createShop(service, 'referrer', 'friends', 'employer')
+  twin = await createShop(service, 'referrer', 'friends', 'employer')
   const { send } = shop
   await expectSuccess(send('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' }))
   for (const body of [
@@ -149,13 +149,6 @@ const answered = ['2021-01-01T00:00:00Z', '2020-01-01T00:00:00Z'].map(collected_
   external_id: 'eve',
   consents: [{ consent_type_id: 1, channel: 'email', state: true, collected_at, text_version: 1, source: 'file' }],
 }))
-
-/** Returns the reply. Throws if it is an error. */
-async function expectSuccess(replying: Promise<Reply>): Promise<Reply> {
-  const reply = await replying
-  if (reply.status >= 300) throw new Error(JSON.stringify(reply.body))
-  return reply
-}
 
 const statementsDir = fileURLToPath(new URL('../../src', import.meta.url))
 

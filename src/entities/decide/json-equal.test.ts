@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../../test/support/service.ts'
+import { useService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { jsonEqual } from './json-equal.ts'
 
 const parse = (text: string): unknown => JSON.parse(text)
@@ -85,9 +86,8 @@ describe('two JSON values', () => {
 
 describe('a repeated write through HTTP', () => {
   const service = useService()
-  let send: Send
+  const { send } = useShop(service)
   beforeEach(async () => {
-    send = (await service.organization()).send
     await send('POST', '/v1/people', { external_id: 'ada' })
   })
 

@@ -1,16 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../../test/support/followers.ts'
-import { useService } from '../../../test/support/service.ts'
-import { makeShop, names, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { useOwnService } from '../../../test/support/service.ts'
+import { createShop, useShop } from '../../../test/support/shop.ts'
+import { names, write, writeAll } from '../../../test/support/writes.ts'
 import type { Database } from '../../db/db.ts'
 import { createFollowers } from '../../followers/followers.ts'
 import { danglingLinkFollower } from './dangling-link-cleanup.ts'
 
-const service = useService()
-let shop: Shop
-beforeEach(async () => {
-  shop = await makeShop(service)
-})
+const service = useOwnService()
+const shop = useShop(service, 'referrer', 'friends', 'employer')
 
 /** A grace period that includes every deletion. */
 const noGrace = { graceMs: -1_000 }
@@ -102,7 +100,7 @@ describe('the cleanup', () => {
   it('processes deletions and links of several batches in every organization', async () => {
     await linkTo(['hub'], 1_050)
     await remove('hub')
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const targets = names('t', 210)
     for (const [n, part] of [targets.slice(0, 100), targets.slice(100, 200), targets.slice(200)].entries())
       await other.send('POST', '/v1/people', { external_id: `s${n}`, attribute_values: { friends: part } })

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Service, useService } from '../../../test/support/service.ts'
+import { type Service, useOwnService } from '../../../test/support/service.ts'
 import { reloadDefinitions } from '../../organizations/definitions.ts'
 import { backfillIndexes } from './index-backfill.ts'
 import { termsOf } from './index-keys.ts'
 
-const service = useService()
+const service = useOwnService()
 
 type Organization = Awaited<ReturnType<Service['organization']>>
 

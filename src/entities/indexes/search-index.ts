@@ -33,7 +33,9 @@ const maxWords = 256
 const maxTextCharacters = 20_000
 
 /** The fields that every entity is found by. A change of another field changes no word. */
-const fieldsWithWords = ['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'external_id']
+export const fieldsWithWords = [
+  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'external_id'] as const),
+]
 
 export type SearchIndexOptions = { entitiesPerBatch?: number }
 

@@ -1,31 +1,21 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { insertPeople } from '../../../test/support/many-people.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 
-let service: Service
-let organization: Organization
-beforeAll(async () => {
-  // Memory for two pages in parts at a time. The long deadline is for the test that leaves a response unread.
-  service = await startService({ KITH_LIMIT_ANSWER_BYTES: '2097152', KITH_LIMIT_REQUEST_MS: '60000' })
-})
-afterAll(() => service.stop())
-beforeEach(async () => {
-  organization = await service.organization()
-})
+// Memory for two pages in parts at a time. The long deadline is for the test that leaves a response unread.
+const service = useOwnService({ KITH_LIMIT_ANSWER_BYTES: '2097152', KITH_LIMIT_REQUEST_MS: '60000' })
+const organization = useShop(service, 'referrer')
 
 /** Inserts people of 448 KiB each, named `large1`, `large2` and so on in order of id. */
-async function insertLarge(count: number, { id }: Organization = organization) {
-  const columns = 'organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at'
-  await service.sql(
-    `insert into entities (${columns})
-     select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'large' || n, true, 1,
-       (select jsonb_object_agg('k' || k, repeat('é', 32768)) from generate_series(1, 7) k), now(), now()
-     from generate_series(1, $2::integer) n`,
-    [id, count],
-  )
-}
+const insertLarge = (count: number, { id }: Organization = organization) =>
+  insertPeople(service.sql, id, count, {
+    name: 'large',
+    attributes: `(select jsonb_object_agg('k' || k, repeat('é', 32768)) from generate_series(1, 7) k)`,
+  })
 
 /** Sends a POST request and returns the response before its body is read. */
 async function post(path: string, body: unknown, { token }: Organization = organization): Promise<IncomingMessage> {
@@ -47,11 +37,10 @@ describe('a page of large entities', () => {
     'has the same entities as single reads, large and small ones in order: %s',
     async direction => {
       const { send } = organization
-      await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'friend', type: 'person' })
       await insertLarge(6)
       const linked = {
         consents: [{ consent_type_id: 1, channel: 'email', state: true }],
-        attribute_values: { friend: 'hub' },
+        attribute_values: { referrer: 'hub' },
       }
       for (const name of ['large2', 'large5', 'small'])
         await send('POST', '/v1/people/upsert', { external_id: name, ...linked })

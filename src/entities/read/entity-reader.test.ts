@@ -1,26 +1,20 @@
 import { beforeAll, expect, it } from 'vitest'
 import { useService } from '../../../test/support/service.ts'
-import { makeShop, type Shop } from '../../../test/support/writes.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 
 const service = useService()
-let shop: Shop
+const channels = (['email', 'sms'] as const).map(channel => ({ channel }))
+const shop = useSharedShop(
+  service,
+  ...(['referrer', 'friends', 'employer'] as const),
+  { key: 'owner', owner: 'companies', type: 'person', cardinality: 'many' },
+  { key: 'news', channels },
+  { key: 'terms', channels, mandatory: true },
+  { key: 'old', channels },
+  { key: 'calls', channels, default_state: true },
+)
 beforeAll(async () => {
-  shop = await makeShop(service)
   const { send } = shop
-  const channels = ['email', 'sms'].map(channel => ({ channel, is_default: false }))
-  for (const [key, mandatory] of [
-    ['news', false],
-    ['terms', true],
-    ['old', false],
-    ['calls', false],
-  ] as const)
-    await send('POST', '/v1/schema/consent-types', {
-      key,
-      name: key,
-      mandatory,
-      default_state: key === 'calls',
-      channels,
-    })
   const answers = (await send('GET', '/v1/schema')).body.data.consent_types as { id: number; mandatory: boolean }[]
   const answerable = answers.filter(({ mandatory }) => !mandatory)
   const consents = answerable.map(({ id }, index) => ({ consent_type_id: id, channel: 'sms', state: index % 2 === 0 }))
@@ -42,7 +36,6 @@ beforeAll(async () => {
   ])
     expect((await send('POST', '/v1/people', body)).body).toMatchObject({ status: 'Success' })
   await send('POST', '/v1/stacks/companies', { external_id: 'full', attribute_values: odd })
-  await send('POST', '/v1/schema/attributes', { key: 'owner', owner: 'companies', type: 'person', cardinality: 'many' })
   await send('PATCH', '/v1/stacks/companies/full', { attribute_values: { owner: ['plain', 'says no'] } })
   // Reads include archived attributes until they are written, but not answers to an archived consent type.
   const declared = (await send('GET', '/v1/schema')).body.data.attributes as { id: number; key: string }[]

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Service, useService } from '../../../test/support/service.ts'
+import { useService } from '../../../test/support/service.ts'
+import { createShop, useSharedShop } from '../../../test/support/shop.ts'
 import { readFilteredPage } from '../../filters/page.ts'
 import { uuidOfRecord } from '../identifiers.ts'
 import { printPage } from './entity-json.ts'
@@ -8,19 +9,13 @@ import { readPageOfStack } from './entity-reader.ts'
 import { type Position, readRelated } from './pagination.ts'
 
 const service = useService()
-let organization: Awaited<ReturnType<Service['organization']>>
+const organization = useSharedShop(service, 'orders', 'city')
 beforeAll(async () => {
-  organization = await service.organization()
-  const { send } = organization
-  await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  await send('POST', '/v1/schema/attributes', { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
-  await send('POST', '/v1/schema/attributes', { key: 'boss', owner: 'people', type: 'person' })
-  await send('POST', '/v1/schema/attributes', { key: 'city', owner: 'people', type: 'text', indexed: true })
   const operations = Array.from({ length: 60 }, (_, index) => ({
     op: 'create',
     body: { external_id: `p${index}`, attribute_values: { city: index % 2 ? 'Rome' : 'Oslo' } },
   }))
-  await send('POST', '/v1/people/batch', { operations })
+  await organization.send('POST', '/v1/people/batch', { operations })
 })
 
 type Read = (position: Position) => Promise<{ reads: { id: string }[]; has_more: boolean }>
@@ -114,14 +109,12 @@ it('lists records in order of record_id, which is the cursor', async () => {
 })
 
 it('returns each related entity once, in both directions, without deleted ones', async () => {
-  const { send, id: organization_id } = await service.organization()
-  const created = async (key: string, cardinality: string) =>
-    (await send('POST', '/v1/schema/attributes', { key, owner: 'people', type: 'person', cardinality })).body.data.id
-  const [friends, boss] = [await created('friends', 'many'), await created('boss', 'one')]
-  const hub = { friends: ['a', 'b', 'c', 'gone', 'hub'], boss: 'a' }
+  const { send, id: organization_id } = await createShop(service, 'friends', 'referrer')
+  const [friends, referrer] = [1, 2]
+  const hub = { friends: ['a', 'b', 'c', 'gone', 'hub'], referrer: 'a' }
   const { id } = (await send('POST', '/v1/people', { external_id: 'hub', attribute_values: hub })).body.data
   for (const name of ['a', 'x', 'y'])
-    await send('POST', '/v1/people', { external_id: name, attribute_values: { boss: 'hub', friends: ['hub'] } })
+    await send('POST', '/v1/people', { external_id: name, attribute_values: { referrer: 'hub', friends: ['hub'] } })
   await send('DELETE', '/v1/people/gone')
   const relatedNames = async (outgoing: number[], incoming: number[], direction: 'asc' | 'desc', size: number) => {
     const read: Read = position =>
@@ -133,10 +126,10 @@ it('returns each related entity once, in both directions, without deleted ones',
     )
     return ids.map(one => rows.find(row => row.id === one)!.external_id)
   }
-  expect((await relatedNames([friends, boss], [], 'asc', 2)).sort()).toEqual(['a', 'b', 'c', 'hub'])
-  expect((await relatedNames([], [friends, boss], 'asc', 1)).sort()).toEqual(['a', 'hub', 'x', 'y'])
-  expect((await relatedNames([boss], [], 'desc', 1)).sort()).toEqual(['a'])
-  const both = await relatedNames([friends, boss], [friends, boss], 'asc', 3)
+  expect((await relatedNames([friends, referrer], [], 'asc', 2)).sort()).toEqual(['a', 'b', 'c', 'hub'])
+  expect((await relatedNames([], [friends, referrer], 'asc', 1)).sort()).toEqual(['a', 'hub', 'x', 'y'])
+  expect((await relatedNames([referrer], [], 'desc', 1)).sort()).toEqual(['a'])
+  const both = await relatedNames([friends, referrer], [friends, referrer], 'asc', 3)
   expect(both.toSorted()).toEqual(['a', 'b', 'c', 'hub', 'x', 'y'])
-  expect(await relatedNames([friends, boss], [friends, boss], 'desc', 2)).toEqual(both.toReversed())
+  expect(await relatedNames([friends, referrer], [friends, referrer], 'desc', 2)).toEqual(both.toReversed())
 })

@@ -4,17 +4,9 @@ import { follow } from '../../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { momentBetween } from '../../../test/support/moments.ts'
 import { linksOf, requestPage } from '../../../test/support/pages.ts'
-import { type Organization, type Send, useService } from '../../../test/support/service.ts'
-import {
-  makeShop,
-  names,
-  recordStatements,
-  resultOf,
-  runAfterFirst,
-  type Shop,
-  write,
-  writeAll,
-} from '../../../test/support/writes.ts'
+import { type Organization, useService } from '../../../test/support/service.ts'
+import { createShop, useShop } from '../../../test/support/shop.ts'
+import { names, recordStatements, resultOf, runAfterFirst, write, writeAll } from '../../../test/support/writes.ts'
 
 import { statement } from '../../db/db.ts'
 import { ledgerFollower } from '../../ledger/seal.ts'
@@ -23,28 +15,20 @@ import { parseLink } from '../../links/token.ts'
 import { backfillIndexes } from '../indexes/index-backfill.ts'
 
 const service = useService()
-let shop: Shop
-let send: Send
 let ada: string
 let old: string
 let before: string
 
 // ada has the alias newsletter, and the person old was merged into ada.
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send, ok } = shop
 beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
   ada = (await ok('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })).id
   old = (await ok('POST', '/v1/people', { external_id: 'old', first_name: 'Old' })).id
   before = await momentBetween()
   await giveAlias(service, shop, ada, 'newsletter')
   await merge('old')
 })
-
-async function ok(method: string, path: string, body?: unknown) {
-  const reply = await send(method, path, body)
-  expect(reply.status, JSON.stringify(reply.body)).toBeLessThan(300)
-  return reply.body.data
-}
 
 const merge = (from: string, into = 'ada') => ok('POST', `/v1/people/${into}/merge`, { from })
 const read = (address = 'ada', by = send) => by('GET', `/v1/people/${address}`).then(({ body }) => body.data)
@@ -417,7 +401,7 @@ describe('a further identifier of a person', () => {
   })
 
   it('means nothing in another organization', async () => {
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     const { sequence } = await head(other)
     for (const [method, path, body] of [
       ['GET', '/v1/people/newsletter'],
@@ -460,7 +444,7 @@ describe('a further identifier of a person', () => {
 
 describe('the first alias of an organization', () => {
   it('increments the version of the definitions, and so does the first after all have gone', async () => {
-    const fresh = await makeShop(service)
+    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
     const versions = async () => (await head(fresh)).schema_version
     const start = await versions()
     const id = (await fresh.send('POST', '/v1/people', { external_id: 'eve' })).body.data.id
@@ -475,7 +459,7 @@ describe('the first alias of an organization', () => {
   })
 
   it('is found by a process that read the definitions before', async () => {
-    const fresh = await makeShop(service)
+    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
     const by = async (method: string, path: string, body?: unknown, headers = {}) =>
       (await fresh.send(method, path, body, headers)).body.data
     const id = (await by('POST', '/v1/people', { external_id: 'eve' })).id
@@ -594,7 +578,7 @@ describe('writes at the same time', () => {
 
 describe('an organization without aliases', () => {
   it('runs no statement about them', async () => {
-    const fresh = await makeShop(service)
+    const fresh = await createShop(service, 'referrer', 'friends', 'employer')
     const { db, statements } = recordStatements(service.db)
     await writeAll(db, fresh, [write('create', 'eve', { attribute_values: { referrer: 'bob' } })])
     for (const operation of ['patch', 'upsert', 'import', 'put', 'delete'] as const)

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { type Organization, type Reply, useService } from '../../../test/support/service.ts'
+import { type Reply, useOwnService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
 
-const service = useService()
-let organization: Organization
+const service = useOwnService()
 beforeAll(async () => {
   await service.sql('create table skipping (times integer)')
   await service.sql('create sequence skipped')
@@ -20,9 +20,9 @@ beforeAll(async () => {
     'create trigger skip_ada before update or delete on entities for each row execute function skip_ada()',
   )
 })
+const organization = useShop(service)
 beforeEach(async () => {
   await skipTimes(0)
-  organization = await service.organization()
   for (const external_id of ['ada', 'bob']) await organization.client.people.create({ external_id })
 })
 

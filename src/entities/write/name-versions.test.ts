@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type Organization, useService } from '../../../test/support/service.ts'
-import { makeShop } from '../../../test/support/writes.ts'
+import { createShop } from '../../../test/support/shop.ts'
 
 const service = useService()
 
@@ -112,7 +112,7 @@ it('a version that was read under a name never belongs to another entity, and ve
 }, async () => {
   const done = new Map<string, number>()
   const property = fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 40 }), async steps => {
-    const organization = await makeShop(service)
+    const organization = await createShop(service, 'referrer', 'friends', 'employer')
     const readings = new Map<string, Reading>()
     const made = new Set<string>()
     const merges: { into: string; from: string }[] = []

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { useService } from '../../../test/support/service.ts'
-import { makeShop, names, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { useOwnService } from '../../../test/support/service.ts'
+import { createShop, type Shop } from '../../../test/support/shop.ts'
+import { names, write, writeAll } from '../../../test/support/writes.ts'
 import type { Write } from '../write-request.ts'
 
-const service = useService()
+const service = useOwnService()
 
-const shop = () => makeShop(service)
+const shop = () => createShop(service, 'referrer', 'friends', 'employer')
 const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)
 
 describe('concurrent writes', () => {

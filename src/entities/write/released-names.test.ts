@@ -1,17 +1,13 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { type Organization, useService } from '../../../test/support/service.ts'
-import { makeShop, resultOf, runAfterFirst, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { useService } from '../../../test/support/service.ts'
+import { createShop, type Shop, useShop } from '../../../test/support/shop.ts'
+import { resultOf, runAfterFirst, write, writeAll } from '../../../test/support/writes.ts'
 import type { Write } from '../write-request.ts'
 
 const service = useService()
-let organization: Organization
-let send: Organization['send']
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-  await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'friend', type: 'person' })
-})
+const organization = useShop(service, 'referrer')
+const { send } = organization
 
 const read = async (external_id: string) => (await send('GET', `/v1/people/${external_id}`)).body.data
 const batch = (operations: object[], atomic = false) => send('POST', '/v1/people/batch', { operations, atomic })
@@ -29,7 +25,7 @@ const creations: [string, () => Promise<unknown>][] = [
   ['an upsert', () => send('POST', '/v1/people/upsert', { external_id: 'ada' })],
   ['a batch', () => batch([{ op: 'create', external_id: 'ada', body: {} }])],
   ['an import', () => importLines(organization, '/v1/people/import', linesFrom([{ external_id: 'ada' }]))],
-  ['a relationship', () => send('POST', '/v1/people', { external_id: 'bob', attribute_values: { friend: 'ada' } })],
+  ['a relationship', () => send('POST', '/v1/people', { external_id: 'bob', attribute_values: { referrer: 'ada' } })],
 ]
 
 describe('a new entity with a released name', () => {
@@ -138,7 +134,7 @@ describe('a new entity with a released name', () => {
       })
 
     it('continues the versions if it is created by a link', async () => {
-      const shop = await makeShop(service)
+      const shop = await createShop(service, 'referrer', 'friends', 'employer')
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const link = write('patch', 'bob', { attribute_values: { referrer: 'ada' } })
@@ -147,7 +143,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if another entity takes it by a rename', async () => {
-      const shop = await makeShop(service)
+      const shop = await createShop(service, 'referrer', 'friends', 'employer')
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const rename = write('patch', 'bob', { external_id: 'ada' })
@@ -156,7 +152,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if it is created by a create', async () => {
-      const shop = await makeShop(service)
+      const shop = await createShop(service, 'referrer', 'friends', 'employer')
       const db = writesOf(shop, [write('create', 'ada'), write('delete', 'ada')])
       expect((await writeAll(db, shop, [write('create', 'ada')])).map(resultOf)).toEqual(['created'])
       expect(await versionOfAda(shop)).toBe(3)

@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMetrics } from '../../../test/support/metrics.ts'
-import { type Reply, useService } from '../../../test/support/service.ts'
-import { makeShop, names, type Shop } from '../../../test/support/writes.ts'
+import { type Reply, useOwnService } from '../../../test/support/service.ts'
+import { createShop, type Shop } from '../../../test/support/shop.ts'
+import { names } from '../../../test/support/writes.ts'
 
-const service = useService()
+const service = useOwnService()
 
 type Op = {
   op: 'create' | 'patch' | 'put' | 'upsert' | 'delete' | 'rename' | 'get'
@@ -114,7 +115,7 @@ describe('concurrent requests', () => {
     const rounds = fc.array(fc.array(operation, { minLength: 2, maxLength: 7 }), { minLength: 1, maxLength: 3 })
     await fc.assert(
       fc.asyncProperty(rounds, async rounds => {
-        const shop = await makeShop(service)
+        const shop = await createShop(service, 'referrer', 'friends', 'employer')
         let states = [untouched]
         for (const operations of rounds) {
           const responses = await Promise.all(operations.map(op => perform(shop, op)))
@@ -141,7 +142,7 @@ describe('concurrent requests', () => {
   }, 120_000)
 
   it('share sets, so that 100 writes take fewer than 50 transactions', async () => {
-    const shop = await makeShop(service)
+    const shop = await createShop(service, 'referrer', 'friends', 'employer')
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 100).map(external_id => ({ op: 'create', body: { external_id } })),
     })
@@ -158,7 +159,7 @@ describe('concurrent requests', () => {
   })
 
   it('stay in a few sets while another process holds the head', async () => {
-    const shop = await makeShop(service)
+    const shop = await createShop(service, 'referrer', 'friends', 'employer')
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 60).map(external_id => ({ op: 'create', body: { external_id } })),
     })
@@ -186,7 +187,7 @@ describe('concurrent requests', () => {
   })
 
   it('succeed while other rows are locked, and those succeed after the unlock', async () => {
-    const shop = await makeShop(service)
+    const shop = await createShop(service, 'referrer', 'friends', 'employer')
     await shop.send('POST', '/v1/people/batch', {
       operations: names('p', 40).map(external_id => ({ op: 'create', body: { external_id } })),
     })

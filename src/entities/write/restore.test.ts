@@ -1,22 +1,12 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../../test/support/followers.ts'
-import { type Reply, type Send, useService } from '../../../test/support/service.ts'
-import { makeShop, type Shop } from '../../../test/support/writes.ts'
+import { type Reply, useOwnService } from '../../../test/support/service.ts'
+import { createShop, useShop } from '../../../test/support/shop.ts'
 
-const service = useService()
-let shop: Shop
-let send: Send
-beforeEach(async () => {
-  shop = await makeShop(service)
-  send = shop.send
-})
+const service = useOwnService()
+const shop = useShop(service, 'referrer', 'friends', 'employer')
+const { send, ok } = shop
 
-/** Sends a request that must succeed. Returns the data of the response. */
-async function ok(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
-  const reply = await send(method, path, body, headers)
-  expect(reply.status, JSON.stringify(reply.body)).toBeLessThan(300)
-  return reply.body.data
-}
 const create = (body: object) => ok('POST', '/v1/people', body)
 const read = (external_id: string) => ok('GET', `/v1/people/${external_id}`)
 const remove = (external_id: string) => ok('DELETE', `/v1/people/${external_id}`)
@@ -250,7 +240,7 @@ describe('a restore is refused', () => {
     await expectRefusal(404, 'not_found', () => send('POST', `/v1/stacks/orders/internal/${record_id}/restore`))
     const { id } = await create({ external_id: 'ada' })
     await remove('ada')
-    const other = await makeShop(service)
+    const other = await createShop(service, 'referrer', 'friends', 'employer')
     await expectRefusal(404, 'not_found', () => other.send('POST', restorePath(id)))
   })
 

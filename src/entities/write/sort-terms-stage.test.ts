@@ -1,31 +1,28 @@
 import fc from 'fast-check'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { useService } from '../../../test/support/service.ts'
+import { createShop, type Definition, type Shop, useShop } from '../../../test/support/shop.ts'
 import { expectSortTerms } from '../../../test/support/sort-terms.ts'
-import { makeShop, recordStatements, resultOf, type Shop, write, writeAll } from '../../../test/support/writes.ts'
+import { recordStatements, resultOf, write, writeAll } from '../../../test/support/writes.ts'
+import { profileFlags, profileTexts } from '../../profile-fields.ts'
 
 const service = useService()
 
 const fields = {
   people: [
-    ...['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language'],
-    ...['email_consent', 'sms_consent', 'push_notification_consent', 'external_id', 'created_at', 'updated_at'],
+    ...[...profileTexts, ...profileFlags, 'external_id', 'created_at', 'updated_at'],
     ...['attribute_values.city', 'attribute_values.score', 'attribute_values.joined', 'attribute_values.flag'],
   ],
   companies: ['external_id', 'created_at', 'updated_at', 'attribute_values.size'],
 }
 
-async function declare({ send }: Shop) {
-  for (const body of [
-    { owner: 'people', key: 'city', type: 'text' },
-    { owner: 'people', key: 'score', type: 'number' },
-    { owner: 'people', key: 'joined', type: 'datetime' },
-    { owner: 'people', key: 'flag', type: 'boolean' },
-    { owner: 'companies', key: 'size', type: 'number' },
-  ])
-    expect((await send('POST', '/v1/schema/attributes', { ...body, indexed: true })).status).toBe(201)
-}
+const definitions: Definition[] = [
+  ...(['referrer', 'friends', 'employer', 'city', 'score'] as const),
+  { owner: 'people', key: 'joined', type: 'datetime', indexed: true },
+  { owner: 'people', key: 'flag', type: 'boolean', indexed: true },
+  { owner: 'companies', key: 'size', type: 'number', indexed: true },
+]
 
 async function sortByAll({ send }: Pick<Shop, 'send'>) {
   for (const field of fields.people)
@@ -34,11 +31,7 @@ async function sortByAll({ send }: Pick<Shop, 'send'>) {
     expect(await send('POST', '/v1/stacks/companies/list', { sort: { field } })).toMatchObject({ status: 200 })
 }
 
-let shop: Shop
-beforeEach(async () => {
-  shop = await makeShop(service)
-  await declare(shop)
-})
+const shop = useShop(service, ...definitions)
 
 const names = ['ada', 'bob', 'eve', 'Äda', 'zoe 9']
 const name = fc.constantFrom(...names)
@@ -163,8 +156,7 @@ describe('each sort index', () => {
     const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(rounds, async steps => {
-        const organization = await makeShop(service)
-        await declare(organization)
+        const organization = await createShop(service, ...definitions)
         await sortByAll(organization)
         for (const round of steps) {
           await Promise.all(round.map(run => run(organization)))

@@ -1,17 +1,15 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { type Organization, type Reply, type Send, useService } from '../../../test/support/service.ts'
+import { insertPeople } from '../../../test/support/many-people.ts'
+import { type Reply, useService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
 import { backfillIndexes } from '../indexes/index-backfill.ts'
 
 const service = useService()
-let organization: Organization
-let send: Send
-beforeEach(async () => {
-  organization = await service.organization()
-  send = organization.send
-})
+const organization = useShop(service)
+const { send } = organization
 
 const attributesPath = '/v1/schema/attributes'
 const unique = { key: 'code', owner: 'people', type: 'text', indexed: true, unique: true }
@@ -315,12 +313,7 @@ describe('an attribute', () => {
   })
 
   it('is unique at once in a stack of many entities, and if its index is not filled yet', async () => {
-    await service.sql(
-      `insert into entities (organization_id, stack_id, id, active, version, created_at, updated_at)
-       select $1, 0, ('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, true, 1, now(), now()
-       from generate_series(1, 12000) i`,
-      [organization.id],
-    )
+    await insertPeople(service.sql, organization.id, 12_000)
     await declare({ key: 'other' })
     const id = (await send('POST', attributesPath, { ...unique, unique: false })).body.data.id
     const patched = await send('PATCH', `${attributesPath}/${id}`, { unique: true })

@@ -1,20 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { useService } from '../../../test/support/service.ts'
-import {
-  makeShop,
-  names,
-  recordStatements,
-  resultOf,
-  type Shop,
-  write,
-  writeAll,
-} from '../../../test/support/writes.ts'
+import { createShop, type Shop } from '../../../test/support/shop.ts'
+import { names, recordStatements, resultOf, write, writeAll } from '../../../test/support/writes.ts'
 import type { Database } from '../../db/db.ts'
 import type { EntityBody, Write } from '../write-request.ts'
 
 const service = useService()
 
-const shop = () => makeShop(service)
+const shop = () => createShop(service, 'referrer', 'friends', 'employer')
 const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
 describe('a set', () => {

@@ -1,14 +1,12 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { useService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 
 const service = useService()
-let organization: Organization
-beforeAll(async () => {
-  organization = await service.organization()
-})
+const organization = useSharedShop(service)
 
 const json = 'Content-Type: application/json'
 const lines = 'Content-Type: application/x-ndjson'

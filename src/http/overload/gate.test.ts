@@ -4,10 +4,11 @@ import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { signIn } from '../../../test/support/browser-session.ts'
 import { type Lock, lockPerson, lockTable, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService } from '../../../test/support/service.ts'
+import { type Organization, startService, useOwnService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 
 const origin = 'https://app.example'
 
@@ -18,20 +19,16 @@ const environment = {
   KITH_CORS_ORIGINS: origin,
 }
 
-let service: Service
-let one: Organization
-let other: Organization
+const service = useOwnService(environment)
+const one = useSharedShop(service)
+const other = useSharedShop(service)
 let lock: Lock | undefined
 beforeAll(async () => {
-  service = await startService(environment)
-  one = await service.organization()
-  other = await service.organization()
   for (const { send } of [one, other])
     expect((await send('POST', '/v1/people', { external_id: 'eve' })).status).toBe(201)
   expect((await one.send('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
 })
 afterEach(() => lock?.release())
-afterAll(() => service.stop())
 
 /** Fills the organization's share with PATCHes that wait for a lock. */
 async function fillShare(send = one.send) {

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { beforeAll, expect, it } from 'vitest'
-import { useService } from '../../../test/support/service.ts'
+import { useOwnService } from '../../../test/support/service.ts'
 import { type Credentials, createClient } from '../../auth/clients.ts'
 
-const service = useService()
+const service = useOwnService()
 let client: Credentials
 let personToken: string
 beforeAll(async () => {

@@ -1,20 +1,20 @@
 import { text } from 'node:stream/consumers'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lockPerson, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Reply, type Send, type Service, useService } from '../../../test/support/service.ts'
+import { type Reply, type Service, useOwnService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { statement } from '../../db/db.ts'
 
-const service = useService({ KITH_LIMIT_REQUEST_MS: '500' })
+const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '500' })
 let url: string
-let send: Send
-let token: string
 
 beforeAll(async () => {
   url = await urlOf(service)
 })
 
+const shop = useShop(service)
+const { send } = shop
 beforeEach(async () => {
-  ;({ send, token } = await service.organization())
   expect((await send('POST', '/v1/people', { external_id: 'ada', first_name: 'before' })).status).toBe(201)
   // Otherwise the lock would include the people of earlier tests.
   await service.sql(
@@ -102,7 +102,7 @@ describe('a request that exceeds its deadline', () => {
 
 describe('a request that does not arrive in time', () => {
   const head = () =>
-    `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
+    `POST /v1/people HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${shop.token}\r\nContent-Type: application/json\r\n`
   const whole = '{"external_id":"slow"}'
 
   it.each([

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../../../client/index.ts'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService, useService } from '../../../test/support/service.ts'
+import { type Service, startService, useOwnService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 import { forgetKeys } from '../../idempotency/forget.ts'
 import { maxConcurrentKeyedWrites } from '../../idempotency/run-idempotent.ts'
 
-const service = useService()
+const service = useOwnService()
 let second: Service
-let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 let keys: KeyedClient['keys']
@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await second.stop()
 })
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   ;({ ask, changes, keys } = keyedOrganization(service, organization))
 })
 

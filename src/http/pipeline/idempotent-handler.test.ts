@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type KeyedClient, keyedOrganization } from '../../../test/support/keyed.ts'
 import { lockPerson } from '../../../test/support/process.ts'
-import { type Organization, type Service, startService, useService } from '../../../test/support/service.ts'
+import { type Service, startService, useService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 
 const service = useService()
 let second: Service
-let organization: Organization
 let ask: KeyedClient['ask']
 let changes: KeyedClient['changes']
 beforeAll(async () => {
@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await second.stop()
 })
+const organization = useShop(service)
 beforeEach(async () => {
-  organization = await service.organization()
   ;({ ask, changes } = keyedOrganization(service, organization))
 })
 

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { limitVariable } from '../../../test/support/limit-variable.ts'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Send, startService, useService } from '../../../test/support/service.ts'
+import { startService, useOwnService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 import { type Limits, loadConfig } from '../../config.ts'
 
 /** Limits that are small enough to reach, each with its own number. */
@@ -38,14 +39,10 @@ const environment = Object.fromEntries(
   Object.entries(small).map(([name, value]) => [limitVariable(name), String(value)]),
 )
 
-const service = useService(environment)
-let send: Send
-let organization: { id: number; key: string; token: string }
+const service = useOwnService(environment)
+const organization = useSharedShop(service, { key: 'p', owner: 'people', type: 'person', cardinality: 'many' })
+const { send } = organization
 beforeAll(async () => {
-  const created = await service.organization()
-  ;({ send } = created)
-  organization = created
-  await send('POST', '/v1/schema/attributes', { key: 'p', owner: 'people', type: 'person', cardinality: 'many' })
   for (const external_id of ['l1', 'l2', 'l3', 'l4', 'kept', 'keys']) await send('POST', '/v1/people', { external_id })
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })

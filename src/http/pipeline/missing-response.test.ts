@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 
-const service = useService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
-let organization: Organization
+const service = useOwnService({ KITH_LIMIT_ANSWER_BYTES: `${2 ** 20}`, KITH_LIMIT_REQUEST_MS: '2000' })
 let stopReading: () => unknown
+const organization = useSharedShop(service)
 beforeAll(async () => {
-  organization = await service.organization()
   for (const external_id of ['ada', 'bob'])
     await organization.send('POST', '/v1/people', { external_id, ...largeValues })
   const reader = await service.organization()

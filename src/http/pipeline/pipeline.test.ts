@@ -1,15 +1,13 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../../test/support/service.ts'
+import { useService } from '../../../test/support/service.ts'
+import { useShop } from '../../../test/support/shop.ts'
 
 const service = useService()
-let send: Send
-let token: string
-beforeEach(async () => {
-  ;({ send, token } = await service.organization())
-  await send('POST', '/v1/people', { external_id: 'ada' })
-})
+const shop = useShop(service)
+const { send } = shop
+beforeEach(() => send('POST', '/v1/people', { external_id: 'ada' }))
 
 /** Sends a request with exactly these headers. */
 async function sendRaw(method: string, path: string, headers: Record<string, string | string[]>, body?: string) {
@@ -51,7 +49,7 @@ describe('binding', () => {
   )
 
   it('reads the query if there is no body, and refuses a request with neither', async () => {
-    const headers = { Authorization: `Bearer ${token}` }
+    const headers = { Authorization: `Bearer ${shop.token}` }
     expect((await sendRaw('PATCH', '/v1/people/ada?first_name=a+b', headers)).status).toBe(200)
     expect(await readFirstName()).toBe('a b')
     for (const [method, path] of [
@@ -76,7 +74,7 @@ describe('binding', () => {
     'attribute_values[a',
     'email_consent=maybe',
   ])('refuses the query %s', async query => {
-    const reply = await sendRaw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${token}` })
+    const reply = await sendRaw('PATCH', `/v1/people/ada?${query}`, { Authorization: `Bearer ${shop.token}` })
     expect([reply.status, reply.body.error]).toEqual([400, 'invalid_parameter'])
   })
 })
@@ -164,12 +162,12 @@ describe('routing and envelopes', () => {
   it('sends the envelopes exactly, byte by byte', async () => {
     const reply = await fetch(`${service.address}/v1/people/ada`, {
       method: 'PATCH',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'X-Request-Id': 'r' },
+      headers: { Authorization: `Bearer ${shop.token}`, 'Content-Type': 'application/json', 'X-Request-Id': 'r' },
       body: '{}',
     })
     expect(await reply.text()).toBe('{"status":"Success","data":true}')
     const missing = await fetch(`${service.address}/v1/people/nobody`, {
-      headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'r' },
+      headers: { Authorization: `Bearer ${shop.token}`, 'X-Request-Id': 'r' },
     })
     expect(await missing.text()).toBe(
       '{"error":"not_found","errorstack":null,"message":"There is no such person.","details":[],"request_id":"r"}',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { describe, expect, it } from 'vitest'
+import { useService } from '../../../test/support/service.ts'
+import { useSharedShop } from '../../../test/support/shop.ts'
 import { routeTable } from '../../app.ts'
 import { loadConfig } from '../../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
@@ -107,11 +108,7 @@ it('has only schemas that compile, which the service does at the first request o
 
 describe('external identifiers over HTTP', () => {
   const service = useService()
-  let organization: Organization
-  beforeAll(async () => {
-    organization = await service.organization()
-    await organization.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-  })
+  const organization = useSharedShop(service, 'orders')
 
   const odd = ['history', `internal/${samples[0]}`, 'a/related', 'v1/people/export', '%2F', '..a']
   const names = new Set([...words, ...odd])

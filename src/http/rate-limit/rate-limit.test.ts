@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openSocket, parseResponse } from '../../../test/support/process.ts'
-import { type Reply, type Send, type Service, startService } from '../../../test/support/service.ts'
+import { type Reply, type Send, type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { openDatabase, statement } from '../../db/db.ts'
 import type { Fault } from '../../errors.ts'
@@ -32,16 +32,12 @@ describe('without a configured rate', () => {
 })
 
 describe('a rate of one a second and a burst of five', () => {
-  let service: Service
-  beforeAll(async () => {
-    service = await startService({
-      KITH_RATE_READ: '1',
-      KITH_RATE_READ_BURST: '5',
-      KITH_RATE_WRITE: '1',
-      KITH_RATE_WRITE_BURST: '5',
-    })
+  const service = useOwnService({
+    KITH_RATE_READ: '1',
+    KITH_RATE_READ_BURST: '5',
+    KITH_RATE_WRITE: '1',
+    KITH_RATE_WRITE_BURST: '5',
   })
-  afterAll(() => service.stop())
 
   it('admits the rate and the burst, and refuses the rest with 429 and the rate limit headers', async () => {
     const { send, id } = await service.organization()

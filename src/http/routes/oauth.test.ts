@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
 import { type Credentials, createClient, revokeClient } from '../../auth/clients.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let client: Credentials
 

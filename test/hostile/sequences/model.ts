@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { plainColumns } from '../../../src/profile-fields.ts'
 import { trimStrings } from '../texts.ts'
 import {
   answersTwice,
@@ -63,8 +64,6 @@ const relationships: Record<StackKey, Record<string, { target: StackKey; many: b
   orders: { buyer: { target: 'people', many: false } },
   visits: { visitor: { target: 'people', many: false } },
 }
-
-const profileFields = ['first_name', 'email', 'push_notification_consent']
 
 export function newOrganization(): Organization {
   const type = (id: number, rest: Partial<ConsentType>) => ({
@@ -176,7 +175,7 @@ function setOrDeleteLinks(links: Map<string, Entity[]>, key: string, targets: En
 type Draft = { next: Entity; changed: boolean; placeholders: Entity[]; given: ConsentChange }
 
 function blankEntity(stack: StackKey, external_id: string | null): Entity {
-  const profile = Object.fromEntries(profileFields.map(field => [field, null]))
+  const profile = Object.fromEntries(plainColumns.map(field => [field, null]))
   return {
     stack,
     id: undefined,
@@ -202,8 +201,8 @@ function draft(
   const nameHolder = body.external_id ? find(organization, stack, body.external_id) : undefined
   if (nameHolder && nameHolder !== current) return { refused: 409, code: 'duplicate_entry' }
   const next: Entity = { ...from, values: new Map(from.values), links: new Map(from.links) }
-  if (op === 'put') for (const field of profileFields) next.profile = { ...next.profile, [field]: body[field] ?? null }
-  else for (const field of profileFields) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
+  if (op === 'put') for (const field of plainColumns) next.profile = { ...next.profile, [field]: body[field] ?? null }
+  else for (const field of plainColumns) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
   if (body.external_id !== undefined) next.external_id = body.external_id
   else if (!current && address && 'external_id' in address) next.external_id = address.external_id
   const placeholders: Entity[] = []

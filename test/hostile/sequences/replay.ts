@@ -179,12 +179,8 @@ function withoutUnmodeled(read: Values): Values {
     const isAnswer = entry.source === 'answer'
     return isAnswer === (answered_at !== null) ? entry : { ...entry, answered_at }
   })
-  return {
-    ...Object.fromEntries(Object.entries({ ...rest, consents }).filter(([key]) => !unmodeledFields.includes(key))),
-  }
+  return { ...rest, consents }
 }
-
-const unmodeledFields = ['last_name', 'mobile_prefix', 'mobile_number', 'date_of_birth', 'language']
 
 function compare({ model }: Tenant, entity: Entity, read: Values, command: unknown, response: RawResponse) {
   const expected = expectedRead(entity, model)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useService } from '../../support/service.ts'
+import { useOwnService } from '../../support/service.ts'
 import { fuzzSeed, isWhole } from '../seed.ts'
 import { createSender, type Sender } from '../sender.ts'
 import { command } from './commands.ts'
@@ -10,7 +10,7 @@ import { copyTemplate, makeTemplate } from './tenants.ts'
 const workerCount = 8
 const sequencesPerWorker = isWhole ? 130 : 26
 
-const service = useService()
+const service = useOwnService()
 let sender: Sender
 let templateId: number
 beforeAll(async () => {

@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { contentsOf, useBackupFixture } from '../test/support/backups.ts'
+import { createTestDatabase } from '../test/support/database.ts'
 import { query } from '../test/support/embedded-service.ts'
+import { startService } from '../test/support/service.ts'
 
 const fixture = useBackupFixture()
-const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn } = fixture
+const { emptyDatabase, kith, newFile, pathTo } = fixture
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
@@ -24,22 +26,25 @@ async function bash(line: string, variables: Record<string, string>) {
 }
 
 /** A database whose backup is larger than the buffers of a pipe. */
-async function largeDatabase(): Promise<string> {
-  const url = await newDatabase()
-  await (await serveOn(url)).organization()
-  await query(
-    url,
+let large: Awaited<ReturnType<typeof createTestDatabase>>
+beforeAll(async () => {
+  large = await createTestDatabase()
+  const service = await startService({}, large.url)
+  const { id } = await service.organization()
+  await service.sql(
     `insert into changes (organization_id, sequence, at, subject, operation, before, after, actor, request_id)
-     select 1, i + 1000, now(), 'entity', 'create', null, jsonb_build_object('text', md5(i::text) || md5((i + 1)::text)), 'tests', 'r'
+     select $1, i + 1000, now(), 'entity', 'create', null, jsonb_build_object('text', md5(i::text) || md5((i + 1)::text)), 'tests', 'r'
        from generate_series(1, 20000) i`,
+    [id],
   )
-  return url
-}
+  await service.stop()
+})
+afterAll(() => large.drop())
 
 it('kith backup - | kith restore - copies every row of a database, and leaves no file', {
   timeout: 60_000,
 }, async () => {
-  const [url, target, temporary] = [await largeDatabase(), await emptyDatabase(), pathTo('temporary')]
+  const [url, target, temporary] = [large.url, await emptyDatabase(), pathTo('temporary')]
   await mkdir(temporary)
   const variables = { SOURCE: url, TARGET: target, TMPDIR: temporary }
   const { code, stdout, stderr } = await bash(
@@ -57,7 +62,7 @@ it('kith backup - | kith restore - copies every row of a database, and leaves no
 it('kith backup - writes the bytes of a backup file, and kith restore - accepts a file', {
   timeout: 60_000,
 }, async () => {
-  const [url, target, file] = [await largeDatabase(), await emptyDatabase(), newFile()]
+  const [url, target, file] = [large.url, await emptyDatabase(), newFile()]
   expect(await bash(`kith backup - > ${file}`, { DATABASE_URL: url })).toMatchObject({ code: 0 })
   expect((await readFile(pathTo(file))).toString('latin1', 0, 24)).toBe('{"format":"kith-backup",')
   expect(await bash(`kith restore - --json < ${file}`, { DATABASE_URL: target })).toMatchObject({
@@ -68,20 +73,21 @@ it('kith backup - writes the bytes of a backup file, and kith restore - accepts 
 })
 
 it('kith backup - says that its reader has ended, and exits with 1', { timeout: 60_000 }, async () => {
-  const url = await largeDatabase()
+  const recorded = () => query(large.url, 'select at from backups')
+  const before = await recorded()
   const line = 'kith backup - --quiet | head --bytes=100 >/dev/null'
-  expect(await bash(line, { DATABASE_URL: url })).toEqual({
+  expect(await bash(line, { DATABASE_URL: large.url })).toEqual({
     code: 1,
     stdout: '',
     stderr: 'The program that reads the backup has ended (EPIPE). The backup that it received is incomplete.\n',
   })
-  expect(await query(url, 'select from backups')).toEqual([])
+  expect(await recorded()).toEqual(before)
 })
 
 it('kith restore - stores nothing of a backup that was cut off, of anything else and of nothing', {
   timeout: 60_000,
 }, async () => {
-  const [url, target, file] = [await largeDatabase(), await emptyDatabase(), newFile()]
+  const [url, target, file] = [large.url, await emptyDatabase(), newFile()]
   expect((await kith(['backup', file], url)).code).toBe(0)
   const refusals: [string, RegExp][] = [
     [`head --bytes=-1 ${file} | kith restore -`, /^Standard input is damaged or incomplete/],
@@ -97,7 +103,7 @@ it('kith restore - stores nothing of a backup that was cut off, of anything else
 })
 
 it('kith backup - and kith restore - refuse a terminal, and backup - refuses --json', { timeout: 60_000 }, async () => {
-  const url = await newDatabase()
+  const { url } = large
   const onTerminal = (words: string) =>
     bash(`script --quiet --return --command '"$node" "$program" ${words}' /dev/null`, { DATABASE_URL: url })
   expect(await onTerminal('backup -')).toMatchObject({ code: 2, stdout: expect.stringContaining('is a terminal') })

@@ -1,0 +1,121 @@
+import { truncate, writeFile } from 'node:fs/promises'
+import { zstdCompressSync } from 'node:zlib'
+import fc from 'fast-check'
+import pg from 'pg'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { migrate } from '../../src/db/migrate.ts'
+import { contentsOf, useBackupFixture } from '../../test/support/backups.ts'
+import { query, until } from '../../test/support/embedded-service.ts'
+import { frame, frameOf, makeValidBackup, writeSealed } from '../../test/support/mutated-backups.ts'
+import type { Header } from './container.ts'
+
+const fixture = useBackupFixture()
+const { kith, pathTo, newDatabase, start } = fixture
+let header: Header
+let plain: Buffer
+
+beforeAll(async () => {
+  ;({ header, plain } = await makeValidBackup(fixture))
+})
+
+const writeMutated = (head: object | string, body: Uint8Array) => writeSealed(pathTo('mutated'), head, body)
+
+/** One line in kith's words. Errors of libraries do not begin so. */
+const refusal =
+  /^(mutated (is|has) .*|The backup (is damaged: .* Use another backup|was made by .*)\.|The database has the migration .*)\n$/
+
+/** A block of zstd: the bytes themselves (type 0), or one byte that is repeated (type 1). */
+function zstdBlock(type: 0 | 1, length: number, bytes: Buffer) {
+  const head = Buffer.alloc(3)
+  head.writeUIntLE(length * 8 + type * 2, 0, 3)
+  return Buffer.concat([head, bytes])
+}
+
+describe('a restore', { timeout: 90_000 }, () => {
+  let target: string
+  beforeEach(async () => {
+    target = await newDatabase()
+    await migrate(target)
+  })
+
+  it('restores a backup of which bytes were changed, left out or repeated, or refuses it in one sentence and stores nothing', async () => {
+    const names = header.tables.map(({ name }) => `"${name}"`)
+    const countRows = names.map(name => `select count(*)::integer as rows from ${name}`).join(' union all ')
+    const storedRows = async () => (await query(target, countRows)).reduce((sum, { rows }) => sum + Number(rows), 0)
+    const change = fc.tuple(fc.nat(), fc.nat({ max: 200 }), fc.uint8Array({ maxLength: 8 }))
+    const part = fc.constantFrom('header', 'compressed', 'frames')
+    await fc.assert(
+      fc.asyncProperty(part, change, async (which, [position, length, instead]) => {
+        const mutate = (bytes: Uint8Array) => {
+          const at = position % bytes.length
+          return Buffer.concat([bytes.subarray(0, at), instead, bytes.subarray(at + length)])
+        }
+        const line = Buffer.from(JSON.stringify(header))
+        const body = zstdCompressSync(which === 'frames' ? mutate(plain) : plain)
+        await writeMutated(which === 'header' ? mutate(line) : line, which === 'compressed' ? mutate(body) : body)
+        const { code, stdout, stderr } = await kith(['restore', 'mutated', '--quiet', '--json'], target)
+        const rows = await storedRows()
+        if (code === 0) {
+          expect(JSON.parse(stdout).rows).toBe(rows)
+          await query(target, `truncate ${names} restart identity`)
+        } else {
+          expect({ code, stdout, rows }).toEqual({ code: 1, stdout: '', rows: 0 })
+          expect(stderr).toMatch(refusal)
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  /** Starts a restore, and sends the signal when it has shown this progress. */
+  async function interrupt(file: string, progress: RegExp, signal: NodeJS.Signals) {
+    const { child, ended } = start(['restore', file], { DATABASE_URL: target })
+    child.stderr.on('data', line => progress.test(line) && child.kill(signal))
+    const { code, stdout, stderr } = await ended
+    expect({ code, stdout, last: stderr.split('\n').at(-2) }).toEqual({
+      code: 1,
+      stdout: '',
+      last: 'Stopped. Nothing was restored.',
+    })
+  }
+
+  it('ends at a signal while it verifies a large file, and while it reads rows, and stores nothing', async () => {
+    const before = await contentsOf(target)
+    // A sparse file takes no room on the disk.
+    await writeFile(pathTo('sparse'), `${JSON.stringify(header)}\n`)
+    await truncate(pathTo('sparse'), 100_000_000_000)
+    // Rows of a table that kith does not have are skipped: 67 GB of them, in 2 MB.
+    const tables = [...header.tables, { name: 'later', columns: [] }]
+    const zeros = [
+      zstdBlock(0, 5, frame('R', 16_777_216)),
+      ...Array<Buffer>(128).fill(zstdBlock(1, 131_072, Buffer.alloc(1))),
+    ]
+    const table = frameOf('T', 'later')
+    const begin = Buffer.from('28b52ffd0058', 'hex')
+    const body = Buffer.concat([
+      begin,
+      zstdBlock(0, table.length, table),
+      ...Array<Buffer>(4_000).fill(Buffer.concat(zeros)),
+    ])
+    await writeSealed(pathTo('bomb'), { ...header, tables }, body)
+    await Promise.all([interrupt('sparse', / MB checked, /, 'SIGTERM'), interrupt('bomb', / rows, /, 'SIGINT')])
+    expect(await contentsOf(target)).toEqual(before)
+  })
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends at %s while another session holds a lock', async signal => {
+    const holder = new pg.Client({ connectionString: target })
+    await holder.connect()
+    try {
+      await holder.query('begin')
+      await holder.query('lock table organizations in access share mode')
+      await writeMutated(header, zstdCompressSync(plain))
+      const { child, ended } = start(['restore', 'mutated'], { DATABASE_URL: target })
+      const isWaiting = `select from pg_locks where not granted and relation = 'organizations'::regclass`
+      await until(async () => (await query(target, isWaiting)).length === 1)
+      child.kill(signal)
+      expect(await ended).toEqual({ code: 1, stdout: '', stderr: 'Stopped. Nothing was restored.\n' })
+    } finally {
+      await holder.end()
+    }
+  })
+})

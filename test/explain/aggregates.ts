@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { parseAggregate } from '../../src/filters/aggregate-parse.ts'
+import type { AggregateBody } from '../../src/filters/aggregate-schema.ts'
+import { aggregateStatements } from '../../src/filters/aggregate-select.ts'
+import type { Query } from '../../src/filters/select.ts'
+import { countFittingSql, countObservedSql } from '../../src/observed/sql.ts'
+import { expectReads, planOf } from './explain.ts'
+import { base, people, type World } from './world.ts'
+
+const field = (key: string) => `attribute_values.${key}`
+
+/** Aggregates, and the counts of observed keys. */
+export function testAggregates(world: World): void {
+  const plan = (query: Query) => planOf(world.service.db, query)
+  const statementsOf = (body: AggregateBody) =>
+    aggregateStatements(parseAggregate(body, world.definitions, 0), world.definitions, 0)
+
+  describe('an aggregate', () => {
+    it('reads the entities of its organization once', async () => {
+      const text = await plan(
+        statementsOf({
+          group_by: [field('city'), 'state'],
+          measures: [{ op: 'sum', field: field('score') }],
+        }).aggregate(false),
+      )
+      expect(text).not.toMatch(/Seq Scan on entities/)
+      expect(text.match(/Scan( using \S+)? on entities /g)).toHaveLength(1)
+    })
+
+    it('looks up the candidates of an index', async () => {
+      const { countCandidates, aggregate } = statementsOf({
+        filter: { [field('score')]: { $gte: 100, $lt: 200 } },
+        group_by: [field('city')],
+      })
+      expect(await plan(countCandidates!)).toMatch(/terms_pkey/)
+      const text = await plan(aggregate(true))
+      expect(text).toMatch(/terms_pkey/)
+      expect(text).toMatch(/Index Cond: .*\(id = candidate\.id\)/)
+      expect(text).not.toMatch(/Seq Scan on (entities|terms)/)
+    })
+
+    it('counts no more candidates than it may look up', async () => {
+      const { countCandidates } = statementsOf({ filter: { [field('score')]: { $gte: 0 } }, group_by: ['state'] })
+      expect(await plan(countCandidates!)).toMatch(/Limit/)
+    })
+
+    it('stops at the group that is too much, before it has read the stack', async () => {
+      const { probe } = statementsOf({ group_by: [field('number')] })
+      const rows = /CTE Scan on g .*actual .*rows=(\d+)/.exec(await plan(probe!))
+      expect(Number(rows![1])).toBe(10_001)
+      const read = /Index Scan using entities_pkey on entities \S+ .*actual .*rows=(\d+)/.exec(await plan(probe!))
+      expect(Number(read![1])).toBe(10_001)
+    })
+  })
+
+  describe('the statements of observed keys', () => {
+    it('read a range of the log', async () => {
+      const start = base + people
+      await expectReads(world.service.db, countObservedSql, [world.shop.id, start, start + 20, 10_000], 50)
+    })
+
+    it('read the entities of one stack', async () => {
+      const values = [world.shop.id, 0, 'number', 'text', false, 10]
+      await expectReads(world.service.db, countFittingSql, values, people + 10)
+    })
+  })
+}

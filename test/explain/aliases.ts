@@ -1,0 +1,86 @@
+import { expect, it } from 'vitest'
+import { findEntitySql, findFirstBearerSql } from '../../src/changes/sql.ts'
+import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from '../../src/consents/contactable-sql.ts'
+import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
+import { statement } from '../../src/db/db.ts'
+import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
+import {
+  checkNamesSql,
+  countFirstAliasSql,
+  deleteAliasesSql,
+  insertAliasesSql,
+  lockWithAliasesSql,
+  readAliasesSql,
+  readBearersWithAliasesSql,
+} from '../../src/entities/write/alias-sql.ts'
+import { parseFilter } from '../../src/filters/parse.ts'
+import { matchingStatements } from '../../src/filters/select.ts'
+import { readLinkedPersonSql } from '../../src/links/sql.ts'
+import { reloadDefinitions } from '../../src/organizations/definitions.ts'
+import { expectReads } from './explain.ts'
+import { mergedId, personId, type World } from './world.ts'
+
+const maxRows = 30
+
+const [person, merged] = [personId(7), mergedId(7)]
+const asked = JSON.stringify([
+  { stack_id: 0, external_id: 'a7' },
+  { stack_id: 0, external_id: 'p8' },
+  { stack_id: 0, external_id: 'nobody' },
+  { stack_id: 0, id: merged },
+  { stack_id: 0, id: person },
+  { stack_id: 3, external_id: 'a7' },
+])
+const added = JSON.stringify([{ external_id: 'new', person_id: person, merge_id: null }])
+const page = [1_000_000, 1, 'email', 100, 1_048_576]
+
+const statements = (id: number) =>
+  [
+    [lockWithAliasesSql, [id, asked]],
+    [readAliasesSql, [id, asked]],
+    [readBearersWithAliasesSql, [id, asked]],
+    [countFirstAliasSql, [id]],
+    [insertAliasesSql, [id, added, '2026-01-01T00:00:00Z']],
+    [deleteAliasesSql, [id, JSON.stringify([{ person_id: person, external_id: null }])]],
+    [checkNamesSql, [id, ['p1', 'new']]],
+    [readPeopleByAnyIdentifier.external_id, [id, ['a7', 'p8', 'nobody'], 10_000]],
+    [readPeopleByAnyIdentifier.id, [id, [merged, person], 10_000]],
+    [findPersonByAnyIdentifier.external_id, [id, 'a7']],
+    [findPersonByAnyIdentifier.id, [id, merged]],
+    [findEntitySql, [id, 0, 'a7']],
+    [findFirstBearerSql, [id, 'a7']],
+    [readContactFacts.external_id, [id, 'a7', 1, 'email']],
+    [readManyContactFactsSql, [id, ['a7', 'p8', 'nobody'], 1, 'email']],
+    [readContactFacts.id, [id, merged, 1, 'email']],
+    [readPastContactFacts.external_id, [id, 'a7', 1, 'email', 100, 'email']],
+    [readConsentHistory.external_id, [id, 'a7', ...page]],
+    [readLinkedPersonSql.external_id, [id, 'a7']],
+    [readLinkedPersonSql.id, [id, merged]],
+  ] as const
+
+/** Finds people by further identifiers. */
+export function testAliases(world: World): void {
+  it('reads only a few rows to find people by further identifiers, whatever PostgreSQL knows of the tables', async () => {
+    const { service, merged } = world
+    // kith itself keeps the statistics of entities, and autovacuum follows the merges, of which a request makes one.
+    for (const unknownTables of [['links', 'consent_history', 'aliases', 'changes'], ['changes'], []])
+      for (const [sent, values] of statements(merged.id))
+        await expectReads(service.db, sent, values, maxRows, { unknownTables })
+  })
+
+  it('reads only a few rows to filter by further identifiers', async () => {
+    const { service, merged } = world
+    const definitions = await reloadDefinitions(service.db, merged.id)
+    expect(definitions.has_aliases).toBe(true)
+    for (const filter of [
+      { external_id: 'a7' },
+      { external_id: { $in: ['a7', 'p8', 'nobody'] } },
+      { 'attribute_values.referrer': { $some: { external_id: 'a7' } } },
+    ]) {
+      const { condition } = parseFilter(filter, definitions, 0)
+      const statements = matchingStatements(condition, definitions, 0, { size: 10, direction: 'asc' })
+      const { text, values } = statements.rows('00000000-0000-0000-0000-000000000000', 11, 0)
+      await expectReads(service.db, statement(JSON.stringify(filter), text), values, maxRows)
+    }
+  })
+}

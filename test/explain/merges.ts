@@ -1,0 +1,74 @@
+import { it } from 'vitest'
+import type { Statement } from '../../src/db/db.ts'
+import {
+  checkNoLinksToSql,
+  findMergeSql,
+  findPeopleSql,
+  lockSourcesSql,
+  moveIdentifiersSql,
+  moveLinksToSql,
+  orderReturnedLinksSql,
+  readIsEmptiedSql,
+  readLinksToSql,
+  readMergedIdsSql,
+  readMergesIntoSql,
+  readOwnAnswersSql,
+  readTargetsSql,
+  readWrittenKeysSql,
+  returnIdentifiersSql,
+  returnLinksToSql,
+} from '../../src/identity/merge-sql.ts'
+import { expectReads } from './explain.ts'
+import { linkingPerson, linksPerPerson, mergedId, personId, type World } from './world.ts'
+
+const maxRows = 100
+
+const [ada, bob] = [personId(7), personId(8)]
+
+const statements = (id: number): (readonly [Statement, unknown[]])[] => {
+  const names = JSON.stringify([
+    { position: 0, external_id: 'p7' },
+    { position: 1, external_id: 'a8' },
+    { position: 2, id: mergedId(9) },
+  ])
+  const moved = Array.from({ length: linksPerPerson }, (_, k) => ({
+    source_id: personId(linkingPerson(7, k + 1)),
+    attribute_id: 1,
+    position: k,
+    kept: null,
+  }))
+  return [
+    [findPeopleSql, [id, names]],
+    [readLinksToSql, [id, bob, 1_000]],
+    [
+      lockSourcesSql,
+      [
+        id,
+        JSON.stringify([
+          { stack_id: 0, id: ada },
+          { stack_id: 0, id: bob },
+        ]),
+      ],
+    ],
+    [moveLinksToSql, [id, bob, ada]],
+    [checkNoLinksToSql, [id, mergedId(7)]],
+    [moveIdentifiersSql, [id, bob, ada]],
+    [findMergeSql, [id, 'a8', ada, bob]],
+    [readMergedIdsSql, [id, bob]],
+    [readMergesIntoSql, [id, bob]],
+    [readWrittenKeysSql, [id, bob, 1, [9]]],
+    [readIsEmptiedSql, [id, bob, 1]],
+    [readOwnAnswersSql, [id, bob]],
+    [readTargetsSql, [id, JSON.stringify([{ position: 0, stack_id: 0, id: mergedId(7) }])]],
+    [returnIdentifiersSql, [id, mergedId(7), ['a9'], [9], ['a7'], ada]],
+    [returnLinksToSql, [id, ada, JSON.stringify(moved), [mergedId(7)], [ada], 1, mergedId(7)]],
+    [orderReturnedLinksSql, [id, ada, JSON.stringify(moved), [mergedId(7)], [ada], 1]],
+  ]
+}
+
+/** Merges two people to whom a few entities link, in an organization with many links, aliases and merges, and undoes it. */
+export function testMerges(world: World): void {
+  it('reads only the rows of the two people and of their links to merge and unmerge them', async () => {
+    for (const [sent, values] of statements(world.merged.id)) await expectReads(world.service.db, sent, values, maxRows)
+  })
+}

@@ -1,0 +1,169 @@
+import { expect, it } from 'vitest'
+import { readSequenceAtSql } from '../../src/changes/sql.ts'
+import type { Database } from '../../src/db/db.ts'
+import { readPastChange, readPastState, readPastTargets } from '../../src/entities/past/past-state.ts'
+import { readPastBearersSql } from '../../src/entities/past/past-state-sql.ts'
+import type { Write } from '../../src/entities/write-request.ts'
+import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
+import { write, writeAll } from '../support/writes.ts'
+import { explain } from './explain.ts'
+import { personId, type World } from './world.ts'
+
+// The limit for a set of one write, with a margin for other rows on a target's page.
+const maxRows = 40
+
+/** By statement name, the maximum number of rows that a step of its plan read. */
+type RowsByStatement = Map<string, number>
+
+/** Returns a database that runs EXPLAIN ANALYZE for every statement of a transaction before the statement itself. */
+function withExplain(db: Database): { db: Database; rowsByStatement: RowsByStatement } {
+  const rowsByStatement: RowsByStatement = new Map()
+  const transaction: Database['transaction'] = (work, options) =>
+    db.transaction(
+      tx => {
+        // The statements of a flush are sent concurrently, so this puts them in order.
+        let last: Promise<unknown> = Promise.resolve()
+        const inOrder = <T>(next: () => Promise<T>): Promise<T> => {
+          const result = last.then(next)
+          last = result.catch(() => {})
+          return result
+        }
+        return work({
+          query: (statement, values) =>
+            inOrder(async () => {
+              rowsByStatement.set(statement.name, (await explain(tx, statement, values)).rows)
+              return tx.query(statement, values)
+            }),
+          copy: (statement, rows) =>
+            inOrder(() => {
+              // EXPLAIN does not support COPY. A COPY reads only the indexes that it adds to.
+              rowsByStatement.set(statement.name, 0)
+              return tx.copy(statement, rows)
+            }),
+          commit: () => inOrder(() => tx.commit()),
+        })
+      },
+      { ...options, lockTimeoutMs: undefined },
+    )
+  return { db: { ...db, transaction }, rowsByStatement }
+}
+
+const allFields = { city: 'Rome', referrer: 'p7', friends: ['p8', 'new friend'], employer: 'acme' }
+
+/** Writes of a large organization, and its past states. */
+export function testWrites(world: World): void {
+  it.each<[string, Write, string[]]>([
+    [
+      'a patch of all kinds of values',
+      write('patch', 'p500', { first_name: 'Ada', attribute_values: allFields }),
+      [
+        'lock_named',
+        'read_names_left',
+        'read_bearers',
+        'read_links',
+        'make_entities',
+        'check_versions_made',
+        'remember_links',
+        'unlink',
+        'link',
+        'delete_index_keys',
+        'insert_index_keys',
+        'apply_changes',
+      ],
+    ],
+    [
+      'a rename',
+      write('patch', 'p501', { external_id: 'renamed' }),
+      ['lock_named', 'read_names_left', 'read_bearers', 'apply_changes', 'check_versions_made'],
+    ],
+    [
+      'a deletion',
+      write('delete', 'p502'),
+      ['lock_named', 'read_links', 'remember_links', 'unlink', 'delete_index_keys', 'apply_changes'],
+    ],
+    [
+      'a patch that returns the person',
+      write('patch', 'p503', { first_name: 'Ada' }, { represent: true }),
+      ['lock_named', 'apply_changes', 'read_by_id'],
+    ],
+  ])('reads only a few rows of a large organization for %s', async (_, item, statements) => {
+    expect(await statementsOf(item)).toEqual(statements)
+  })
+
+  it('reads only a few rows of a large organization for a patch by internal identifier', async () => {
+    const item = write('patch', '', { first_name: 'Ada' }, { address: { id: personId(504) } })
+    expect(await statementsOf(item)).toEqual(['lock_entities', 'apply_changes'])
+  })
+
+  it('looks answers up in a large history only if an import may repeat them', async () => {
+    const answer = { consent_type_id: 1, channel: 'email' as const, state: true }
+    const [late, early] = ['2021-01-01T00:00:00Z', '2020-01-01T00:00:00Z'].map(collected_at => ({
+      consents: [{ ...answer, collected_at, source: 'list.csv' }],
+    }))
+    const stored = ['append_consent_history', 'apply_changes']
+    expect(await statementsOf(write('patch', 'p505', { consents: [answer, { ...answer, channel: 'sms' }] }))).toEqual([
+      'lock_named',
+      ...stored,
+    ])
+    const importing = ['lock_named', 'read_names_left']
+    expect(await statementsOf(write('import', 'p507', late))).toEqual([...importing, ...stored])
+    expect(await statementsOf(write('import', 'p507', early))).toEqual([...importing, 'read_known_answers', ...stored])
+    const repeated = await statementsOf(write('import', 'p507', early))
+    expect(repeated.filter(name => stored.includes(name))).toEqual([])
+  })
+
+  it('reads only a few rows of a large log for a restore, and for a past state', async () => {
+    const { service, shop } = world
+    const allLinks = { ...allFields, friends: ['p8', 'p9'] }
+    const [created] = await writeAll(service.db, shop, [write('create', 'rex', { attribute_values: allLinks })])
+    const { id } = (created as { done: { id: string } }).done
+    const [sequence] = await service.sql<{ sequence: number }>(
+      'select sequence from change_heads where organization_id = $1',
+      [shop.id],
+    )
+    await writeAll(service.db, shop, [write('patch', 'rex', { first_name: 'R' }), write('delete', 'rex')])
+    expect(await statementsOf(write('restore', '', {}, { address: { id } }))).toEqual([
+      'lock_entities',
+      'read_past_change',
+      'read_past_values',
+      'read_past_answers',
+      'read_bearers',
+      'read_names_left',
+      'read_past_targets',
+      'make_entities',
+      'check_versions_made',
+      'remember_left_links',
+      'delete_left_links',
+      'link',
+      'insert_index_keys',
+      'apply_changes',
+    ])
+    const { db, rowsByStatement } = withExplain(service.db)
+    await db.transaction(async tx => {
+      const entity = { stack_id: 0, id }
+      const noon = Date.now() - 43_200_000
+      const moments = [noon, noon + 20_000].map(moment => new Date(moment).toISOString())
+      await tx.query(readSequenceAtSql, [shop.id, ...moments])
+      expect((await readPastChange(tx, shop.id, entity, { version: 1 }))?.operation).toBe('create')
+      await readDefinitionChanges(tx, shop.id, sequence!.sequence)
+      const state = await readPastState(tx, world.definitions, entity, 1)
+      const links = await readPastTargets(tx, shop.id, state!.links, sequence!.sequence)
+      expect(links.flatMap(({ targets }) => targets.map(({ external_id }) => external_id))).toHaveLength(4)
+      const names = [{ position: 0, stack_id: 0, external_id: 'p9', sequence: sequence!.sequence }]
+      expect(await tx.query(readPastBearersSql, [shop.id, JSON.stringify(names)])).toHaveLength(1)
+    })
+    // Each halving of the log reads 2 rows, and all of them together.
+    const limits: Record<string, number> = { read_sequence_at: 100 }
+    for (const [name, rows] of rowsByStatement) expect(rows, name).toBeLessThan(limits[name] ?? maxRows)
+    expect(rowsByStatement.size).toBe(7)
+  })
+
+  /** Runs a write and returns the names of its statements. Expects each to read fewer than `maxRows` rows. */
+  async function statementsOf(item: Write): Promise<string[]> {
+    const { db, rowsByStatement } = withExplain(world.service.db)
+    const [outcome] = await writeAll(db, world.shop, [item])
+    expect(outcome).toHaveProperty('done')
+    for (const [name, rows] of rowsByStatement) expect(rows, name).toBeLessThan(maxRows)
+    return [...rowsByStatement.keys()]
+  }
+}
