@@ -1,32 +1,24 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Client, createClient } from '../client/index.ts'
-import { runInProcess } from '../test/support/command.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runInProcess, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
+import { useShop } from '../test/support/shop.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const compiler = join(root, 'node_modules/typescript/bin/tsc')
 
 const service = useService()
-let client: Client
-let directory: string
+const directory = useFolder()
 let environment: Record<string, string>
 
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'kith-codegen-'))
-})
-afterAll(async () => {
-  await rm(directory, { recursive: true })
-})
+const organization = useShop(service)
+const { client } = organization
 beforeEach(async () => {
-  const { token } = await service.organization()
-  environment = { KITH_URL: service.address, KITH_TOKEN: token }
-  client = createClient({ url: service.address, token })
+  environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
   await rm(fileOf('schema.ts'), { force: true })
 })
 

@@ -1,24 +1,22 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { DossierLine } from '../client/index.ts'
 import { useBrowser } from '../test/support/browser.ts'
-import { runInProcess } from '../test/support/command.ts'
+import { runInProcess, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useSharedShop } from '../test/support/shop.ts'
 import { dossierPage } from './dossier/page.ts'
 
 const service = useService()
 const browser = useBrowser()
-let folder: string
+const folder = useFolder()
 const organization = useSharedShop(service, { owner: 'orders', key: 'buyer', name: 'Buyer', type: 'person' })
 const attack = `<script>document.title='attacked'</script><img src=x onerror="document.title='attacked'">"'&`
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-dossier-'))
   const { send } = organization
   await send('PATCH', '/v1/schema/settings', {
     display_name: 'Northwind Books',
@@ -38,7 +36,6 @@ beforeAll(async () => {
   await send('POST', '/v1/stacks/orders', { external_id: 'o-1', attribute_values: { buyer: 'ada', total: 12.5 } })
   await send('PATCH', '/v1/people/ada', { first_name: 'Augusta Ada' })
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const run = (...args: string[]) =>
   runInProcess(['dossier', ...args], { KITH_URL: service.address, KITH_TOKEN: organization.token }, folder)

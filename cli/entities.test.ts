@@ -1,16 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runInProcess } from '../test/support/command.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { runInProcess, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useSharedShop } from '../test/support/shop.ts'
 
 const service = useService()
-let folder: string
+const folder = useFolder()
 const organization = useSharedShop(service, 'buyer', { key: 'total', owner: 'orders', type: 'number', indexed: true })
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-entities-'))
   const { client } = organization
   await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.org' })
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper', language: 'en' })
@@ -22,7 +20,6 @@ beforeAll(async () => {
   await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })
   await client.stack('orders').create({ external_id: 'o-2', attribute_values: { total: 5, note: 'late' } })
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization.token })
 const kith = (...words: string[]) => runInProcess(words, environment(), folder)

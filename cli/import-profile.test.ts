@@ -1,22 +1,15 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'csv-stringify/sync'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { runInProcess } from '../test/support/command.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runInProcess, useFolder } from '../test/support/command.ts'
 import { useService } from '../test/support/service.ts'
 import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let base: string
+const base = useFolder()
 let directory: string
 
-beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'kith-profile-'))
-})
-afterAll(async () => {
-  await rm(base, { recursive: true })
-})
 const organization = useShop(service)
 beforeEach(async () => {
   directory = join(base, organization.key)

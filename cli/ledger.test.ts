@@ -1,18 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { runInProcess } from '../test/support/command.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { runInProcess, useFolder } from '../test/support/command.ts'
 import { sealLedgers } from '../test/support/ledger.ts'
 import { useService } from '../test/support/service.ts'
 import { useShop } from '../test/support/shop.ts'
 
 const service = useService()
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-ledger-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = useFolder()
 const organization = useShop(service)
 beforeEach(async () => {
   await answer('ada', 'bob')

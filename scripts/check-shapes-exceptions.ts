@@ -23,14 +23,9 @@ export const exceptions: Exception[] = [
   ...except(
     'insert is main',
     ['apply_changes'],
-    'In two statements a PATCH costs PostgreSQL 10 % more CPU time. Citus runs store_distributed_changes and insert_changes.',
+    'In two statements a PATCH costs PostgreSQL 10 % more CPU time. Citus runs store_changes and insert_changes.',
   ),
   ...except('insert knows its shard', ['apply_changes'], 'As above.'),
-  ...except(
-    'no volatile update',
-    ['store_changes'],
-    'It reserves the numbers of a set that is logged by COPY. Citus runs store_distributed_changes.',
-  ),
   ...except(
     'no copy in',
     ['make_entities', 'append_changes'],

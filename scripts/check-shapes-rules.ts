@@ -1,17 +1,7 @@
-import {
-  findAll,
-  functionOf,
-  isNullLiteral,
-  listOf,
-  nodeOf,
-  partsOf,
-  type Tree,
-  walk,
-  withoutCasts,
-} from './check-shapes-tree.ts'
+import { findAll, functionOf, listOf, nodeOf, partsOf, type Tree, walk, withoutCasts } from './check-shapes-tree.ts'
 
 /** The tables as the rules see them: the columns of each in order, and its columns that are never null. */
-export type Tables = Map<string, { columns: string[]; notNull: Set<string> }>
+export type Tables = Map<string, { columns: string[] }>
 
 /** A broken rule: its name, what is wrong, and what to write instead. */
 export type Broken = { rule: string; message: string }
@@ -146,25 +136,6 @@ const noSimpleCase: Rule = commands =>
         },
       ]
     : []
-
-/** The table, column and constraint of an error do not pass a coordinator. */
-const errorsByCode: Rule = (commands, tables) =>
-  findAll(commands, 'UpdateStmt').flatMap(update =>
-    listOf(update.targetList).flatMap(item => {
-      const { name, val } = nodeOf(item, 'ResTarget')!
-      const column = name as string
-      if (!tables.get(relationOf(update))?.notNull.has(column) || !becomesNull(val)) return []
-      const message = `sets ${column} to null to fail: the error tells no column there. Divide by (condition)::integer, which fails with 22012`
-      return [{ rule: 'errors by code', message }]
-    }),
-  )
-
-function becomesNull(value: unknown): boolean {
-  const choice = nodeOf(withoutCasts(value), 'CaseExpr')
-  if (!choice) return isNullLiteral(value)
-  const results = listOf(choice.args).map(branch => nodeOf(branch, 'CaseWhen')!.result)
-  return choice.defresult === undefined || [...results, choice.defresult].some(becomesNull)
-}
 
 const noCopyIn: Rule = commands =>
   findAll(commands, 'CopyStmt').flatMap(copy =>
@@ -332,7 +303,6 @@ const rules: Rule[] = [
   noVolatileUpdate,
   noStableUpdate,
   noSimpleCase,
-  errorsByCode,
   noCopyIn,
   countedLocations,
   noConstantCondition,
@@ -351,12 +321,7 @@ export function tablesOf(schema: Tree[]): Tables {
   const tables: Tables = new Map()
   for (const create of findAll(schema, 'CreateStmt')) {
     const columns = findAll(create.tableElts, 'ColumnDef')
-    const isNotNull = (column: Tree) =>
-      findAll(column.constraints, 'Constraint').some(({ contype }) => contype === 'CONSTR_NOTNULL')
-    tables.set(relationOf(create), {
-      columns: columns.map(({ colname }) => colname as string),
-      notNull: new Set(columns.filter(isNotNull).map(({ colname }) => colname as string)),
-    })
+    tables.set(relationOf(create), { columns: columns.map(({ colname }) => colname as string) })
   }
   return tables
 }

@@ -52,5 +52,3 @@ export function withoutCasts(value: unknown): unknown {
   const cast = nodeOf(value, 'TypeCast')
   return cast ? withoutCasts(cast.arg) : value
 }
-
-export const isNullLiteral = (value: unknown): boolean => nodeOf(withoutCasts(value), 'A_Const')?.isnull === true

@@ -110,12 +110,6 @@ describe('a statement that Citus refuses or runs wrongly', () => {
       'update entities e set at = coalesce($2, now()) where e.organization_id = $1',
       'calls now(), which is stable, in CASE or COALESCE',
     ],
-    ['errors by code', 'update change_heads set sequence = null where organization_id = $1', 'which fails with 22012'],
-    [
-      'errors by code',
-      'update change_heads h set sequence = case when $2 then h.sequence end where h.organization_id = $1',
-      'sets sequence to null',
-    ],
     ['no copy in', 'copy entities (organization_id, id) from stdin (format binary)', 'insert them'],
     [
       'counted locations',

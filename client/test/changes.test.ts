@@ -1,25 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { renewLogId } from '../../src/changes/log-id.ts'
-import { startBalancer } from '../../test/support/balancer.ts'
 import { breakingProxy } from '../../test/support/command.ts'
-import { createTestDatabase } from '../../test/support/database.ts'
-import { endProcesses, launch, terminate, tokenFrom } from '../../test/support/process.ts'
 import { useService } from '../../test/support/service.ts'
-import { type Change, type Client, createClient, isKithError, writable } from '../index.ts'
+import { useShop } from '../../test/support/shop.ts'
+import { type Change, createClient, isKithError, writable } from '../index.ts'
 
 const service = useService()
-let client: Client
-let token: string
-let organization: { id: number; key: string }
+const organization = useShop(service, 'buyer')
+const { client } = organization
 /** The number of the newest change before the test. */
 let start: number
 beforeEach(async () => {
-  const made = await service.organization()
-  organization = made
-  token = made.token
-  client = createClient({ url: service.address, token })
-  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
-  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
   start = (await client.changes.list()).head
 })
 
@@ -67,7 +58,7 @@ describe('client.changes.list', () => {
   })
 
   it('waits for the first change, also for longer than the timeout of the client', async () => {
-    const patient = createClient({ url: service.address, token, timeoutMs: 500, retries: 0 })
+    const patient = createClient({ url: service.address, token: organization.token, timeoutMs: 500, retries: 0 })
     const waiting = patient.changes.list({ after: start, wait: 2 })
     expect(await waiting).toMatchObject({ items: [], last: start })
     const next = client.changes.list({ after: start, wait: 20 })
@@ -94,7 +85,7 @@ describe('client.changes.follow', () => {
   it('misses and repeats nothing while a proxy breaks the connection again and again, in the middle of events', async () => {
     await importPeople(3_000)
     const proxy = await breakingProxy(service.address, { down: 20_011, repeats: true })
-    const broken = createClient({ url: proxy.address, token, random: () => 0 })
+    const broken = createClient({ url: proxy.address, token: organization.token, random: () => 0 })
     const seen = await take(broken.changes.follow({ after: start }), start + 3_000)
     proxy.server.close()
     expect(proxy.cuts()).toBeGreaterThan(20)
@@ -113,7 +104,7 @@ describe('client.changes.follow', () => {
     const narrow = await service.tokenFor(organization.key, 'people:read')
     const refusalOf = (options: { token?: string; stack?: string }) =>
       take(
-        createClient({ url: service.address, token: options.token ?? token }).changes.follow({
+        createClient({ url: service.address, token: options.token ?? organization.token }).changes.follow({
           ...(options.stack !== undefined && { stack: options.stack }),
         }),
         1,
@@ -145,51 +136,6 @@ describe('client.changes.follow', () => {
     const narrowed = createClient({ url: proxy.address, getToken, random: () => 0 })
     await expect(take(narrowed.changes.follow({ after: start }), start + 100)).rejects.toMatchObject({ status: 403 })
     proxy.server.close()
-  })
-})
-
-describe('a service that is stopped or killed, and started again on the same data', { timeout: 120_000 }, () => {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>
-  beforeEach(async () => {
-    database = await createTestDatabase()
-  })
-  afterEach(async () => {
-    await endProcesses()
-    await database.drop()
-  })
-
-  it('costs a follower no change, and repeats none', async () => {
-    const environment = { DATABASE_URL: database.url }
-    const balancer = await startBalancer('connection')
-    const run = async () => {
-      const kith = launch(environment)
-      const address = await kith.ready
-      balancer.services.add(address)
-      await expect.poll(() => [...balancer.ready]).toContain(address)
-      return { kith, address }
-    }
-    let { kith, address } = await run()
-    const writer = createClient({ url: balancer.address, token: await tokenFrom(environment), retries: 20 })
-    const rounds = 2
-    const perRound = 30
-    const stream = writer.changes.follow()
-    const following = take(stream, rounds * perRound)
-    for (let round = 0; round < rounds; round += 1) {
-      const writes = Array.from({ length: perRound }, (_, n) =>
-        writer.people.create({ external_id: `p${round}-${n}` }, { idempotencyKey: `${round}-${n}` }),
-      )
-      await Promise.race(writes)
-      balancer.services.delete(address)
-      if (round % 2 === 0) kith.child.kill('SIGKILL')
-      else expect(await terminate(kith)).toBe(0)
-      await kith.ended
-      ;({ kith, address } = await run())
-      await Promise.all(writes)
-    }
-    const seen = await following
-    expect(numbers(seen)).toEqual(numbersTo(rounds * perRound, 1))
-    expect(new Set(seen.map(({ external_id }) => external_id)).size).toBe(rounds * perRound)
-    await balancer.stop()
   })
 })
 

@@ -1,13 +1,9 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { useService } from '../../test/support/service.ts'
-import { type Client, createClient } from '../index.ts'
+import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-let client: Client
-beforeEach(async () => {
-  const { token } = await service.organization()
-  client = createClient({ url: service.address, token, retries: 0 })
-})
+const { client } = useShop(service)
 
 const email = 'ada@example.com'
 const marketing = { consent_type_id: 1, channel: 'email' } as const

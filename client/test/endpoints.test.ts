@@ -1,20 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { version } from '../../src/version.ts'
 import { useService } from '../../test/support/service.ts'
-import { type Client, createClient, isKithError, KithConnectionError, writable } from '../index.ts'
+import { useShop } from '../../test/support/shop.ts'
+import { createClient, isKithError, KithConnectionError, writable } from '../index.ts'
 
 const service = useService()
-let client: Client
-let token: string
-let organization_id: number
-beforeEach(async () => {
-  ;({ token, id: organization_id } = await service.organization())
-  client = createClient({ url: service.address, token })
-  await client.schema.stacks.create({ key: 'orders', kind: 'item' })
-  await client.schema.attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
-})
+const organization = useShop(service, 'buyer')
+const { client } = organization
 
 const refusalOf = (call: Promise<unknown>) =>
   call.then(
@@ -31,7 +25,7 @@ it('distinguishes an unknown endpoint, an unknown stack and a missing person', a
   expect(await missing(client.people.get('nobody'))).toEqual(['not_found', 'entity'])
   expect(await missing(client.people.patch('nobody', {}))).toEqual(['not_found', 'entity'])
   expect(await missing(client.stack('nothing').get('x'))).toEqual(['not_found', 'stack'])
-  const astray = createClient({ url: `${service.address}/api`, token })
+  const astray = createClient({ url: `${service.address}/api`, token: organization.token })
   const error = await astray.people.get('ada').catch(each => each)
   expect([error.code, error.missing]).toEqual(['not_found', 'address'])
   expect(error.message).toBe('There is no such address. Check the url of the client.')
@@ -208,7 +202,7 @@ it('an unreachable service causes a KithConnectionError after all retries', asyn
   await once(listener, 'listening')
   const { port } = listener.address() as AddressInfo
   await once(listener.close(), 'close')
-  const gone = createClient({ url: `http://127.0.0.1:${port}`, token, sleep: async () => {} })
+  const gone = createClient({ url: `http://127.0.0.1:${port}`, token: organization.token, sleep: async () => {} })
   const error = await gone.people.create({}).catch(each => each)
   expect(error).toBeInstanceOf(KithConnectionError)
   expect(error.attempts).toBe(3)
@@ -252,7 +246,7 @@ describe('writing back what was read', () => {
     const read = await orders.get('o')
     expect(read.attribute_values).toEqual({ buyer: { id } })
     expect(await orders.replace('o', writable(read), { representation: true })).toEqual(read)
-    const incoming = await service.sql('select 1 from links where organization_id = $1', [organization_id])
+    const incoming = await service.sql('select 1 from links where organization_id = $1', [organization.id])
     expect(incoming).toHaveLength(1)
   })
 })

@@ -18,7 +18,7 @@ const maxShownCharacters = 100
 const maxSearched = 100_000
 
 /**
- * Checks that an attribute can become unique. The head must be locked: a write that was decided before is decided again. Returns whether
+ * Checks that an attribute can become unique. The head must be locked. Returns whether
  * its index needs no fill, because no entity carries the key. Throws a Fault of 409 if the index is not ready, or if entities share a
  * value.
  */

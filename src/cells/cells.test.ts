@@ -7,7 +7,6 @@ import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
 import { readMetrics } from '../../test/support/metrics.ts'
 import { linksOf } from '../../test/support/pages.ts'
-import { endProcesses, launch, terminate } from '../../test/support/process.ts'
 import { type Organization, type Service, startService } from '../../test/support/service.ts'
 
 const names = ['main', 'b'] as const
@@ -26,7 +25,6 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await endProcesses()
   await service?.stop()
   for (const name of names) await databases[name]?.drop()
 })
@@ -148,25 +146,6 @@ describe('an organization of a further cell', () => {
     }
   })
 })
-
-it('kith serve works behind the writes of every cell, in each of its workers', async () => {
-  const kith = launch(environment, ['serve', '--workers', '2'])
-  const address = await kith.ready
-  const token = await service.tokenFor('second')
-  const response = await fetch(`${address}/v1/people`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({
-      external_id: 'sealed',
-      consents: [{ consent_type_id: 1, channel: 'email', state: true }],
-    }),
-  })
-  expect(response.status).toBe(201)
-  await expect
-    .poll(() => sql('b', `select size::integer from ledgers where organization_id = ${inB.id}`), { timeout: 20_000 })
-    .toEqual([{ size: 1 }])
-  expect(await terminate(kith)).toBe(0)
-}, 60_000)
 
 describe('a cell that is away', () => {
   it('refuses its own organizations with 503, and no other', async () => {

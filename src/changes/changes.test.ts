@@ -78,7 +78,7 @@ describe('the change log of entities', () => {
   })
 
   it('numbers the changes of two organizations that import at once, each without gaps', async () => {
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     const lines = linesFrom(names('p', 4_000).map(external_id => ({ external_id })))
     await Promise.all([shop, other].map(organization => importLines(organization, '/v1/people/import', lines)))
     for (const { id } of [shop, other]) {

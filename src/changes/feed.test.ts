@@ -10,7 +10,7 @@ import { countFollowers } from './log-tail.ts'
 
 const service = useService()
 let start: number
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'companies')
 const { send } = shop
 beforeEach(async () => {
   start = (await readFeed(shop)).head
@@ -111,7 +111,7 @@ describe('a page of changes', () => {
   })
 
   it('has no change of another organization', async () => {
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     await send('POST', '/v1/people', { external_id: 'ada' })
     const { items, log_id } = await readFeed(other, 'limit=1000')
     expect(items.filter(({ subject }) => subject === 'person')).toEqual([])

@@ -6,7 +6,7 @@ import { useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 
 const service = useService()
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'companies')
 const { send } = shop
 
 type History = { items: WireChange[]; has_more: boolean }

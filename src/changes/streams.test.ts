@@ -25,7 +25,7 @@ import { countFollowers } from './log-tail.ts'
 
 const service = useOwnService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
 let start: number
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'friends', 'companies')
 const { send } = shop
 beforeEach(async () => {
   start = (await readFeed(shop)).head
@@ -36,7 +36,7 @@ let quietStream: EventStream
 let quietBlocks: Promise<unknown[]>
 let quietHead: number
 beforeAll(async () => {
-  const quiet = await createShop(service, 'referrer', 'friends', 'employer')
+  const quiet = await createShop(service)
   const { head } = await readFeed(quiet)
   quietHead = head + 1
   const stream = await openEvents(service, quiet.token, `after=${head}&subject=record`)
@@ -203,7 +203,7 @@ describe('a stream of events', () => {
 describe('a limit of streams', () => {
   it('refuses the fifth of an organization with 503, in every form that waits', async () => {
     const streams = [await open(), await open(), await open(), await open()]
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     const open5 = (Accept: string, query = '') => send('GET', `/v1/changes?${query}`, undefined, { Accept })
     for (const reply of [
       await open5('text/event-stream'),

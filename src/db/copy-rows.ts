@@ -62,13 +62,17 @@ export class CopyRows {
     }
   }
 
+  /** An integer of 8 bytes, up to 2^53. */
+  bigint(value: number): void {
+    this.#makeRoom(lengthBytes + 8)
+    const high = Math.floor(value / 2 ** 32)
+    const at = this.#bytes.writeInt32BE(high, this.#bytes.writeInt32BE(8, this.#end))
+    this.#end = this.#bytes.writeUInt32BE(value - high * 2 ** 32, at)
+  }
+
   /** A timestamptz, in milliseconds since 1970. A double holds its microseconds exactly up to the year 2285. */
   time(ms: number): void {
-    this.#makeRoom(lengthBytes + 8)
-    const microseconds = (ms - year2000Ms) * 1_000
-    const high = Math.floor(microseconds / 2 ** 32)
-    const at = this.#bytes.writeInt32BE(high, this.#bytes.writeInt32BE(8, this.#end))
-    this.#end = this.#bytes.writeUInt32BE(microseconds - high * 2 ** 32, at)
+    this.bigint((ms - year2000Ms) * 1_000)
   }
 
   /** A UUID as text, with hyphens. */

@@ -33,6 +33,8 @@ export type Transaction = {
    * OutcomeUnknown if the server warns or the connection is lost.
    */
   commit(): Promise<void>
+  /** Sends ROLLBACK. After a lock, COMMIT would wait for the disk and a synchronous standby even if nothing was stored. */
+  rollback(): Promise<void>
   /** Whether the database is distributed by Citus. It is known after the first result. */
   readonly isDistributed?: boolean | undefined
 }
@@ -265,7 +267,7 @@ async function transact<T>(
   { signal, lockTimeoutMs, readsFirst, isSnapshot }: TransactionOptions,
   observer: Observer | undefined,
 ): Promise<T> {
-  let committing: Promise<unknown> | undefined
+  let ending: Promise<unknown> | undefined
   clearWarning(client)
   let beginError: Error | undefined
   const started: Promise<unknown>[] = [client.query(isSnapshot ? 'begin isolation level repeatable read' : 'begin')]
@@ -298,22 +300,27 @@ async function transact<T>(
     commit: async () => {
       await begin()
       signal?.throwIfAborted()
-      committing = observed(observer, 'commit', tx, () => commit(client))
-      await committing
+      ending = observed(observer, 'commit', tx, () => commit(client))
+      await ending
+    },
+    rollback: async () => {
+      await begin()
+      ending = observed(observer, 'rollback', tx, () => client.query('rollback'))
+      await ending
     },
   }
   const end = observer?.tracer?.begin('transaction', signal, tx)
   let done = false
   try {
     const result = await work(tx)
-    if (!committing) await tx.commit()
+    if (!ending) await tx.commit()
     done = true
     return result
   } catch (error) {
     // If a late cancel request hits the ROLLBACK, the transaction stays open, so the connection is closed.
-    if (!committing) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
+    if (!ending) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
     // A COMMIT that was sent after the failed statement ends the transaction, so its answer is awaited.
-    else await committing.catch(throwIfOutcomeUnknown)
+    else await ending.catch(throwIfOutcomeUnknown)
     throw error
   } finally {
     end?.(!done)

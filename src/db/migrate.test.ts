@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
-import { endProcesses, launch, senderTo, terminate, tokenFrom } from '../../test/support/process.ts'
 import { migrate } from './migrate.ts'
 
 let url: string
@@ -13,10 +12,7 @@ beforeEach(async () => {
   await query(url, 'drop schema public cascade; create schema public')
 })
 
-afterEach(async () => {
-  await endProcesses()
-  await drop()
-})
+afterEach(() => drop())
 
 /** The migrations of this checkout, in order. */
 async function files(): Promise<string[]> {
@@ -51,17 +47,4 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect((await tables()).filter(({ tablename }) => tablename !== 'migrations')).toEqual([{ tablename: 'links' }])
   await query(url, 'drop table links')
   expect(await migrate(url)).toEqual(await files())
-})
-
-it('lets two services start together on an empty database and share tables, organization and signing key', async () => {
-  const environment = { DATABASE_URL: url }
-  const services = [launch(environment), launch(environment)]
-  const [first = '', second = ''] = await Promise.all(services.map(({ ready }) => ready))
-  expect(await recorded()).toEqual(await files())
-  expect(await query(url, 'select key from organizations')).toEqual([{ key: 'default' }])
-  expect(await query(url, 'select count(*)::integer as keys from signing_keys')).toEqual([{ keys: 1 }])
-  const token = await tokenFrom(environment)
-  expect((await senderTo(first, token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
-  expect((await senderTo(second, token)('GET', '/v1/people/ada')).status).toBe(200)
-  expect(await Promise.all(services.map(terminate))).toEqual([0, 0])
 })

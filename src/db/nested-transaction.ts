@@ -1,5 +1,5 @@
 import { awaitPipelined, type Database, statement, type Transaction } from './db.ts'
-import { isDeadlock } from './pg-errors.ts'
+import { isConflict } from './pg-errors.ts'
 
 const begin = statement('', 'savepoint joined')
 const commit = statement('', 'release savepoint joined')
@@ -27,7 +27,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
     broken ??= error
   }
   const throwIfBroken = () => {
-    if (isDeadlock(broken)) throw new NestedDeadlock('the whole transaction has to be run again', { cause: broken })
+    if (isConflict(broken)) throw new NestedDeadlock('the whole transaction has to be run again', { cause: broken })
     if (broken) throw broken
   }
   const query: Transaction['query'] = async (statement, values) => {
@@ -54,7 +54,13 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
-        const result = await work({ query, copy, commit: async () => {}, isDistributed: tx.isDistributed })
+        const result = await work({
+          query,
+          copy,
+          commit: async () => {},
+          rollback: async () => {},
+          isDistributed: tx.isDistributed,
+        })
         await awaitPipelined([beginning, query(commit, [])])
         return result
       } catch (error) {
@@ -63,7 +69,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
           beginError => beginError,
         )
         await query(rollback, []).catch(markBroken)
-        if (!isDeadlock(first)) throw first
+        if (!isConflict(first)) throw first
         markBroken(first)
         throw new NestedDeadlock('the whole transaction has to be run again', { cause: first })
       }

@@ -11,6 +11,12 @@ export const isUniqueViolation = (error: unknown): boolean => hasCode(error, '23
 /** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 
+/**
+ * The same transaction run again may succeed: a deadlock, a serialization failure, or a row that was not where the transaction had read it,
+ * so that the head got no number. No other statement stores null where none is allowed.
+ */
+export const isConflict = (error: unknown): boolean => isDeadlock(error) || hasCode(error, '23502')
+
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
@@ -25,12 +31,6 @@ export const isStatementTimeout = (error: unknown): boolean => hasCode(error, '5
 
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
-
-/**
- * A division by zero. A statement that finds outdated what the transaction rests on divides by zero, which fails the transaction.
- * A coordinator of several servers passes the code of an error, but neither its table nor its column.
- */
-export const isDivisionByZero = (error: unknown): boolean => hasCode(error, '22012')
 
 /** The code that a write gets from a trigger in the cell that its organization has left. */
 export const movedCode = 'KM001'

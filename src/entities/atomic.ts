@@ -1,9 +1,12 @@
 import { announceCommit } from '../changes/commit-events.ts'
-import type { Database } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, type Refusal } from '../errors.ts'
 import { cachedDefinitions } from '../organizations/definitions.ts'
+import { lockDefinitions } from '../organizations/head.ts'
 import { readSameAs } from './write/alias-stage.ts'
-import { decideAgain, lockAll, runInSets, runStages, type WriteOptions } from './write/write-sets.ts'
+import { runInSets, runStages, type WriteOptions } from './write/write-sets.ts'
 import type { Done, Outcome, Write } from './write-request.ts'
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
@@ -29,29 +32,28 @@ export async function writeAtomically(
   nextRefusal?: Refusal,
 ): Promise<Done[]> {
   const cached = await cachedDefinitions(db, organization_id, options.signal)
-  const results = await decideAgain(db, cached, options.signal, definitions =>
-    db.transaction(
-      async tx => {
-        const { limits, previews } = options
-        previews?.clear()
-        const outcomes = new Array<Outcome>(writes.length)
-        await runInSets(writes, outcomes, {
-          limits,
-          nextDefinitions: () => definitions,
-          readSameAs: (items, definitions) => readSameAs(tx, definitions, items),
-          begin: async (items, isSplit) => {
-            if (isSplit) await lockAll(tx, definitions, items)
-          },
-          run: (set, _, isLast) =>
-            runStages(tx, definitions, set, limits, previews ? { previews, isLast } : 'continue'),
-        })
-        const results = outcomes.map(doneOrThrow)
-        if (nextRefusal) throw new Fault(nextRefusal)
-        return results
+  const write = async (tx: Transaction) => {
+    let definitions = await lockDefinitions(tx, cached)
+    const { limits, previews } = options
+    previews?.clear()
+    const outcomes = new Array<Outcome>(writes.length)
+    await runInSets(writes, outcomes, {
+      limits,
+      nextDefinitions: () => definitions,
+      readSameAs: (items, definitions) => readSameAs(tx, definitions, items),
+      run: async (set, _, isLast) => {
+        const ending = previews ? { previews, isLast } : 'continue'
+        const ran = await runStages(tx, definitions, set, limits, ending)
+        definitions = ran.definitions
+        return ran.outcomes
       },
-      { signal: options.signal },
-    ),
-  )
+    })
+    const results = outcomes.map(doneOrThrow)
+    if (nextRefusal) throw new Fault(nextRefusal)
+    return results
+  }
+  const { signal } = options
+  const results = await retryConflicts(() => db.transaction(write, { signal }), isConflict, signal)
   if (!options.previews) announceCommit(db, organization_id)
   return results
 }

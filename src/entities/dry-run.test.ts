@@ -219,7 +219,7 @@ describe('a dry run is refused', () => {
 
   it('of another organization finds nothing', async () => {
     const { id } = await create({ external_id: 'ada' })
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     for (const [method, path, body] of [
       ['PUT', '/v1/people/ada', { first_name: 'x' }],
       ['DELETE', `/v1/people/internal/${id}`, undefined],

@@ -18,13 +18,9 @@ export type EntityRow = Profile & {
   attributes: Record<string, unknown>
 }
 
-/**
- * A row that a set has locked. `ctid` is the location of the row version; the lock keeps other transactions from
- * changing it. `requested_name` is the external identifier that the row was looked up by, or null for a look-up by id.
- */
-export type LockedRow = EntityRow & {
+/** A row that a set has read under the lock of the head. `ctid` is the location of its version. */
+export type StoredRow = EntityRow & {
   ctid: string
-  requested_name: string | null
   /** The alias or the merged identifier that the row was looked up by. */
   alias_name?: string | null
   alias_id?: string | null

@@ -421,10 +421,16 @@ describe('the index of a sort', () => {
 
   it('answers 503 with its progress until it is filled', async () => {
     await organization.send('POST', '/v1/people', { external_id: 'held', last_name: 'a' })
+    await service.sql(
+      `with head as (update change_heads set schema_version = schema_version + 1 where organization_id = $1 returning schema_version)
+       insert into sort_indexes (organization_id, stack_id, field, index_id) select $1, 0, 'last_name', schema_version from head`,
+      [organization.id],
+    )
+    await organization.send('POST', '/v1/people/list')
     const holder = await service.db.connect()
     try {
       await holder.query('begin')
-      await holder.query('select from entities where organization_id = $1 for update', [organization.id])
+      await holder.query('select from change_heads where organization_id = $1 for update', [organization.id])
       const reply = await organization.send('POST', '/v1/people/list', { sort: { field: 'last_name' } })
       expect(reply).toMatchObject({ status: 503, body: { error: 'operation_failed' } })
       expect(reply.headers.get('retry-after')).toBe('2')

@@ -2,7 +2,7 @@ import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
-import { isDeadlock, isLockTimeout } from '../db/pg-errors.ts'
+import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
@@ -42,7 +42,7 @@ export async function runIdempotent(
   const transact = () =>
     db.transaction(tx => claimAndWork(db, tx, request, work), { signal, lockTimeoutMs: claimTimeoutMs })
   const attempt = () => keyedWritePermits.run(db, request.organization_id, signal, transact)
-  const result = await retryConflicts(attempt, isDeadlock, signal)
+  const result = await retryConflicts(attempt, isConflict, signal)
   if (!result.replayed) announceCommit(db, request.organization_id)
   return result
 }

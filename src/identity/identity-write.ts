@@ -1,27 +1,26 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import type { Change } from '../entities/decide/decide.ts'
-import type { EntityRow, Links, LockedRow, Target } from '../entities/entity-row.ts'
+import type { EntityRow, Links, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
 import { unlimitedRowBytes } from '../entities/read/pagination.ts'
-import { LostRace } from '../entities/write/read-stage.ts'
-import { lockEntitiesSql, readLinksSql } from '../entities/write/sql.ts'
-import { DefinitionsChanged } from '../entities/write/store-stage.ts'
-import { decideAgain } from '../entities/write/write-sets.ts'
+import { readLinksSql, readRowsSql } from '../entities/write/sql.ts'
 import type { Address } from '../entities/write-request.ts'
 import { meetsIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
-import { findPeopleSql, lockSourcesSql } from './merge-sql.ts'
+import { lockDefinitions } from '../organizations/head.ts'
+import { findPeopleSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
 
 /**
- * Runs a merge or an unmerge in one transaction, again if a concurrent write came first. A dry run does the same and rolls
- * back. Responds with the members of `work`, whose `json` members are JSON texts, and the ETag of the survivor.
+ * Runs a merge or an unmerge in one transaction, which holds the lock of the head. A dry run does the same and rolls back. Responds with the members of `work`, whose `json` members are JSON texts, and the ETag of the survivor.
  */
 export async function runIdentityWrite(
   call: Call<IdentityBody>,
@@ -32,10 +31,9 @@ export async function runIdentityWrite(
   const cached = await cachedDefinitions(db, organization_id, signal)
   const release = await memory.wait(reservedBytes)
   try {
-    const result = await decideAgain(db, cached, signal, definitions => {
-      const run = (tx: Transaction) => work(tx, definitions)
-      return body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal })
-    })
+    const run = async (tx: Transaction) => work(tx, await lockDefinitions(tx, cached))
+    const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))
+    const result = await retryConflicts(transact, isConflict, signal)
     const { entities, version, sequence, ...members } = result
     const dry_run = body.dry_run === true
     if (!dry_run) {
@@ -103,39 +101,21 @@ export async function findPeople(
   })
 }
 
-/** Locks people and the entities that link to them, all in order of id. Returns the ids of those that exist. */
-export async function lockAll(
-  tx: Transaction,
-  { organization_id, attributeById }: Definitions,
-  people: readonly string[],
-  links: readonly { source_id: string; attribute_id: number }[],
-): Promise<Set<string>> {
-  const rows = new Map(people.map(id => [id, { stack_id: peopleStackId, id }]))
-  for (const { source_id, attribute_id } of links) {
-    const attribute = attributeById.get(attribute_id)
-    if (!attribute) throw new DefinitionsChanged('an attribute was declared since the definitions were read')
-    rows.set(source_id, { stack_id: attribute.owner_stack_id, id: source_id })
-  }
-  const locked = await tx.query<{ id: string }>(lockSourcesSql, [organization_id, JSON.stringify([...rows.values()])])
-  return new Set(locked.map(({ id }) => id))
-}
-
-/** Reads locked people with all of their links, in the order given. Throws LostRace if one does not exist any more. */
+/** Reads people with all of their links, in the order given. */
 export async function readPeople(
   tx: Transaction,
   { organization_id, relationships }: Definitions,
   ids: readonly string[],
-): Promise<{ row: LockedRow; links: Links }[]> {
+): Promise<{ row: StoredRow; links: Links }[]> {
   const attribute_ids = [...(relationships.get(peopleStackId)?.values() ?? [])].flat().map(({ id }) => id)
   const addresses = JSON.stringify(ids.map(id => ({ stack_id: peopleStackId, id })))
   const sources = JSON.stringify(ids.map(source_id => ({ source_id, attribute_ids })))
   const [rows, targets] = await Promise.all([
-    tx.query<LockedRow>(lockEntitiesSql, [organization_id, addresses]),
+    tx.query<StoredRow>(readRowsSql, [organization_id, addresses]),
     tx.query<Target & { source_id: string; attribute_id: number }>(readLinksSql, [organization_id, sources]),
   ])
   return ids.map(id => {
-    const row = rows.find(found => found.id === id)
-    if (!row) throw new LostRace('a person was deleted while the merge waited for its locks')
+    const row = rows.find(found => found.id === id)!
     const links = Map.groupBy(
       targets.filter(({ source_id }) => source_id === id),
       ({ attribute_id }) => attribute_id,

@@ -9,21 +9,18 @@ export const listUnfilledSql = statement(
    order by h.organization_id`,
 )
 
-/**
- * $2: after this id, $3: limit. Locks people without keys in order of id. Rows that another process has locked belong to it, or to
- * a later run.
- */
-export const lockUnfilledSql = statement(
-  'lock_unfilled',
+/** $2: after this id, $3: limit. Reads people without keys in order of id. */
+export const readWithoutKeysSql = statement(
+  'read_without_keys',
   `select e.id, e.ctid, e.first_name, e.last_name, e.email, e.mobile_prefix, e.mobile_number, e.date_of_birth
    from entities e
    where e.organization_id = $1 and e.stack_id = 0 and not e.has_keys and e.id > $2
-   order by e.id limit $3 for update skip locked`,
+   order by e.id limit $3`,
 )
 
 /**
- * $2: [{id, ctid, email_key, mobile_key, name_key}] of the locked people. Neither their version nor their time changes. A row that has
- * moved since it was locked, with its shard, keeps `has_keys`, and the next run fills it. Returns the number of the others.
+ * $2: [{id, ctid, email_key, mobile_key, name_key}]. Neither their version nor their time changes. A row that has
+ * moved since it was read, with its shard, keeps `has_keys`, and the next run fills it. Returns the number of the others.
  */
 export const fillKeysSql = statement(
   'fill_keys',

@@ -2,15 +2,16 @@ import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import type { EntityRow } from '../entities/entity-row.ts'
 import { analyzeEntitiesSql } from '../entities/indexes/index-keys-sql.ts'
 import { matchKeys } from '../entities/match-keys.ts'
+import { lockHead } from '../organizations/head.ts'
 import type { Signal } from '../signal.ts'
-import { fillKeysSql, listUnfilledSql, lockUnfilledSql } from './key-fill-sql.ts'
+import { fillKeysSql, listUnfilledSql, readWithoutKeysSql } from './key-fill-sql.ts'
 
 const peoplePerBatch = 500
 
 export type KeyFillOptions = { signal?: Signal | undefined; peoplePerBatch?: number }
 
 /**
- * Computes the keys of people whom an earlier release stored, in small transactions. Each locks the rows that it reads, so it never
+ * Computes the keys of people whom an earlier release stored, in small transactions. Each locks the head as a writer does, so it never
  * stores a key of an outdated value. The fill goes on where it or another process stopped. Returns the number of people. Throws
  * database errors; the caller retries later.
  */
@@ -41,7 +42,8 @@ type Unfilled = EntityRow & { ctid: string }
 
 /** Returns the ids of the people who have keys now. */
 async function fillBatch(tx: Transaction, organization_id: number, after: string, limit: number): Promise<string[]> {
-  const people = await tx.query<Unfilled>(lockUnfilledSql, [organization_id, after, limit])
+  await lockHead(tx, organization_id)
+  const people = await tx.query<Unfilled>(readWithoutKeysSql, [organization_id, after, limit])
   if (people.length === 0) return []
   const keyed = people.map(person => ({ id: person.id, ctid: person.ctid, ...matchKeys(person) }))
   await awaitPipelined([tx.query(fillKeysSql, [organization_id, JSON.stringify(keyed)]), tx.commit()])

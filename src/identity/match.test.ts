@@ -134,7 +134,7 @@ describe('an upsert with match', () => {
   })
 
   it('completes a placeholder, and honors If-Match and references', async () => {
-    const shop = await createShop(service, 'referrer', 'friends', 'employer')
+    const shop = await createShop(service, 'referrer')
     await create(shop, { external_id: 'ada', attribute_values: { referrer: 'bob' } })
     const match = ['external_id', 'email']
     const completed = await upsert(shop, { match, external_id: 'bob', email: 'bob@example.com' })
@@ -320,7 +320,7 @@ describe('an import with match', () => {
   const path = '/v1/people/import?match=external_id,email,mobile'
 
   it('takes the lines of one person in order, whatever keys they name it by, and can be sent again', async () => {
-    const shop = await createShop(service, 'referrer', 'friends', 'employer')
+    const shop = await createShop(service, 'referrer', 'friends')
     await create(shop, { external_id: 'old', email: 'old@example.com', mobile_number: '+393331234567' })
     const lines = linesFrom([
       { external_id: 'old', email: 'new@example.com', attribute_values: { a: 1 } },
@@ -401,7 +401,7 @@ describe('an import with match', () => {
     const lines = fc.array(line, { minLength: 1_500, maxLength: 1_500, size: 'max' })
     const ownerOf = (external_id: string) => Number(external_id.split('-')[1])
     const run = fc.asyncProperty(fc.noShrink(lines), async all => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service, 'friends')
       const given = new Set<string>()
       const expected = new Map<number, number[]>()
       const bodies = all.map(({ owner, source, friends }) => {
@@ -427,7 +427,7 @@ describe('an import with match', () => {
   }, 60_000)
 
   it('reaches the person of an earlier line that has to wait for a unique value', async () => {
-    const shop = await createShop(service, 'referrer', 'friends', 'employer')
+    const shop = await createShop(service, 'friends')
     await declareCode(shop)
     const eve = await create(shop, { external_id: 'eve', email: 'eve@example.com' })
     await create(shop, { external_id: 'ada', attribute_values: { code: 'old' } })

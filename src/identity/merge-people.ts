@@ -2,9 +2,8 @@ import { type AnswerChoice, answerChangesToJson } from '../consents/answer-chang
 import { type Question, questionsOf } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
-import type { CurrentState, LockedRow } from '../entities/entity-row.ts'
+import type { CurrentState, StoredRow } from '../entities/entity-row.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/alias-stage.ts'
-import { LostRace } from '../entities/write/read-stage.ts'
 import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
@@ -19,7 +18,6 @@ import {
   type IdentityBody,
   type IdentityResult,
   linksToRead,
-  lockAll,
   readJson,
   readPeople,
   refuseManyLinks,
@@ -27,7 +25,6 @@ import {
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
 import {
-  checkNoLinksToSql,
   insertMergeSql,
   moveIdentifiersSql,
   moveLinksToSql,
@@ -37,7 +34,7 @@ import {
 } from './merge-sql.ts'
 import type { MovedLink, TakenAnswer, Undo } from './undo.ts'
 
-type Person = CurrentState & { row: LockedRow }
+type Person = CurrentState & { row: StoredRow }
 
 /** Merges a person into another one. Throws a Fault of 400, 404 or 412. */
 export function mergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
@@ -56,7 +53,7 @@ async function merge(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
-  const { survivor, other, locked } = await lockBoth(tx, definitions, asked)
+  const { survivor, other } = await readBoth(tx, definitions, asked)
   checkVersion(survivor.row, call)
   throwIfPlaceholder(survivor.row, '')
   throwIfPlaceholder(other.row, asked.path)
@@ -69,17 +66,14 @@ async function merge(
   const deletion = buildDeletion(other, definitions)
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
 
-  const links_in = await moveLinks(tx, definitions, survivor, other, locked)
+  const links_in = await moveLinks(tx, definitions, survivor, other)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
-  const [, [moved]] = await Promise.all([
-    tx.query(checkNoLinksToSql, [organization_id, other.row.id]),
-    tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
-      organization_id,
-      other.row.id,
-      survivor.row.id,
-    ]),
+  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
+    organization_id,
+    other.row.id,
+    survivor.row.id,
   ])
   const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, links_in, ...moved! })
   await countFirstAlias(tx, organization_id)
@@ -113,8 +107,8 @@ async function merge(
   }
 }
 
-/** Finds and locks both people and what links to the one who is merged. Throws a Fault of 400 or 404, or LostRace. */
-async function lockBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
+/** Reads both people. Throws a Fault of 400 or 404. */
+async function readBoth(tx: Transaction, definitions: Definitions, { survivor, from, path }: Asked) {
   const { organization_id } = definitions
   const addresses = [survivor, from]
   const [into, other] = await findPeople(tx, organization_id, addresses)
@@ -127,37 +121,28 @@ async function lockBoth(tx: Transaction, definitions: Definitions, { survivor, f
     linksToRead,
   ])
   refuseManyLinks(links.length)
-  const ids = [into.id, other.id]
-  const locked = await lockAll(tx, definitions, ids, links)
-  const again = await findPeople(tx, organization_id, addresses)
-  if (again.some((found, index) => found?.id !== ids[index]))
-    throw new LostRace('an identifier led to another person while the merge waited for its locks')
-  const [first, second] = await readPeople(tx, definitions, ids)
-  return { survivor: first!, other: second!, locked }
+  const [first, second] = await readPeople(tx, definitions, [into.id, other.id])
+  return { survivor: first!, other: second! }
 }
 
-function throwIfPlaceholder({ active, external_id }: LockedRow, path: string) {
+function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   if (active) return
   const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
   throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
 }
 
-/** Moves the links of others to the survivor. Throws LostRace if a source is not locked. */
+/** Moves the links of others to the survivor. */
 async function moveLinks(
   tx: Transaction,
   { organization_id }: Definitions,
   survivor: Person,
   other: Person,
-  locked: ReadonlySet<string>,
 ): Promise<MovedLink[]> {
   const values = [organization_id, other.row.id, survivor.row.id]
   const remembering = tx.query(rememberLinksToSql, values)
   const moving = tx.query<MovedLink>(moveLinksToSql, values)
   await awaitPipelined([remembering, moving])
-  const moved = await moving
-  if (moved.some(({ source_id }) => !locked.has(source_id)))
-    throw new LostRace('an entity was linked to the person while the merge waited for its locks')
-  return moved
+  return moving
 }
 
 type Merged = Pick<Undo, 'links_in' | 'aliases' | 'merges'> & {
@@ -174,7 +159,7 @@ async function undoOf(
 ): Promise<Undo> {
   const { row, links } = other
   const columns = Object.fromEntries(
-    ['external_id', 'active', ...profileTexts, ...profileFlags].map(name => [name, row[name as keyof LockedRow]]),
+    ['external_id', 'active', ...profileTexts, ...profileFlags].map(name => [name, row[name as keyof StoredRow]]),
   )
   return {
     into_version: change?.version ?? null,

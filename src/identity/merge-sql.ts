@@ -29,16 +29,12 @@ export const readLinksToSql = statement(
    where l.organization_id = $1 and l.target_id = $2 limit $3`,
 )
 
-/** $2: [{stack_id, id}]. Locks the rows in order of id, as every set does. Returns the ids of those that exist. */
-export const lockSourcesSql = statement(
-  'lock_sources',
-  `with wanted as materialized (
-     select v.stack_id, v.id from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid) order by v.id
-   )
-   select locked.id from wanted w cross join lateral (
-     select e.id from entities e
-     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
-   ) locked`,
+/** $2: [{stack_id, id}]. Returns the ids of those that exist. */
+export const readSourcesSql = statement(
+  'read_sources',
+  `select e.id from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid) cross join lateral (
+     select e.id from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id offset 0
+   ) e`,
 )
 
 /**
@@ -74,16 +70,6 @@ export const rememberLinksToSql = statement(
    where l.organization_id = $1 and l.target_id = $2 and l.source_id <> $2 and l.source_id <> $3
    order by l.source_id
    on conflict do nothing`,
-)
-
-/**
- * $2: a person who was merged. Fails the transaction, which has locked the head, if a concurrent write has linked to the person
- * since its links were moved. The merge is then decided again.
- */
-export const checkNoLinksToSql = statement(
-  'check_no_links_to',
-  `update change_heads set sequence = sequence / 0
-   where organization_id = $1 and exists (select from links l where l.organization_id = $1 and l.target_id = $2)`,
 )
 
 /** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */

@@ -2,10 +2,9 @@ import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { summaryFlags } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
-import type { CurrentState, LockedRow, Target } from '../entities/entity-row.ts'
+import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { eachOnce, readPastChange } from '../entities/past/past-state.ts'
 import { readBearersWithAliasesSql } from '../entities/write/alias-sql.ts'
-import { LostRace } from '../entities/write/read-stage.ts'
 import { readNamesLeftSql } from '../entities/write/sql.ts'
 import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
 import { checkReturn } from '../entities/write/tombstone-stage.ts'
@@ -22,7 +21,6 @@ import {
   fromOf,
   type IdentityBody,
   type IdentityResult,
-  lockAll,
   readJson,
   readPeople,
   runIdentityWrite,
@@ -37,6 +35,7 @@ import {
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
+  readSourcesSql,
   readTargetsSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
@@ -54,7 +53,7 @@ export function unmergePeople(call: Call<IdentityBody>, survivor: Address): Prom
 
 type Asked = { survivor: Address; from: Address; path: string }
 type StandingMerge = MergeRow & { undo: Undo }
-type Person = CurrentState & { row: LockedRow }
+type Person = CurrentState & { row: StoredRow }
 
 async function unmerge(
   tx: Transaction,
@@ -65,7 +64,7 @@ async function unmerge(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
-  const { survivor, merge, locked } = await lockMerge(tx, definitions, asked)
+  const { survivor, merge, sources } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
   const group = await readGroups(tx, organization_id, merge)
   const facts = await readFacts(tx, definitions, survivor, merge, group)
@@ -85,7 +84,7 @@ async function unmerge(
   const places = [
     organization_id,
     survivor.row.id,
-    JSON.stringify(merge.undo.links_in.filter(({ source_id }) => locked.has(source_id))),
+    JSON.stringify(merge.undo.links_in.filter(({ source_id }) => sources.has(source_id))),
     group.merged,
     group.survivor,
     merge.sequence,
@@ -115,21 +114,26 @@ async function unmerge(
 
 const countLinks = ({ other }: Undo) => Object.values(other.links).reduce((sum, ids) => sum + ids.length, 0)
 
-/** Finds the merge, and locks the survivor and the sources of the links that it moved. Throws a Fault of 404 or 409, or LostRace. */
-async function lockMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
+/** Finds the merge and the survivor. Throws a Fault of 404 or 409. */
+async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked) {
   const { organization_id } = definitions
   const [found] = await findPeople(tx, organization_id, [asked.survivor])
   if (!found) refuse('not_found', 'There is no such person.')
   const merge = await findMerge(tx, organization_id, asked, found)
-  const locked = await lockAll(tx, definitions, [found.id], merge.undo.links_in)
-  const [[again], merged] = await Promise.all([
-    findPeople(tx, organization_id, [asked.survivor]),
-    findMerge(tx, organization_id, asked, found),
-  ])
-  if (again?.id !== found.id || merged.id !== merge.id || !locked.has(found.id))
-    throw new LostRace('an identifier led elsewhere while the unmerge waited for its locks')
   const [survivor] = await readPeople(tx, definitions, [found.id])
-  return { survivor: survivor as Person, merge: merged, locked }
+  return { survivor: survivor as Person, merge, sources: await readSources(tx, definitions, merge.undo.links_in) }
+}
+
+/** Returns the ids of the sources of links that still exist. */
+async function readSources(
+  tx: Transaction,
+  { organization_id, attributeById }: Definitions,
+  links: Undo['links_in'],
+): Promise<Set<string>> {
+  const stackOf = (attribute_id: number) => attributeById.get(attribute_id)!.owner_stack_id
+  const sources = new Map(links.map(({ source_id: id, attribute_id }) => [id, { stack_id: stackOf(attribute_id), id }]))
+  const rows = await tx.query<{ id: string }>(readSourcesSql, [organization_id, JSON.stringify([...sources.values()])])
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Throws a Fault of 404 or 409. */

@@ -83,7 +83,7 @@ describe('the input that the page at /docs fills in', () => {
 describe('a prefilled write to existing entities', () => {
   const service = useService()
   let existing: Record<string, string>
-  const shop = useSharedShop(service, 'referrer', 'friends', 'employer', { key: 'things', kind: 'item' })
+  const shop = useSharedShop(service, { key: 'things', kind: 'item' })
   beforeAll(async () => {
     const { send } = shop
     const consents = [{ consent_type_id: 1, channel: 'sms', state: false }]

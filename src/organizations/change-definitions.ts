@@ -6,19 +6,9 @@ import { refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
 import type { Signal } from '../signal.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
-import {
-  buildDefinitions,
-  currentDefinitions,
-  type DefinitionRows,
-  type Definitions,
-  reloadDefinitions,
-} from './definitions.ts'
-import {
-  appendDefinitionChangeSql,
-  lockHeadSql,
-  numberDefinitionChangeSql,
-  readDefinitionsSql,
-} from './definitions-sql.ts'
+import { currentDefinitions, type Definitions, reloadDefinitions } from './definitions.ts'
+import { appendDefinitionChangeSql, numberDefinitionChangeSql } from './definitions-sql.ts'
+import { lockHead, readDefinitions } from './head.ts'
 
 /** A created or changed definition: the statement that stores it, and its entry in the change log. */
 export type DefinitionChange = {
@@ -54,17 +44,10 @@ export function authorOf({ db, caller, request_id, limits, signal, isDryRun, wri
   return { db, organization_id: organization.id, actor, request_id, limits, signal, isDryRun, written }
 }
 
-/** Locks the head of an organization, which serializes its changes of definitions. Returns the number of the newest change. */
-export async function lockHead(tx: Transaction, organization_id: number): Promise<number> {
-  const [head] = await tx.query<{ sequence: number }>(lockHeadSql, [organization_id])
-  return head?.sequence ?? 0
-}
-
 /**
  * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
- * that `decide` receives cannot change before its result is stored. Every change increments the schema version; entity
- * writes that were decided with an older version are decided again. `decide` receives the time as RFC 3339 in `at`, and reads
- * in the transaction.
+ * that `decide` receives cannot change before its result is stored. Every change increments the schema version. `decide`
+ * receives the time as RFC 3339 in `at`, and reads in the transaction.
  * Without changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and
  * OutcomeUnknown if the changed definitions cannot be read back.
  */
@@ -74,10 +57,9 @@ export async function changeDefinitions(
 ): Promise<Definitions> {
   const { changed, sequence } = await db.transaction(
     async tx => {
-      const sequence = await lockHead(tx, organization_id)
-      const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
+      const { sequence } = await lockHead(tx, organization_id)
       const at = new Date().toISOString()
-      const changes = await decide(buildDefinitions(organization_id, rows!), at, tx)
+      const changes = await decide(await readDefinitions(tx, organization_id), at, tx)
       if (isDryRun) throw new DefinitionDryRun(changes)
       for (const { store, values, subject, id, operation, before, after } of changes) {
         await tx.query(store, [organization_id, ...values])

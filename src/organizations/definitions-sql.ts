@@ -53,7 +53,7 @@ export const readVersionsSql = statement(
      and not exists (select from organization_moves m where m.organization_id = h.organization_id and m.has_moved)`,
 )
 
-/** Every change of definitions locks the head first, so an organization has one such change at a time. */
+/** Every transaction that changes anything of an organization begins with it, so an organization has one writer at a time. */
 export const lockHeadSql = statement(
   'lock_head',
   'select schema_version, sequence from change_heads where organization_id = $1 for update',

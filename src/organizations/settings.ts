@@ -2,9 +2,10 @@ import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { type Author, differences, lockHead, throwInvalidField } from './change-definitions.ts'
+import { type Author, differences, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
 import { appendDefinitionChangeSql, numberChangeSql } from './definitions-sql.ts'
+import { lockHead } from './head.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
 
@@ -41,7 +42,7 @@ export async function patchSettings(
   checkPatch(patch)
   const { changed, next, sequence } = await db.transaction(
     async tx => {
-      const sequence = await lockHead(tx, organization_id)
+      const { sequence } = await lockHead(tx, organization_id)
       const { updated_at, ...stored } = await readSettings(tx, organization_id)
       const current = { ...stored, page_texts: mergeTexts(stored.page_texts, {}) }
       const next = { ...current, ...patch, page_texts: mergeTexts(current.page_texts, patch.page_texts) }

@@ -164,7 +164,7 @@ describe('a target named by its internal identifier', () => {
   })
 
   it('must belong to the kind of the relationship and to the organization', async () => {
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service, 'referrer')
     expect((await other.send('POST', '/v1/people', { attribute_values: { referrer: { id: bob.id } } })).status).toBe(
       400,
     )

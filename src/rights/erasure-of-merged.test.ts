@@ -11,7 +11,7 @@ const recreate = { Prefer: 'erased=recreate' }
 let merges = 0
 /** Two people with links and answers, of whom one was merged into the other. */
 async function mergeTwo() {
-  const organization = await createShop(service, 'referrer', 'friends', 'employer')
+  const organization = await createShop(service, 'friends')
   const { send } = organization
   merges += 1
   const [one, other] = ['one', 'other'].map(name => `${name}${merges}x`) as [string, string]
@@ -59,7 +59,7 @@ describe('the erasure of a person whom another one was merged into', () => {
 
 describe('the erasure of a survivor whose merge was undone', () => {
   it('refuses what the survivor wrote, and nothing that it had only from the other', async () => {
-    const organization = await createShop(service, 'referrer', 'friends', 'employer')
+    const organization = await createShop(service)
     const { send } = organization
     const create = (body: object) => expectSuccess(send('POST', '/v1/people', body))
     const phone = { mobile_prefix: '+39', mobile_number: '3331234567' }
@@ -150,7 +150,7 @@ describe('the identifiers of merged people, once the survivor is deleted', () =>
 
 describe('the erasure of a person who was merged and unmerged', () => {
   it('takes what the merge had given out of the log of the survivor, whose own values stay', async () => {
-    const organization = await createShop(service, 'referrer', 'friends', 'employer')
+    const organization = await createShop(service, 'referrer', 'friends')
     const { send } = organization
     const get = async (path: string) => (await expectSuccess(send('GET', path))).body.data
     const club = `club-${Math.random()}`
@@ -222,7 +222,7 @@ describe('a person who was erased', () => {
   })
 
   it('is not recognized or created by a match of the email, and is no alias', async () => {
-    const organization = await createShop(service, 'referrer', 'friends', 'employer')
+    const organization = await createShop(service)
     const { send } = organization
     const ada = { external_id: 'ada', email: 'ada@example.com' }
     await expectSuccess(send('POST', '/v1/people', ada))

@@ -100,7 +100,7 @@ export const insertErasuresSql = statement(
    where h.organization_id = $1`,
 )
 
-/** Every write that was decided before this one is decided again, and every process learns that there are tombstones. */
+/** Every process learns that there are tombstones. */
 export const renewDefinitionsSql = statement(
   'renew_definitions',
   'update change_heads set schema_version = schema_version + 1 where organization_id = $1',

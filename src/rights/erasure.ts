@@ -1,5 +1,7 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Database, Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import { erasableText } from '../entities/erase/erasable-values.ts'
 import { countChangesOfSql, countQuotersChangesSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
@@ -11,14 +13,12 @@ import {
   type ErasureTarget,
   eraseEntities,
   lockFollowers,
-  lockForErasure,
   type Quotes,
   type RemovedRows,
+  readVersions,
 } from '../entities/erase/erase-stage.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
-import { LostRace } from '../entities/write/read-stage.ts'
 import { insertTombstonesSql } from '../entities/write/tombstone-sql.ts'
-import { decideAgain } from '../entities/write/write-sets.ts'
 import { type IfMatch, meetsIfMatch } from '../entity-tag.ts'
 import { refuse } from '../errors.ts'
 import type { Written } from '../http/pipeline/route.ts'
@@ -26,11 +26,11 @@ import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/c
 import { readLedgerSigner } from '../ledger/keys.ts'
 import { readOrigin } from '../ledger/ledger.ts'
 import { cachedDefinitions, type Definitions, peopleStackId, reloadDefinitions } from '../organizations/definitions.ts'
+import { lockDefinitions } from '../organizations/head.ts'
 import type { Signal } from '../signal.ts'
 import {
   claimErasureSql,
   completeErasureSql,
-  findByIdSql,
   insertErasuresSql,
   listUnfinishedOrganizationsSql,
   nextErasureIdSql,
@@ -135,14 +135,14 @@ export async function erasePerson(
   const signing = await prepareSigning(context)
   const cached = await cachedDefinitions(db, organization.id, signal)
   let person_id: string | undefined
-  const erased = await decideAgain(db, cached, signal, definitions => {
-    const erase = async (tx: Transaction) => {
-      person_id = await findPerson(tx, request)
-      if (person_id === undefined) return undefined
-      return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
-    }
-    return request.dry_run ? runAndRollBack(db, erase, { signal }) : db.transaction(erase, { signal })
-  })
+  const erase = async (tx: Transaction) => {
+    const definitions = await lockDefinitions(tx, cached)
+    person_id = await findPerson(tx, request)
+    if (person_id === undefined) return undefined
+    return eraseInTransaction(tx, definitions, context, { ...request, found_id: person_id }, signing)
+  }
+  const transact = () => (request.dry_run ? runAndRollBack(db, erase, { signal }) : db.transaction(erase, { signal }))
+  const erased = await retryConflicts(transact, isConflict, signal)
   if (erased && request.dry_run)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
   if (erased) {
@@ -205,10 +205,7 @@ async function eraseInTransaction(
   const people = [person_id, ...merged]
   const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
-  const versions = await lockForErasure(tx, definitions, targets)
-  if ((await findPerson(tx, request)) !== person_id)
-    throw new LostRace('the identifier led to another person while the erasure waited for its locks')
-  await throwIfChanged(tx, organization_id, { person_id, records, merged, linked })
+  const versions = await readVersions(tx, definitions, targets)
   if (!meetsIfMatch(if_match, versions.get(person_id))) throwOtherVersion(versions.has(person_id))
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
@@ -255,7 +252,7 @@ type Principal = {
   principal: ErasureTarget
 }
 
-/** Stores the tombstones, and returns the facts of the certificate. The head is locked. */
+/** Stores the tombstones, and returns the facts of the certificate. */
 async function buildFacts(
   tx: Transaction,
   definitions: Definitions,
@@ -308,21 +305,6 @@ async function readMerged(tx: Transaction, organization_id: number, person_id: s
 
 const readLinked = (tx: Transaction, organization_id: number, people: string[]) =>
   tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people])
-
-type Found = { person_id: string; records: ErasureRequest['records']; merged: string[]; linked: ErasureTarget[] }
-
-/** A link or a merge that came before the locks changes what is erased. Throws LostRace. */
-async function throwIfChanged(tx: Transaction, organization_id: number, { person_id, records, merged, linked }: Found) {
-  const [led] = await tx.query<{ id: string | null }>(findByIdSql, [organization_id, person_id])
-  if (led!.id !== null && led!.id !== person_id) throw new LostRace('the person was merged into another one')
-  const mergedNow = await readMerged(tx, organization_id, person_id)
-  const linkedNow = records === 'linked' ? await readLinked(tx, organization_id, [person_id, ...mergedNow]) : []
-  const isSame = (before: string[], now: string[]) =>
-    before.length === now.length && before.every((id, at) => id === now[at])
-  const idsOf = (targets: ErasureTarget[]) => targets.map(({ id }) => id)
-  if (!isSame(merged, mergedNow) || !isSame(idsOf(linked), idsOf(linkedNow)))
-    throw new LostRace('a link or a merge changed what is erased')
-}
 
 /** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
 async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {

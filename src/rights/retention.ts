@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceCommit } from '../changes/commit-events.ts'
+import type { Transaction } from '../db/db.ts'
+import { isConflict } from '../db/pg-errors.ts'
+import { retryConflicts } from '../db/retry-policy.ts'
 import { eraseEntities } from '../entities/erase/erase-stage.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import { decideAgain } from '../entities/write/write-sets.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
+import { lockDefinitions } from '../organizations/head.ts'
 import { emptyChangesSql, findExpiredSql } from './retention-sql.ts'
 
 const recordsPerSet = 1_000
@@ -15,8 +18,6 @@ const intervalMs = 3_600_000
 const dayMs = 86_400_000
 /** After each set the follower pauses for this many times as long as the set took, so that writes keep the database. */
 const pausePerWork = 4
-/** A set waits for a locked row for at most this long, because other writers wait for its rows. */
-const lockTimeoutMs = 1_000
 
 export type RetentionOptions = {
   /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
@@ -81,11 +82,11 @@ async function eraseSet(
   const targets = expired.map(({ id }) => ({ stack_id, id }))
   // Stored responses go within a day, which is the shortest retention.
   const written = { actor: 'retention', request_id: randomUUID(), searchesResponses: false }
-  const { entities } = await decideAgain(db, definitions, undefined, current =>
-    db.transaction(tx => eraseEntities(tx, current, targets, { ...written, at: new Date().toISOString() }), {
-      lockTimeoutMs,
-    }),
-  )
+  const erase = async (tx: Transaction) => {
+    const current = await lockDefinitions(tx, definitions)
+    return eraseEntities(tx, current, targets, { ...written, at: new Date().toISOString() })
+  }
+  const { entities } = await retryConflicts(() => db.transaction(erase), isConflict)
   announceCommit(db, organization_id)
   db.observer?.retentionEnded('records', entities.length)
   return expired.length < recordsPerSet ? 'last' : 'more'
@@ -107,14 +108,11 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
   const before = new Date(nowMs() - logRetentionDays * dayMs).toISOString()
   let sequence = after
   await runSets(task, options, async () => {
-    const set = await db.transaction(
-      async tx => {
-        const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
-        await task.advance(tx, Math.min(row!.last, head - 1))
-        return row!
-      },
-      { lockTimeoutMs },
-    )
+    const set = await db.transaction(async tx => {
+      const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
+      await task.advance(tx, Math.min(row!.last, head - 1))
+      return row!
+    })
     sequence = Math.min(set.last, head - 1)
     db.observer?.retentionEnded('changes', set.emptied)
     return set.count < changesPerSet ? 'last' : 'more'

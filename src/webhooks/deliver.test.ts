@@ -17,7 +17,7 @@ let receiver: Receiver
 let sender: Sender
 let secret: string
 let nowMs: number
-const organization = useShop(service, 'referrer', 'friends', 'employer')
+const organization = useShop(service, 'companies')
 beforeEach(async () => {
   receiver = await startReceiver()
   sender = makeSender()

@@ -3,10 +3,11 @@ import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
-import { differences, lockHead, throwInvalidField } from '../organizations/change-definitions.ts'
+import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
+import { lockHead } from '../organizations/head.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { AddressRefused, type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
@@ -238,7 +239,7 @@ export async function createWebhook(author: WebhookAuthor, body: NewWebhook) {
   const at = new Date().toISOString()
   const { id, sequence } = await db.transaction(
     async tx => {
-      const sequence = await lockHead(tx, organization_id)
+      const { sequence } = await lockHead(tx, organization_id)
       const [stored] = await tx.query<{ last_id: number; count: number }>(countWebhooksSql, [organization_id])
       if (stored!.count >= maxWebhooks) throwLimitReached()
       const newId = stored!.last_id + 1
@@ -280,11 +281,11 @@ async function changeWebhook(
   const { db, organization_id, signal, written } = author
   const sequence = await db.transaction(
     async tx => {
-      const head = await lockHead(tx, organization_id)
+      const { sequence } = await lockHead(tx, organization_id)
       await tx.query(lockPositionSql, [organization_id, id])
       const [row] = await tx.query<WebhookRow & { position: number }>(readWebhookSql, [organization_id, id])
       const logged = await work(tx, row ?? throwNotFound())
-      return logged === undefined ? 0 : head + logged
+      return logged === undefined ? 0 : sequence + logged
     },
     { signal },
   )

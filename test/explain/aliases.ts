@@ -5,13 +5,12 @@ import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { statement } from '../../src/db/db.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
 import {
-  checkNamesSql,
   countFirstAliasSql,
   deleteAliasesSql,
   insertAliasesSql,
-  lockWithAliasesSql,
   readAliasesSql,
   readBearersWithAliasesSql,
+  readRowsWithAliasesSql,
 } from '../../src/entities/write/alias-sql.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements } from '../../src/filters/select.ts'
@@ -36,13 +35,12 @@ const page = [1_000_000, 1, 'email', 100, 1_048_576]
 
 const statements = (id: number) =>
   [
-    [lockWithAliasesSql, [id, asked]],
+    [readRowsWithAliasesSql, [id, asked]],
     [readAliasesSql, [id, asked]],
     [readBearersWithAliasesSql, [id, asked]],
     [countFirstAliasSql, [id]],
     [insertAliasesSql, [id, added, '2026-01-01T00:00:00Z']],
     [deleteAliasesSql, [id, JSON.stringify([{ person_id: person, external_id: null }])]],
-    [checkNamesSql, [id, ['p1', 'new']]],
     [readPeopleByAnyIdentifier.external_id, [id, ['a7', 'p8', 'nobody'], 10_000]],
     [readPeopleByAnyIdentifier.id, [id, [merged, person], 10_000]],
     [findPersonByAnyIdentifier.external_id, [id, 'a7']],

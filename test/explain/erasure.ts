@@ -1,7 +1,6 @@
 import { it } from 'vitest'
 import {
   blankFilledSql,
-  blankLaterQuotesSql,
   blankQuotesInSql,
   blankQuotesSql,
   countQuotersChangesSql,
@@ -28,7 +27,6 @@ export function testErasure(world: World): void {
       const ranges = JSON.stringify(sources.map(id => ({ id, after: 0, until: changesPerPerson })))
       for (const [sent, values] of [
         [blankQuotesSql, [[erased], names]],
-        [blankLaterQuotesSql, [head - 10, names]],
         [blankFilledSql, [erased]],
         [countQuotersChangesSql, [[erased], 20]],
         [readQuotersSql, [[erased], 20, null, 0]],

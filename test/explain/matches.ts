@@ -1,7 +1,7 @@
 import { it } from 'vitest'
 import { readPageByKey } from '../../src/entities/read/read-sql.ts'
 import { findMatchesSql, readIsFillingSql } from '../../src/entities/write/match-sql.ts'
-import { listUnfilledSql, lockUnfilledSql } from '../../src/identity/key-fill-sql.ts'
+import { listUnfilledSql, readWithoutKeysSql } from '../../src/identity/key-fill-sql.ts'
 import { expectReads, type Knowledge } from './explain.ts'
 import { related, type World } from './world.ts'
 
@@ -21,7 +21,7 @@ const statements = (id: number) =>
     [findMatchesSql, [id, '[{"number":0,"external_id":"p7","email":"p8@example.org","mobile":"+399"}]', 11]],
     [findMatchesSql, [id, '[{"number":0,"email":"nobody@example.org"}]', 11]],
     [listUnfilledSql, []],
-    [lockUnfilledSql, [id, firstId, 500]],
+    [readWithoutKeysSql, [id, firstId, 500]],
   ] as const
 
 /** The statistics of a table whose last analyze found no keys at all. */

@@ -1,10 +1,8 @@
 import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
 import {
-  checkNoLinksToSql,
   findMergeSql,
   findPeopleSql,
-  lockSourcesSql,
   moveIdentifiersSql,
   moveLinksToSql,
   orderReturnedLinksSql,
@@ -13,6 +11,7 @@ import {
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
+  readSourcesSql,
   readTargetsSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
@@ -41,7 +40,7 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
     [findPeopleSql, [id, names]],
     [readLinksToSql, [id, bob, 1_000]],
     [
-      lockSourcesSql,
+      readSourcesSql,
       [
         id,
         JSON.stringify([
@@ -51,7 +50,6 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
       ],
     ],
     [moveLinksToSql, [id, bob, ada]],
-    [checkNoLinksToSql, [id, mergedId(7)]],
     [moveIdentifiersSql, [id, bob, ada]],
     [findMergeSql, [id, 'a8', ada, bob]],
     [readMergedIdsSql, [id, bob]],

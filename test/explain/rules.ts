@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
-import { checkUniqueSql, findHoldersSql } from '../../src/entities/write/unique-sql.ts'
+import { findHoldersSql } from '../../src/entities/write/unique-sql.ts'
 import { scanValuesSql } from '../../src/schema/violations-sql.ts'
 import { expectReads } from './explain.ts'
 import { personId, type World } from './world.ts'
@@ -27,7 +27,6 @@ export function testRules(world: World): void {
     const claims = JSON.stringify([claim('c7', 7), claim('c77', 77), claim('free', 9)])
     const reads: [Statement, unknown[]][] = [
       [findHoldersSql, [claims]],
-      [checkUniqueSql, [claims]],
       [scanValuesSql, [0, personId(5_000), 20, 'code', []]],
       [scanValuesSql, [0, personId(5_000), 20, 'code', [attributes.referrer]]],
     ]

@@ -4,7 +4,7 @@ import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
 const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const shop = useSharedShop(service)
 
 describe('a path that is not percent-encoded UTF-8', () => {
   it('is refused with 400 and names the parameter', async () => {

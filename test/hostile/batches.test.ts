@@ -4,7 +4,7 @@ import { useOwnService } from '../support/service.ts'
 import { useSharedShop } from '../support/shop.ts'
 
 const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const shop = useSharedShop(service)
 
 describe('a batch with `atomic: true`', () => {
   it('returns the error of the first operation that fails', async () => {
@@ -31,24 +31,6 @@ describe('the OpenAPI document', () => {
   it('declares the body of the related endpoint as required', () => {
     const { requestBody } = openApiDocument(service).paths['/v1/people/{external_id}/related']!.post!
     expect(requestBody).toMatchObject({ required: true })
-  })
-})
-
-describe('a write while the definitions change', () => {
-  it('returns 503, not 500, when every retry finds new definitions', async () => {
-    const { id, send } = await service.organization()
-    await service.sql(
-      `create function change_definitions() returns trigger language plpgsql as
-         $$begin
-           update change_heads set schema_version = schema_version + 1 where organization_id = new.organization_id;
-           return new;
-         end$$`,
-    )
-    await service.sql(
-      `create trigger change_definitions before insert on entities for each row
-         when (new.organization_id = ${id}) execute function change_definitions()`,
-    )
-    expect((await send('POST', '/v1/people', {})).status).toBe(503)
   })
 })
 

@@ -4,7 +4,7 @@ import { useSharedShop } from '../support/shop.ts'
 import { createSender } from './sender.ts'
 
 const service = useOwnService()
-const shop = useSharedShop(service, 'referrer', 'friends', 'employer')
+const shop = useSharedShop(service, 'referrer')
 
 describe('keys that JavaScript objects inherit', () => {
   it.each(['valueOf', 'toString'])('rewrites a value with the key %s', async key => {

@@ -1,18 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runInProcess } from '../support/command.ts'
+import { expect, it } from 'vitest'
+import { runInProcess, useFolder } from '../support/command.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startService, useOwnService } from '../support/service.ts'
 import { blocksOf } from './manual.ts'
 
 const service = useOwnService()
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kith-erasures-'))
-})
-afterAll(() => rm(folder, { recursive: true }))
+const folder = useFolder()
 
 /** Runs a command on a database. Returns its standard output. */
 async function kith(databaseUrl: string, ...words: string[]): Promise<string> {

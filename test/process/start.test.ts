@@ -5,11 +5,13 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { migrate } from '../../src/db/migrate.ts'
 import { operatorName } from '../../src/sessions/sign-in-link.ts'
 import { sendAsPage } from '../support/browser-session.ts'
 import { compileCache } from '../support/command.ts'
 import { fillDataFolder } from '../support/data-folder.ts'
 import { createTestDatabase } from '../support/database.ts'
+import { query } from '../support/embedded-service.ts'
 import {
   checkout,
   endProcesses,
@@ -19,7 +21,9 @@ import {
   launch,
   makeDataFolder,
   makeFolder,
+  senderTo,
   terminate,
+  tokenFrom,
 } from '../support/process.ts'
 import { allScopes } from '../support/service.ts'
 
@@ -128,6 +132,20 @@ describe('the link to the console that a start logs', () => {
     expect(firstStepsOf(kith)).toHaveLength(3)
     expect(linkOf(kith)).toBeUndefined()
   })
+})
+
+it('two services that start together on an empty database share tables, organization and signing key', async () => {
+  const environment = { DATABASE_URL: database.url }
+  await query(database.url, 'drop schema public cascade; create schema public')
+  const services = [launch(environment), launch(environment)]
+  const [first = '', second = ''] = await Promise.all(services.map(({ ready }) => ready))
+  expect(await migrate(database.url)).toEqual([])
+  expect(await query(database.url, 'select key from organizations')).toEqual([{ key: 'default' }])
+  expect(await query(database.url, 'select count(*)::integer as keys from signing_keys')).toEqual([{ keys: 1 }])
+  const token = await tokenFrom(environment)
+  expect((await senderTo(first, token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
+  expect((await senderTo(second, token)('GET', '/v1/people/ada')).status).toBe(200)
+  expect(await Promise.all(services.map(terminate))).toEqual([0, 0])
 })
 
 it('serve --json prints its address on standard output and logs to standard error', async () => {

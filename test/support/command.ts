@@ -1,9 +1,14 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll } from 'vitest'
 
 const program = fileURLToPath(new URL('../../cli/main.ts', import.meta.url))
 
@@ -28,6 +33,14 @@ export function startCommand(words: string[], environment: Record<string, string
     ([stdout, stderr]) => ({ code: child.exitCode, stdout, stderr }),
   )
   return { child, ended }
+}
+
+/** Creates a folder for the tests of a file, and removes it after them. */
+export function useFolder(): string {
+  // After a killed run, the pid in the name tells a later run that it may remove the folder.
+  const folder = mkdtempSync(join(tmpdir(), `kith-test-${process.pid}-`))
+  afterAll(() => rm(folder, { recursive: true }))
+  return folder
 }
 
 let runs = 0

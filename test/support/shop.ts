@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach } from 'vitest'
+import type { Client } from '../../client/index.ts'
 import { createAttribute } from '../../src/attributes/attributes.ts'
 import type { NewAttribute } from '../../src/attributes/schema.ts'
 import { createConsentType } from '../../src/consents/consent-types.ts'
@@ -31,7 +32,7 @@ type NewDefinition = NewStack | NewAttribute | NewConsentType
 /** The key of a shared definition, or a definition of one test. A shared stack need not be named before an attribute that uses it. */
 export type Definition = keyof typeof shared | NewDefinition
 
-/** An organization of a test. Its functions may be taken out of it: they go on with the new organization after `renew`. */
+/** An organization of a test. Its functions and its client may be taken out of it: they go on with the new organization after `renew`. */
 export type Shop = Organization & {
   /** Sends a request that must succeed. Returns the data of the response. */
   ok(...request: Parameters<Send>): Promise<Reply['body']['data']>
@@ -63,16 +64,27 @@ export async function createShop(service: Service, ...definitions: Definition[])
 }
 
 function emptyShop(service: Service): Shop {
-  let sendCurrent: Send
-  const send: Send = (...request) => sendCurrent(...request)
-  const shop = { send, ok: (...request) => dataOf(send(...request)), head: () => readHead(service, shop.id) } as Shop
-  shop.renew = async (...definitions) => {
-    const { send, ...organization } = await service.organization()
-    sendCurrent = send
-    Object.assign(shop, organization)
-    await declareInProcess(service, shop.id, definitions)
-  }
+  let current: Organization
+  const send: Send = (...request) => current.send(...request)
+  const shop = {
+    send,
+    client: new Proxy({} as Client, { get: (_, name) => memberOf(current.client, name) }),
+    ok: (...request) => dataOf(send(...request)),
+    head: () => readHead(service, current.id),
+    renew: async (...definitions) => {
+      current = await service.organization()
+      const { id, key, token } = current
+      Object.assign(shop, { id, key, token })
+      await declareInProcess(service, id, definitions)
+    },
+  } as Shop
   return shop
+}
+
+/** The member of a client. Its methods keep the client as their `this`. */
+function memberOf(client: Client, name: string | symbol): unknown {
+  const member = Reflect.get(client, name)
+  return typeof member === 'function' ? member.bind(client) : member
 }
 
 /**

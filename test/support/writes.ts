@@ -64,27 +64,16 @@ export function recordStatements(db: Database): { db: Database; statements: stri
   }
 }
 
-/** Wraps a database so that it runs `act` once, after the first statement of a name. */
-export function runAfterFirst(name: string, db: Database, act: () => Promise<void>): Database {
-  let hasRun = false
+/** Wraps a database so that it runs `act` once, before its first transaction: after the writes were planned, and before they lock the head. */
+export function runBeforeTransaction(db: Database, act: () => Promise<unknown>): Database {
+  let acting: Promise<unknown> | undefined
   return {
     ...db,
-    transaction: (work, options) =>
-      db.transaction(
-        tx =>
-          work({
-            ...tx,
-            query: async (statement, values) => {
-              const rows = await tx.query(statement, values)
-              if (statement.name === name && !hasRun) {
-                hasRun = true
-                await act()
-              }
-              return rows as never
-            },
-          }),
-        options,
-      ),
+    transaction: async (work, options) => {
+      acting ??= act()
+      await acting
+      return db.transaction(work, options)
+    },
   }
 }
 

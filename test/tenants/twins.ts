@@ -115,5 +115,6 @@ function serialize(
     copy: (sqlStatement, rows) =>
       enqueue(() => runWatched(tx, sqlStatement, rows.key, () => tx.copy(sqlStatement, rows))),
     commit: () => enqueue(() => tx.commit()),
+    rollback: () => enqueue(() => tx.rollback()),
   }
 }

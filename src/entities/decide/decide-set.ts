@@ -1,5 +1,5 @@
 import type { Definitions } from '../../organizations/definitions.ts'
-import type { CurrentState, EntityRow, Links, LockedRow, Target } from '../entity-row.ts'
+import type { CurrentState, EntityRow, Links, StoredRow, Target } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
 import { addressKey, aliasOf, type Item, type Name, nameKey, newNameOf, referenceKey } from '../write/plan-write.ts'
@@ -7,7 +7,7 @@ import { type Change, type Decision, type DecisionContext, decide } from './deci
 
 /** The stored state that the decisions of a set rest on. */
 export type ReadState = {
-  rows: ReadonlyMap<Item, LockedRow>
+  rows: ReadonlyMap<Item, StoredRow>
   /** The links of the written entities, by id. */
   links: ReadonlyMap<string, Links>
   /** The ids of the entities that the items refer to, by {@link referenceKey}. */
@@ -31,7 +31,7 @@ export type Placeholder = Name & { id: string; version: number; item: Item }
 export type DecidedSet = {
   definitions: Definitions
   at: string
-  rows: ReadonlyMap<Item, LockedRow>
+  rows: ReadonlyMap<Item, StoredRow>
   decisions: ReadonlyMap<Item, Decision>
   accepted: readonly Accepted[]
   /** The placeholders that the changes need, each once, by {@link nameKey}. */

@@ -167,14 +167,6 @@ export const blankQuotesSql = statement(
      ) c`)}`,
 )
 
-/** $2: after this number, $3: names. As {@link blankQuotesSql}, in the changes since. The head is locked, so there is no later one. */
-export const blankLaterQuotesSql = statement(
-  'blank_later_quotes',
-  `with ${blankQuotes(`
-     select ${quotingColumns} from changes c
-     where c.organization_id = $1 and c.sequence > $2::bigint and c.entity_id is not null and ${hasValues}`)}`,
-)
-
 /** $2: ids, $3: limit. The number of the changes of those that link or once linked to one of $2, up to the limit. */
 export const countQuotersChangesSql = statement(
   'count_changes_of_quoters',
@@ -436,19 +428,6 @@ export const deletePastLinksBetweenSql = statement(
    ) select count(*)::integer as count from gone`,
 )
 
-/**
- * $2: ids. Deletes the links that were inserted since {@link deleteLinksOfSql}. A link that another transaction holds is left: that
- * transaction waits for the head, and its readers join the target, which is gone.
- */
-export const deleteLaterLinksSql = statement(
-  'delete_later_links',
-  `with gone as (
-     delete from links l where l.organization_id = $1 and l.ctid = any(array(
-       select k.ctid from links k where k.organization_id = $1 and k.target_id = any($2::uuid[]) for update skip locked
-     )) returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
 /** $2: ids. */
 export const deletePastTargetsSql = statement(
   'delete_past_targets',
@@ -477,14 +456,14 @@ export const blankMergesSql = statement(
 )
 
 /**
- * $2: texts, $3: claimed from this time on. Deletes stored responses with one of the texts. The texts of JSON and of headers are
+ * $2: texts. Deletes stored responses with one of the texts. The texts of JSON and of headers are
  * searched, because a response may have a person anywhere.
  */
 export const deleteResponsesSql = statement(
   'delete_responses_with',
   `with gone as (
      delete from idempotency_keys k
-     where k.organization_id = $1 and k.at >= $3 and exists (
+     where k.organization_id = $1 and exists (
        select from unnest($2::text[]) as n(text) where strpos(k.body, n.text) > 0 or strpos(k.headers::text, n.text) > 0
      ) returning 1
    ) select count(*)::integer as count from gone`,

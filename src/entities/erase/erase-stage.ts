@@ -1,4 +1,4 @@
-import { readHeadSql, segmentsFollowerName } from '../../changes/sql.ts'
+import { segmentsFollowerName } from '../../changes/sql.ts'
 import type { Transaction } from '../../db/db.ts'
 import { awaitPipelined } from '../../db/db.ts'
 import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
@@ -6,29 +6,28 @@ import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
 import { deleteObservedOfSql, followerName as observedFollower } from '../../observed/sql.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { lockHead } from '../../organizations/head.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
 import type { Change } from '../decide/decide.ts'
 import type { Accepted, DecidedSet } from '../decide/decide-set.ts'
-import type { LockedRow, Profile } from '../entity-row.ts'
+import type { Profile, StoredRow } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { eraseSearchWords } from '../indexes/search-index.ts'
 import { searchFollowerName } from '../indexes/search-index-sql.ts'
 import { emailKey, mobileKey } from '../match-keys.ts'
 import type { Item } from '../write/plan-write.ts'
-import { lockAddressed } from '../write/read-stage.ts'
+import { readAddressed } from '../write/read-stage.ts'
 import { storeSet } from '../write/store-stage.ts'
 import type { Write } from '../write-request.ts'
 import {
   blankChangesSql,
   blankDeliveriesSql,
   blankFilledSql,
-  blankLaterQuotesSql,
   blankMergesSql,
   blankQuotesInSql,
   blankQuotesSql,
   deleteAliasesSql,
   deleteAnswersSql,
-  deleteLaterLinksSql,
   deleteLinksBetweenSql,
   deleteLinksOfSql,
   deleteMembershipsSql,
@@ -96,18 +95,11 @@ export type LogRange = { id: string; after: number; until: number }
 
 const allVersions = { after: 0, until: 2 ** 31 - 1 }
 
-/** A stored response is claimed at most this long before its write commits. */
-const maxResponseMs = 60_000
-
 type LastChange = ErasureTarget & { version: number; operation: string }
 
 /**
  * Erases entities in a transaction that has written nothing: rows, links, index keys, their log, their answers, and what the log of
- * others, stored responses and deliveries have of them. Logs one change `erase` for each. The caller runs it in `decideAgain`; for
- * people it increments the version of the definitions afterwards, so that every write that was decided before is decided again.
- * Throws the errors that `decideAgain` retries.
- *
- * The head is locked by the change that is logged. Rows that other writers commit until then are searched again under that lock.
+ * others, stored responses and deliveries have of them. Logs one change `erase` for each. The transaction has locked the head.
  */
 export async function eraseEntities(
   tx: Transaction,
@@ -116,14 +108,14 @@ export async function eraseEntities(
   options: ErasureOptions,
 ): Promise<Erased> {
   const { organization_id } = definitions
-  const { at, keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
+  const { keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
   const removed: RemovedRows = {}
-  const { set, entities } = await lockTargets(tx, definitions, targets, options)
+  const { set, entities } = await readTargets(tx, definitions, targets, options)
   const people = entities.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id)
   const ids = entities.map(({ id }) => id)
   if (ids.length === 0) return { entities, identifiers: noIdentifiers(), removed }
   await lockFollowers(tx, organization_id, people.length > 0)
-  const { sequence: head } = (await tx.query<{ sequence: number }>(readHeadSql, [organization_id]))[0]!
+  const { sequence: head } = await lockHead(tx, organization_id)
   const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows: set.rows })
   const namesOfKeys = namesByKey(definitions, identifiers.names)
   const names = JSON.stringify(namesOfKeys)
@@ -152,20 +144,14 @@ export async function eraseEntities(
   }
   if (!keepsLog) await blankLog(tx, organization_id, ranges, removed)
   const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
-  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, '-infinity'])
+  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched])
 
-  await awaitPipelined(storeSet(tx, set).statements)
+  const { statements, sequence } = storeSet(tx, set, head)
+  await awaitPipelined(statements)
   removed.entities = set.rows.size
   if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, { people, head }, removed)
-
-  const quotedSince = await run.changes(blankLaterQuotesSql, [head, names])
-  await run.deliveries(quotedSince, { drops: false })
-  if (!keepsQuotes) await run.rows('links', deleteLaterLinksSql, [ids])
-  const since = new Date(Date.parse(at) - maxResponseMs).toISOString()
-  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched, since])
-  if (!keepsQuotes) return { entities, identifiers, removed }
-  const [last] = await tx.query<{ sequence: number }>(readHeadSql, [organization_id])
-  return { entities, identifiers, removed, quotes: { names: namesOfKeys, until: last!.sequence } }
+  const erased = { entities, identifiers, removed }
+  return keepsQuotes ? { ...erased, quotes: { names: namesOfKeys, until: sequence } } : erased
 }
 
 /** Removes which segments the people were in, and adds to `removed`. The feed has told nothing after `head`. */
@@ -252,26 +238,23 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
   }
 }
 
-/**
- * Locks the rows of entities before their erasure, in the order of all sets, so that what they link to can be read. Returns the
- * versions by id of those that exist.
- */
-export async function lockForErasure(
+/** Returns the versions by id of the entities that exist. */
+export async function readVersions(
   tx: Transaction,
   definitions: Definitions,
   targets: readonly ErasureTarget[],
 ): Promise<ReadonlyMap<string, number>> {
   const author = { actor: '', request_id: '' }
   const items = targets.map((target, index) => itemOf(target, index, author))
-  const rows = await lockItems(tx, definitions, items)
+  const rows = await readOwnRows(tx, definitions, items)
   return new Map([...rows.values()].map(({ id, version }) => [id, version]))
 }
 
-/** Locks the rows by their own ids: the id of a merged person does not lead to the survivor here. */
-async function lockItems(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Map<Item, LockedRow>> {
-  const rows = await lockAddressed(tx, definitions, items)
+/** Reads the rows by their own ids: the id of a merged person does not lead to the survivor here. */
+async function readOwnRows(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Map<Item, StoredRow>> {
+  const rows = await readAddressed(tx, definitions, items)
   const byId = new Map(rows.map(row => [row.id, row]))
-  const found = new Map<Item, LockedRow>()
+  const found = new Map<Item, StoredRow>()
   for (const item of items) {
     const row = byId.get((item.write.address as { id: string }).id)
     if (row) found.set(item, row)
@@ -279,15 +262,15 @@ async function lockItems(tx: Transaction, definitions: Definitions, items: Item[
   return found
 }
 
-/** Locks the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
-async function lockTargets(
+/** Reads the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
+async function readTargets(
   tx: Transaction,
   definitions: Definitions,
   targets: readonly ErasureTarget[],
   { actor, request_id, at }: ErasureOptions,
 ): Promise<{ set: DecidedSet; entities: Erased['entities'] }> {
   const items = targets.map((target, index) => itemOf(target, index, { actor, request_id }))
-  const rows = await lockItems(tx, definitions, items)
+  const rows = await readOwnRows(tx, definitions, items)
   const rowless = items.filter(item => !rows.has(item)).map(({ write }) => (write.address as { id: string }).id)
   const last =
     rowless.length === 0 ? [] : await tx.query<LastChange>(readLastChangesSql, [definitions.organization_id, rowless])
@@ -325,7 +308,7 @@ function itemOf({ stack_id, id }: ErasureTarget, index: number, author: { actor:
 }
 
 /** The log entry of an erasure has no values. */
-function eraseChange(id: string, version: number, row: LockedRow | undefined): Change {
+function eraseChange(id: string, version: number, row: StoredRow | undefined): Change {
   return {
     operation: 'erase',
     id,

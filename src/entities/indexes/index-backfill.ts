@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises'
 import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
-import { lockHeadSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
+import { readVersionsSql } from '../../organizations/definitions-sql.ts'
+import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { termsOf } from './index-keys.ts'
 import {
@@ -10,24 +10,22 @@ import {
   analyzeEntitiesSql,
   analyzeTermsSql,
   beginFillSql,
-  claimFillSql,
   deleteFillsSql,
   deleteTermsSql,
   finishFillSql,
-  holdValuesSql,
   insertKeysSql,
   readDroppedSql,
+  readFillSql,
   readUnfilledSql,
+  readValuesSql,
   scanEntitiesSql,
 } from './index-keys-sql.ts'
 import { type SortField, sortFieldOf } from './sort-field.ts'
-import { holdSortValuesSql, readSortProgressSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
+import { readSortProgressSql, readSortValuesSql, readUnfilledSortsSql, scanIdsSql } from './sort-index-sql.ts'
 import { sortTermOf } from './sort-terms.ts'
 
 const entitiesPerBatch = 500
 const termsPerDelete = 5_000
-/** Bounds the wait for a locked row, because writers wait for the rows of the batch. A later run retries the batch. */
-const fillLockTimeoutMs = 250
 
 /** An index to fill: of the values of an attribute, or of a field that sorts. */
 type Unfilled = { index_id: number; stack_id: number; type: AttributeType } & (
@@ -38,7 +36,7 @@ export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: 
 
 /**
  * Fills the indexes of attributes from stored values, in small transactions, and deletes the keys of dropped indexes.
- * Writers maintain an index from its declaration on. A batch locks the rows that it reads, so it never stores an
+ * Writers maintain an index from its declaration on. A batch locks the head as a writer does, so it never stores an
  * outdated value. The backfill resumes where it or another process stopped. Returns the number of scanned entities.
  * Throws database errors; the caller retries later.
  */
@@ -76,8 +74,8 @@ async function readUnfilledSorts(db: Database, organization_id: number): Promise
 
 export type FillProgress = { ready: boolean; indexed: number; total: number }
 
-/** How long a request waits while another process fills a batch of the same index, or a writer holds a row. */
-const pauseMs = 20
+/** How long a request waits at a time for the head, so that it can say how far the fill is. */
+const lockTimeoutMs = 250
 
 /**
  * Fills a sort index until it is ready or `untilMs` of the clock of `performance`. Other processes may fill it at the same time.
@@ -95,15 +93,13 @@ export async function fillSortIndex(
   await db.query(beginFillSql, [organization_id, id, stack_id], signal)
   while (performance.now() < untilMs) {
     const work = (tx: Transaction) => fillBatch(tx, organization_id, index, entitiesPerBatch)
-    const scanned = await db.transaction(work, { lockTimeoutMs: fillLockTimeoutMs, signal }).catch(error => {
+    const scanned = await db.transaction(work, { signal, lockTimeoutMs }).catch(error => {
       if (isLockTimeout(error)) return 'held by a writer' as const
       throw error
     })
-    if (typeof scanned === 'string') {
-      const progress = await readProgress()
-      if (!progress || progress.ready) return progress
-      await setTimeout(pauseMs)
-    } else if (scanned < entitiesPerBatch) {
+    if (scanned === 'held by a writer') continue
+    if (scanned === undefined) break
+    if (scanned < entitiesPerBatch) {
       await markReady(db, organization_id, id)
       break
     }
@@ -117,10 +113,8 @@ async function fillIndex(db: Database, organization_id: number, index: Unfilled,
   const limit = options.entitiesPerBatch ?? entitiesPerBatch
   let total = 0
   while (!options.signal?.aborted) {
-    const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit), {
-      lockTimeoutMs: fillLockTimeoutMs,
-    })
-    if (scanned === 'claimed by another') break
+    const scanned = await db.transaction(tx => fillBatch(tx, organization_id, index, limit))
+    if (scanned === undefined) break
     total += scanned
     if (scanned < limit) {
       await finishFill(db, organization_id, index)
@@ -137,17 +131,23 @@ async function finishFill(db: Database, organization_id: number, { index_id }: U
 
 async function markReady(db: Database, organization_id: number, index_id: number) {
   await db.transaction(async tx => {
-    // Locks the head before the attribute, in the same order as changes of definitions do.
-    await tx.query(lockHeadSql, [organization_id])
+    await lockHead(tx, organization_id)
     await tx.query(finishFillSql, [organization_id, index_id])
   })
 }
 
-async function fillBatch(tx: Transaction, organization_id: number, index: Unfilled, limit: number) {
+/** Returns the number of scanned entities. Undefined if the index was dropped or is ready. */
+async function fillBatch(
+  tx: Transaction,
+  organization_id: number,
+  index: Unfilled,
+  limit: number,
+): Promise<number | undefined> {
   const { index_id } = index
-  const [claim] = await tx.query<{ after_id: string }>(claimFillSql, [organization_id, index_id])
-  if (!claim) return 'claimed by another' as const
-  const range = [organization_id, index.stack_id, claim.after_id, limit]
+  await lockHead(tx, organization_id)
+  const [fill] = await tx.query<{ after_id: string }>(readFillSql, [organization_id, index_id])
+  if (!fill) return undefined
+  const range = [organization_id, index.stack_id, fill.after_id, limit]
   const { entities, terms } =
     index.sorts === undefined ? await holdTerms(tx, range, index) : await holdSortTerms(tx, range, index)
   const last = entities.at(-1)
@@ -172,7 +172,7 @@ async function holdTerms(tx: Transaction, range: unknown[], { stack_id, key, typ
   const values =
     idsWithValue.length === 0
       ? []
-      : await tx.query<{ id: string; value: unknown }>(holdValuesSql, [organization_id, stack_id, idsWithValue, key])
+      : await tx.query<{ id: string; value: unknown }>(readValuesSql, [organization_id, stack_id, idsWithValue, key])
   const terms = values.flatMap(({ id: entity_id, value: stored }) =>
     [...termsOf(type, stored)].map(value => ({ value, entity_id })),
   )
@@ -188,7 +188,7 @@ async function holdSortTerms(
   const entities = await tx.query<{ id: string }>(scanIdsSql, range)
   const [column, key] = sorts.kind === 'attribute' ? ['attributes', sorts.key] : [sorts.column, null]
   const ids = entities.map(({ id }) => id)
-  const values = await tx.query<{ id: string; value: unknown }>(holdSortValuesSql, [
+  const values = await tx.query<{ id: string; value: unknown }>(readSortValuesSql, [
     organization_id,
     stack_id,
     column,

@@ -47,13 +47,12 @@ export const beginFillSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: index. Returns no row if another process holds the backfill or the index was dropped. */
-export const claimFillSql = statement(
-  'claim_fill',
+/** $2: index. Needs the head's lock. Returns no row if the index was dropped or is ready. */
+export const readFillSql = statement(
+  'read_fill',
   `select f.after_id from fills f where f.organization_id = $1 and f.index_id = $2
      and (exists (select from attributes d where d.organization_id = $1 and d.index_id = $2 and not d.index_ready)
-       or exists (select from sort_indexes s where s.organization_id = $1 and s.index_id = $2 and not s.ready))
-   for update of f skip locked`,
+       or exists (select from sort_indexes s where s.organization_id = $1 and s.index_id = $2 and not s.ready))`,
 )
 
 /** $2: stack, $3: after this id, $4: limit, $5: key. `valued` tells whether the entity has a value under the key. */
@@ -63,12 +62,12 @@ export const scanEntitiesSql = statement(
    where e.organization_id = $1 and e.stack_id = $2 and e.id > $3 order by e.id limit $4`,
 )
 
-/** $2: stack, $3: ids in order, $4: key. Locks the rows in that order, as every set does, until the commit. */
-export const holdValuesSql = statement(
-  'hold_values',
+/** $2: stack, $3: ids, $4: key. */
+export const readValuesSql = statement(
+  'read_values',
   `select v.id, v.value from unnest($3::uuid[]) a(id) cross join lateral (
      select e.id, e.attributes->$4 as value from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id for share of e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id offset 0
    ) v`,
 )
 

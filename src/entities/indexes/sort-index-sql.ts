@@ -33,14 +33,13 @@ const sortValue = `case $3::text
      else ${attributePart('(e.attributes->$4::text)')} end`
 
 /**
- * $2: stack, $3: a column, or `attributes`, $4: the key of an attribute, $5: ids in order. Locks the rows in that order, as every set
- * does, until the commit. Returns what their sort terms depend on.
+ * $2: stack, $3: a column, or `attributes`, $4: the key of an attribute, $5: ids. Returns what the sort terms of the entities depend on.
  */
-export const holdSortValuesSql = statement(
-  'hold_sort_values',
+export const readSortValuesSql = statement(
+  'read_sort_values',
   `select v.id, v.value from unnest($5::uuid[]) a(id) cross join lateral (
      select e.id, ${sortValue} as value from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id for share of e
+     where e.organization_id = $1 and e.stack_id = $2 and e.id = a.id offset 0
    ) v`,
 )
 
@@ -97,8 +96,8 @@ export const readSortProgressSql = statement(
 )
 
 /**
- * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes
- * them, under the locks of the rows. A set does not read the times of the rows that it locks.
+ * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes them. A set
+ * does not read the times of its rows.
  */
 export const deleteTimeTermsSql = statement(
   'delete_time_terms',

@@ -6,7 +6,7 @@ import {
   reloadDefinitions,
   type SortIndex,
 } from '../../organizations/definitions.ts'
-import { lockHeadSql } from '../../organizations/definitions-sql.ts'
+import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { type FillProgress, fillSortIndex } from './index-backfill.ts'
 import { sortFieldOf } from './sort-field.ts'
@@ -60,7 +60,7 @@ function createSortIndex(
   const key = field?.kind === 'attribute' ? field.key : null
   return db.transaction(
     async tx => {
-      await tx.query(lockHeadSql, [organization_id])
+      await lockHead(tx, organization_id)
       await awaitPipelined([
         tx.query(createSortIndexSql, [organization_id, stack_id, name, key]),
         tx.query(announceSortIndexSql, [organization_id, stack_id, name]),

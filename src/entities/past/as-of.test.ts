@@ -5,7 +5,6 @@ import { momentBetween } from '../../../test/support/moments.ts'
 import { history, repeatReads } from '../../../test/support/past-reads.ts'
 import { useService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
-import { runAfterFirst, write, writeAll } from '../../../test/support/writes.ts'
 
 const service = useService()
 const shop = useShop(service, 'referrer', 'friends', 'employer')
@@ -107,19 +106,6 @@ describe('a read with at or version', () => {
     expect(await ok('GET', `/v1/people/ada?at=${at}`)).toEqual({ ...linked, as_of: expect.anything() })
     expect(await ok('GET', `/v1/people/ada?at=${afterRestore}`)).toEqual({ ...restored, as_of: expect.anything() })
     expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...relinked, as_of: expect.anything() })
-  })
-
-  it('shows the linked target if its name passed to another entity during the write', async () => {
-    await create({ external_id: 'bob' })
-    await create({ external_id: 'ada' })
-    const db = runAfterFirst('read_bearers', service.db, async () => {
-      await patch('bob', { external_id: 'robert' })
-      await create({ external_id: 'bob' })
-    })
-    await writeAll(db, shop, [write('patch', 'ada', { attribute_values: { referrer: 'bob' } })])
-    const today = await read('ada')
-    expect(today.attribute_values).toEqual({ referrer: 'robert' })
-    expect(await ok('GET', '/v1/people/ada?version=2')).toEqual({ ...today, as_of: expect.anything() })
   })
 
   it('shows the links of an import between its own lines', async () => {

@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { lockedColumns, rememberNames } from './sql.ts'
+import { readColumns, rememberNames } from './sql.ts'
 
 // A person has further identifiers: aliases, which are external identifiers, and the internal identifiers of the people who were
 // merged into it. An external identifier is never both the name of an entity and an alias. Only organizations with an alias or a
@@ -18,32 +18,31 @@ const byMerge = `(
      )`
 
 /**
- * As `lock_entities`, and finds people by alias and by merged identifier too. Such a row has the identifier that it was found by as
- * `alias_name` or `alias_id`. All rows are locked in order of id, however they were found.
+ * As `read_rows`, and finds people by alias and by merged identifier too. Such a row has the identifier that it was found by as
+ * `alias_name` or `alias_id`.
  */
-export const lockWithAliasesSql = statement(
-  'lock_with_aliases',
+export const readRowsWithAliasesSql = statement(
+  'read_rows_with_aliases',
   `with addressed as materialized (
      select a.stack_id, a.external_id, a.id
      from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid)
    ), wanted as materialized (
-     select a.stack_id, e.id, a.external_id as requested_name, null::text as alias_name, null::uuid as alias_id
+     select a.stack_id, e.id, null::text as alias_name, null::uuid as alias_id
      from addressed a cross join lateral (
        select e.id from entities e
        where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
      ) e
      union
-     select a.stack_id, a.id, null, null, null from addressed a where a.id is not null
+     select a.stack_id, a.id, null, null from addressed a where a.id is not null
      union
-     select 0, s.person_id, null, a.external_id, null from addressed a cross join lateral ${byAlias} s
+     select 0, s.person_id, a.external_id, null from addressed a cross join lateral ${byAlias} s
      union
-     select 0, m.person_id, null, null, a.id from addressed a cross join lateral ${byMerge} m
-     order by 2
+     select 0, m.person_id, null, a.id from addressed a cross join lateral ${byMerge} m
    )
-   select locked.*, w.requested_name, w.alias_name, w.alias_id from wanted w cross join lateral (
-     select e.ctid, ${lockedColumns} from entities e
-     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
-   ) locked`,
+   select e.*, w.alias_name, w.alias_id from wanted w cross join lateral (
+     select e.ctid, ${readColumns} from entities e
+     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id offset 0
+   ) e`,
 )
 
 /**
@@ -85,7 +84,7 @@ export const readBearersWithAliasesSql = statement(
 
 /**
  * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process learns of
- * the first one. Runs before it is inserted, in its transaction, which has locked the head.
+ * the first one. Runs before it is inserted, in its transaction.
  */
 export const countFirstAliasSql = statement(
   'count_first_alias',
@@ -95,7 +94,7 @@ export const countFirstAliasSql = statement(
      and not exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null)`,
 )
 
-/** $2: [{external_id, person_id, merge_id}], $3: the time. A name that is an alias already fails, and the set is decided again. */
+/** $2: [{external_id, person_id, merge_id}], $3: the time. */
 export const insertAliasesSql = statement(
   'insert_aliases',
   `insert into aliases (organization_id, external_id, person_id, merge_id, created_at)
@@ -126,36 +125,4 @@ export const deleteAliasesSql = statement(
          and (v.external_id is null or s.external_id = v.external_id) offset 0
      ) s
    ))`,
-)
-
-/**
- * $2: names that the transaction gave to people or stored as aliases. Runs after the transaction has locked the head, so it sees
- * every commit before it. If a name is both the name of a person and an alias, the division by zero fails the transaction, and the set
- * is decided again.
- */
-export const checkNamesSql = statement(
-  'check_names',
-  `update change_heads set sequence = sequence / 0
-   where organization_id = $1 and exists (
-     select from unnest($2::text[]) as a(name) cross join lateral (
-       select s.external_id from aliases s where s.organization_id = $1 and s.external_id = a.name offset 0
-     ) s cross join lateral (
-       select from entities e
-       where e.organization_id = $1 and e.stack_id = 0 and e.external_id = s.external_id offset 0
-     ) e
-   )`,
-)
-
-/**
- * $2: the people that the transaction linked to. As {@link checkNamesSql}: fails the transaction if one of them was merged since they
- * were read. Decided again, the write links to the survivor.
- */
-export const checkTargetsSql = statement(
-  'check_targets',
-  `update change_heads set sequence = sequence / 0
-   where organization_id = $1 and exists (
-     select from unnest($2::uuid[]) as t(id)
-       join merges m on m.organization_id = $1 and m.merged_id = t.id and m.unmerged_sequence is null
-     where not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = t.id)
-   )`,
 )

@@ -1,5 +1,5 @@
 import { statement } from '../../db/db.ts'
-import { insertedColumns, storeWith } from './sql.ts'
+import { insertedColumns } from './sql.ts'
 
 // Citus routes no INSERT beside an UPDATE, and its COPY fails with XX000 if a name is taken. A transaction of a distributed database
 // runs these statements in place of the faster ones of sql.ts.
@@ -21,23 +21,14 @@ export const insertEntitiesSql = statement(
    where h.organization_id = $1`,
 )
 
-/** As `apply_changes`, without the log. */
-export const storeDistributedSql = statement(
-  'store_distributed_changes',
-  `${storeWith('')} select base + $3::integer as sequence from head`,
-)
-
-/**
- * $2: changes in order, as for {@link storeDistributedSql}, which has added their number ($3) to the head, $4: the time. Appends the
- * log under the lock of the head.
- */
+/** $2: changes in order, $3: the time. Appends the log under the lock of the head. */
 export const insertChangesSql = statement(
   'insert_changes',
   `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id, link_targets)
-   select h.organization_id, h.sequence - $3::integer + v.number, $4, 'entity', v.stack_id, v.id, v.operation, v.version,
+   select h.organization_id, v.sequence, $3, 'entity', v.stack_id, v.id, v.operation, v.version,
      v.before, v.after, v.actor, v.request_id, v.link_targets
-   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid,
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(sequence bigint, stack_id integer, id uuid,
      operation text, version integer, before jsonb, after jsonb, actor text, request_id text, link_targets jsonb)
    where h.organization_id = $1`,
 )

@@ -1,7 +1,7 @@
 import type { Database } from '../../db/db.ts'
 import { KeyedSemaphore } from '../../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../../db/nested-transaction.ts'
-import { isDeadlock } from '../../db/pg-errors.ts'
+import { isConflict } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import type { Signal } from '../../signal.ts'
@@ -42,5 +42,5 @@ export function dryRun<T>(
       },
       { signal },
     )
-  return retryConflicts(() => dryRunPermits.run(db, organization_id, signal, attempt), isDeadlock, signal)
+  return retryConflicts(() => dryRunPermits.run(db, organization_id, signal, attempt), isConflict, signal)
 }

@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { lockPerson } from '../../../test/support/process.ts'
 import { useOwnService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
-import { names, write, writeAll } from '../../../test/support/writes.ts'
+import { names, resultOf, write, writeAll } from '../../../test/support/writes.ts'
+import type { Database } from '../../db/db.ts'
 import type { Write } from '../write-request.ts'
 
 const service = useOwnService()
 
 const shop = () => createShop(service, 'referrer', 'friends', 'employer')
-const run = (organization: Shop, writes: Write[], db = service.db) => writeAll(db, organization, writes)
+const run = (organization: Shop, writes: Write[], db: Database = service.db) => writeAll(db, organization, writes)
 
 describe('concurrent writes', () => {
   it('create one placeholder when 200 of them name the same new target', async () => {
@@ -115,7 +114,7 @@ describe('concurrent writes', () => {
     expect(rows.map(row => row.external_id)).toEqual(['a', 'b'])
   })
 
-  it('are decided again if accepted by outdated definitions', async () => {
+  it('are refused by the definitions that stand, if outdated ones accept them', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a', { attribute_values: { size: 'text' } })])
     const other = await service.db.connect()
@@ -137,7 +136,7 @@ describe('concurrent writes', () => {
     expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/attribute_values/size'])
   })
 
-  it('are decided again if refused by outdated definitions', async () => {
+  it('are accepted by the definitions that stand, if outdated ones refuse them', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
     const other = await service.db.connect()
@@ -158,52 +157,29 @@ describe('concurrent writes', () => {
     expect((await organization.send('PATCH', '/v1/people/a', { consents: [answer] })).status).toBe(200)
   })
 
-  it.each([
-    ['atomic', 'a', { atomic: true }, {}],
-    ['under an Idempotency-Key', 'k', {}, { 'Idempotency-Key': 'once' }],
-  ])('lock all rows of a batch of several sets before the head: %s', async (_how, prefix, options, headers) => {
-    const organization = await shop()
-    const people = names(prefix, 1_000)
-    await importLines(organization, '/v1/people/import', linesFrom(people.map(external_id => ({ external_id }))))
-    await run(organization, [write('create', 'beside')])
-    const lock = await lockPerson(service.databaseUrl, people.at(-1)!)
-    try {
-      const operations = people.map(external_id => ({ op: 'patch', external_id, body: { first_name: 'Ada' } }))
-      const batch = organization.send('POST', '/v1/people/batch', { operations, ...options }, headers)
-      await untilLockWait()
-      const beside = await organization.send('PATCH', '/v1/people/beside', { first_name: 'Bob' })
-      expect(beside.status).toBe(200)
-      await lock.release()
-      expect((await batch).status).toBe(200)
-    } finally {
-      await lock.release()
-    }
-  })
-
-  it('do not hold the head while they wait for a name', async () => {
+  it('are done even if the definitions that changed cannot be read after them', async () => {
     const organization = await shop()
     await run(organization, [write('create', 'a')])
-    const other = await service.db.connect()
-    try {
-      await other.query("begin; set local lock_timeout = '5s'")
-      await other.query(
-        `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at)
-         values ($1, 0, gen_random_uuid(), 'b', true, 1, now(), now())`,
-        [organization.id],
-      )
-      const renaming = organization.send('PATCH', '/v1/people/a', { external_id: 'b' })
-      await untilLockWait()
-      await other.query('update change_heads set sequence = sequence where organization_id = $1', [organization.id])
-      await other.query('commit')
-      expect((await renaming).body).toMatchObject({ error: 'duplicate_entry' })
-    } finally {
-      await other.end()
+    await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
+      organization.id,
+    ])
+    const { query } = service.db
+    const losing: Database = {
+      ...service.db,
+      query: (statement, values, signal) =>
+        statement.name === 'read_definitions' ? Promise.reject(new Error('lost')) : query(statement, values, signal),
     }
+    const [outcome] = await run(organization, [write('patch', 'a', { first_name: 'Ada' })], losing)
+    expect(resultOf(outcome)).toBe('updated')
   })
 
-  it('apply to the entity that has the name after they waited for a renamed row', async () => {
+  it('wait for the writer that holds the head, and see what it has stored', async () => {
     const organization = await shop()
-    await run(organization, [write('create', 'a', { last_name: 'first' }), write('create', 'c', { last_name: 'next' })])
+    await run(organization, [
+      write('create', 'a', { last_name: 'first' }),
+      write('create', 'c', { last_name: 'next' }),
+      write('create', 'd'),
+    ])
     const other = await service.db.connect()
     try {
       const rename = (from: string, to: string) =>
@@ -213,18 +189,22 @@ describe('concurrent writes', () => {
           to,
         ])
       await other.query('begin')
+      await other.query('select from change_heads where organization_id = $1 for update', [organization.id])
+      const writing = Promise.all([
+        organization.send('PATCH', '/v1/people/a', { first_name: 'Ada' }),
+        organization.send('PATCH', '/v1/people/d', { external_id: 'z' }),
+        organization.send('PATCH', '/v1/people/d', { attribute_values: { referrer: 'z' } }),
+      ])
+      await untilLockWait()
       await rename('a', 'z')
       await rename('c', 'a')
-      const patching = organization.send('PATCH', '/v1/people/a', { first_name: 'Ada' })
-      await untilLockWait()
       await other.query('commit')
-      expect((await patching).status).toBe(200)
-      const [found, renamed] = [
-        await organization.send('GET', '/v1/people/a'),
-        await organization.send('GET', '/v1/people/z'),
-      ]
-      expect(found.body.data).toMatchObject({ first_name: 'Ada', last_name: 'next' })
-      expect(renamed.body.data).toMatchObject({ first_name: null, last_name: 'first' })
+      const [patched, renamed, linked] = await writing
+      expect([patched.status, renamed.body.error, linked.status]).toEqual([200, 'duplicate_entry', 200])
+      const read = async (name: string) => (await organization.send('GET', `/v1/people/${name}`)).body.data
+      expect(await read('a')).toMatchObject({ first_name: 'Ada', last_name: 'next' })
+      expect(await read('z')).toMatchObject({ first_name: null, last_name: 'first' })
+      expect((await read('d')).attribute_values).toEqual({ referrer: 'z' })
     } finally {
       await other.end()
     }

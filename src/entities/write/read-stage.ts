@@ -3,11 +3,11 @@ import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { type Channel, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { DecidedSet, ReadState } from '../decide/decide-set.ts'
-import type { Links, LockedRow, Target } from '../entity-row.ts'
+import type { Links, StoredRow, Target } from '../entity-row.ts'
 import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { canCreate, type Write } from '../write-request.ts'
-import { lockWithAliasesSql, readBearersWithAliasesSql } from './alias-sql.ts'
+import { readBearersWithAliasesSql, readRowsWithAliasesSql } from './alias-sql.ts'
 import {
   addressedName,
   aliasOf,
@@ -21,29 +21,24 @@ import {
   requiredReferences,
 } from './plan-write.ts'
 import {
-  lockEntitiesSql,
-  lockNamedSql,
   readBearersSql,
   readKnownAnswersSql,
   readLinksSql,
+  readNamedSql,
   readNamesLeftSql,
+  readRowsSql,
 } from './sql.ts'
 
-/** Another transaction changed what this set relies on, between two of its statements. The set is decided again. */
-export class LostRace extends Error {}
-
-/** Lock stage: locks the addressed rows in order of id. Returns the row of each item that has one. Throws LostRace. */
-export async function lockRows(
+/** Read stage: reads the addressed rows. Returns the row of each item that has one. */
+export async function readRows(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
-): Promise<Map<Item, LockedRow>> {
-  const found = new Map<Item, LockedRow>()
-  const rows = await lockAddressed(tx, definitions, items)
+): Promise<Map<Item, StoredRow>> {
+  const found = new Map<Item, StoredRow>()
+  const rows = await readAddressed(tx, definitions, items)
   if (rows.length === 0) return found
-  if (rows.some(row => row.requested_name !== null && row.requested_name !== row.external_id))
-    throw new LostRace('a row was renamed while the set waited for its lock')
-  const byAddress = new Map<string, LockedRow>()
+  const byAddress = new Map<string, StoredRow>()
   for (const row of rows) {
     const { stack_id, alias_name, alias_id } = row
     byAddress.set(`${stack_id} ${row.id}`, row)
@@ -60,32 +55,26 @@ export async function lockRows(
   return found
 }
 
-/**
- * Locks the addressed rows. If several sets share a transaction, all their rows are locked before the first set locks
- * the head. Otherwise another writer could hold a row of the second set and wait for the head: a deadlock.
- */
-export async function lockAddressed(
+/** Reads the rows that items address. */
+export async function readAddressed(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
   items: Item[],
-): Promise<LockedRow[]> {
+): Promise<StoredRow[]> {
   const addressed = items.filter(({ write }) => write.address !== null)
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
   const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
   if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = addressed.map(({ write }) => (write.address as { external_id: string }).external_id)
-    return tx.query<LockedRow>(lockNamedSql, [organization_id, stack_id, names.join('\n')])
+    return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, names.join('\n')])
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
-  const statement = mayHaveAliases ? lockWithAliasesSql : lockEntitiesSql
-  return tx.query<LockedRow>(statement, [organization_id, JSON.stringify(addresses)])
+  const statement = mayHaveAliases ? readRowsWithAliasesSql : readRowsSql
+  return tx.query<StoredRow>(statement, [organization_id, JSON.stringify(addresses)])
 }
 
-/**
- * Read stage: reads the versions at which the names that entities may take were released. The query follows the
- * locks, so that it sees what the transactions they waited for committed.
- */
+/** Read stage: reads the versions at which the names that entities may take were released. */
 export async function readLastVersions(
   tx: Transaction,
   organization_id: number,

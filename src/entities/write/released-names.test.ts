@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, type Shop, useShop } from '../../../test/support/shop.ts'
-import { resultOf, runAfterFirst, write, writeAll } from '../../../test/support/writes.ts'
+import { resultOf, runBeforeTransaction, write, writeAll } from '../../../test/support/writes.ts'
 import type { Write } from '../write-request.ts'
 
 const service = useService()
@@ -120,7 +120,7 @@ describe('a new entity with a released name', () => {
     }
   })
 
-  describe('whose name is released between two statements of its creation', () => {
+  describe('whose name is released before its creation locks the head', () => {
     const versionOfAda = async (shop: Shop) => {
       const rows = await service.sql<{ version: number }>(
         `select version from entities where organization_id = $1 and external_id = 'ada'`,
@@ -129,12 +129,12 @@ describe('a new entity with a released name', () => {
       return rows[0]!.version
     }
     const writesOf = (shop: Shop, writes: Write[]) =>
-      runAfterFirst('read_names_left', service.db, async () => {
+      runBeforeTransaction(service.db, async () => {
         for (const write of writes) await writeAll(service.db, shop, [write])
       })
 
     it('continues the versions if it is created by a link', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service, 'referrer')
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const link = write('patch', 'bob', { attribute_values: { referrer: 'ada' } })
@@ -143,7 +143,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if another entity takes it by a rename', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service)
       await writeAll(service.db, shop, [write('create', 'ada'), write('create', 'bob')])
       const db = writesOf(shop, [write('patch', 'ada', { first_name: 'Ada' }), write('delete', 'ada')])
       const rename = write('patch', 'bob', { external_id: 'ada' })
@@ -152,7 +152,7 @@ describe('a new entity with a released name', () => {
     })
 
     it('continues the versions if it is created by a create', async () => {
-      const shop = await createShop(service, 'referrer', 'friends', 'employer')
+      const shop = await createShop(service)
       const db = writesOf(shop, [write('create', 'ada'), write('delete', 'ada')])
       expect((await writeAll(db, shop, [write('create', 'ada')])).map(resultOf)).toEqual(['created'])
       expect(await versionOfAda(shop)).toBe(3)

@@ -79,7 +79,7 @@ const keyOf = (write: Write) => (write.match && planMatch(write.match, write.bod
 
 function createWriteQueue(db: Database, organization_id: number, limits: WriteLimits): Queue<Write, CompletedOutcome> {
   const run = async (writes: Write[], signal: Signal): Promise<Result<CompletedOutcome>[]> => {
-    const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, halves: false })
+    const outcomes = await writeEntities(db, organization_id, writes, { limits, signal, apart: false })
     return outcomes.map(outcome =>
       'error' in outcome
         ? { error: outcome.error, again: runsAgainApart(outcome.error, writes.length, signal) }

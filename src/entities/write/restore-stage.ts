@@ -13,12 +13,11 @@ import {
 import type { Write } from '../write-request.ts'
 import { readBearersWithAliasesSql } from './alias-sql.ts'
 import type { Item } from './plan-write.ts'
-import { LostRace } from './read-stage.ts'
 import { readBearersSql, readNamesLeftSql } from './sql.ts'
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that
- * exists, that never did, or whose values in the log were erased. Throws LostRace.
+ * exists, that never did, or whose values in the log were erased.
  */
 export async function readDeletedEntities(
   tx: Transaction,
@@ -47,13 +46,12 @@ async function readDeletedEntity(
   if (!deletion || deletion.operation === 'erase') return undefined
   // A merged person comes back by an unmerge only.
   if (deletion.operation === 'merge') return undefined
-  if (deletion.operation !== 'delete') throw raceLost()
+  if (deletion.operation !== 'delete') return undefined
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)
   if (!past) return undefined
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
   const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
-  if (bearer === id) throw raceLost()
   return {
     ...state,
     id,
@@ -63,8 +61,6 @@ async function readDeletedEntity(
     isNameTaken: bearer !== undefined,
   }
 }
-
-const raceLost = () => new LostRace('the entity was restored while the set read it')
 
 /** Reads the entity that has the name now, and the version at which the name was last released. */
 async function readName(

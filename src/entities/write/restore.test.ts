@@ -240,7 +240,7 @@ describe('a restore is refused', () => {
     await expectRefusal(404, 'not_found', () => send('POST', `/v1/stacks/orders/internal/${record_id}/restore`))
     const { id } = await create({ external_id: 'ada' })
     await remove('ada')
-    const other = await createShop(service, 'referrer', 'friends', 'employer')
+    const other = await createShop(service)
     await expectRefusal(404, 'not_found', () => other.send('POST', restorePath(id)))
   })
 

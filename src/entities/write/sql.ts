@@ -8,8 +8,8 @@ import { hashOf } from './tombstone-sql.ts'
 const profileColumns = [...profileTexts, ...profileFlags]
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
-/** The columns that a set reads of the rows e that it locks. */
-export const lockedColumns = [
+/** The columns that a set reads of the rows e. */
+export const readColumns = [
   'stack_id',
   'id',
   'external_id',
@@ -26,48 +26,36 @@ export const lockedColumns = [
 // organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
 // offset 0)` forces an index look-up for each element.
 
-/**
- * $2: [{stack_id, external_id | id}]. Locks the rows in order of id, as every set does. Returns each row with its
- * `ctid` and the name it was looked up by (`requested_name`). If the row was renamed while the statement waited for the
- * lock, that differs from its `external_id`.
- */
-export const lockEntitiesSql = statement(
-  'lock_entities',
+/** $2: [{stack_id, external_id | id}]. Returns each row once, with its `ctid`. */
+export const readRowsSql = statement(
+  'read_rows',
   `with addressed as materialized (
      select a.stack_id, a.external_id, a.id
      from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid)
    ), wanted as materialized (
-     select a.stack_id, e.id, a.external_id as requested_name from addressed a cross join lateral (
+     select a.stack_id, e.id from addressed a cross join lateral (
        select e.id from entities e
        where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
      ) e
      union
-     select a.stack_id, a.id, null from addressed a where a.id is not null
-     order by 2
+     select a.stack_id, a.id from addressed a where a.id is not null
    )
-   select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${lockedColumns} from entities e
-     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id for update
-   ) locked`,
+   select e.* from wanted w cross join lateral (
+     select e.ctid, ${readColumns} from entities e
+     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id offset 0
+   ) e`,
 )
 
 /**
- * As {@link lockEntitiesSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3:
- * external ids, one per line. For a set of 512 it takes half the time if no entity exists (0.76 ms instead of 1.5 ms)
- * and four fifths if all exist.
+ * As {@link readRowsSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3: external ids, one per
+ * line and each once.
  */
-export const lockNamedSql = statement(
-  'lock_named',
-  `with wanted as materialized (
-     select e.id, a.name as requested_name from string_to_table($3, E'\\n') as a(name) cross join lateral (
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
-     ) e
-     order by 1
-   )
-   select locked.*, w.requested_name from wanted w cross join lateral (
-     select e.ctid, ${lockedColumns} from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.id = w.id for update
-   ) locked`,
+export const readNamedSql = statement(
+  'read_named',
+  `select e.* from string_to_table($3, E'\\n') as a(name) cross join lateral (
+     select e.ctid, ${readColumns} from entities e
+     where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
+   ) e`,
 )
 
 /**
@@ -139,7 +127,7 @@ export const rememberNamesSql = statement(
   rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
 )
 
-/** $2: [{source_id, attribute_ids}]. Runs after the locking statement, whose snapshot is older than its locks. */
+/** $2: [{source_id, attribute_ids}]. */
 export const readLinksSql = statement(
   'read_links',
   `select s.source_id, l.attribute_id, t.id, t.external_id
@@ -166,30 +154,12 @@ export const insertedColumns = [
 export const insertedColumnCount = insertedColumns.length
 
 /**
- * Inserts rows in order of their names. If another transaction is inserting one of the names, COPY waits for it. If
- * that transaction commits, COPY fails, and the set is decided again. Failing, instead of skipping the name, lets the
- * next statements be pipelined with it. That saves a round trip and gives a tenth more creates per second. Compared
- * with `insert … from jsonb_to_recordset`, COPY takes a quarter less time in the database for a set of 24, half the
- * time for 1,024, and the same time for one.
+ * Inserts rows. Compared with `insert … from jsonb_to_recordset`, COPY takes a quarter less time in the database for a set of 24, half
+ * the time for 1,024, and the same time for one.
  */
 export const makeEntitiesSql = statement(
   'make_entities',
   `copy entities (${insertedColumns.join(', ')}) from stdin (format binary)`,
-)
-
-/**
- * $2: [{stack_id, external_id, version}]. Fails the transaction by a division by zero if the version of an entity is not above the one at
- * which another entity released its name since `read_names_left`. The set is then decided again.
- */
-export const checkVersionsMadeSql = statement(
-  'check_versions_made',
-  `update change_heads set sequence = sequence / 0
-   where organization_id = $1
-     and ${hasReleases}
-     and exists (
-       select from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)
-       where a.version <= ${lastRelease}
-     )`,
 )
 
 const textColumn = (name: string) =>
@@ -200,18 +170,14 @@ const booleanColumn = (name: string) =>
 /** Whether a change v deletes a row. The row of an erased entity may have been deleted before. */
 const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
-// $2: changes in order, $3: their number, $4: the schema version of their decisions, $5: the time.
-// [{number, stack_id, id, ctid, operation, version, read_version, before, after, actor, request_id, link_targets, columns,
+// $2: changes in order, $3: the number of the last one, $4: the time.
+// [{sequence, stack_id, id, ctid, operation, version, read_version, before, after, actor, request_id, link_targets, columns,
 // attributes, removed_keys}]
-// `ctid` is the location of the locked row, and `read_version` its version: while a shard moves, a statement may find an older copy. Only an update has `columns`. `attributes` are merged into the stored ones.
-// Updates and deletes rows, and takes change numbers from the head, which is the last lock of the transaction. The new
-// values of the head count the stored rows, so `head` runs after `updated`, which may wait for a name. A division by zero
-// fails the transaction in two cases, and the set is decided again: the schema version differs, or fewer rows were stored
-// than intended. The ctids come from an earlier statement, and a trigger, an extension or the move of a shard may have
-// moved a row since. The lock timeout applies to rows but not to the head. Every write of the organization locks the head
-// in turn, and on a slow disk each commit holds it longer than the timeout.
-export const storeWith = (isReserved: string) => `with v as materialized (
-     select * from jsonb_to_recordset($2::text::jsonb) as v(number integer, stack_id integer, id uuid, ctid tid,
+// `ctid` is the location of the row, and `read_version` its version. Only an update has `columns`. `attributes` are merged into the
+// stored ones. The lock of the head keeps other writers away, but a trigger, an extension or the move of a shard may have moved a row
+// since it was read, and a statement may find the copy that a shard has left. The head gets no number then, which fails the transaction.
+export const storeWith = `with v as materialized (
+     select * from jsonb_to_recordset($2::text::jsonb) as v(sequence bigint, stack_id integer, id uuid, ctid tid,
        operation text, version integer, read_version integer, before jsonb, after jsonb, actor text, request_id text,
        link_targets jsonb, columns jsonb, attributes jsonb, removed_keys text[])
    ), updated as (
@@ -223,7 +189,7 @@ export const storeWith = (isReserved: string) => `with v as materialized (
        attributes = case when v.attributes is null then e.attributes
          else (e.attributes - v.removed_keys) || v.attributes end,
        version = v.version,
-       updated_at = $5
+       updated_at = $4
      from v
      where e.ctid = any(array(select v.ctid from v where v.columns is not null))
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and v.columns is not null
@@ -235,55 +201,32 @@ export const storeWith = (isReserved: string) => `with v as materialized (
        and e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id and ${deletesRow}
        and e.version = v.read_version
      returning 1
-   ), patient as materialized (
-     select set_config('lock_timeout', '0', true) as lock_timeout
    ), head as (
-     update change_heads h set
-       sequence = h.sequence + $3::integer / (
-         (select count(*) from updated) + (select count(*) from deleted)
-           = (select count(*) from v where v.columns is not null or ${deletesRow}) ${isReserved}
-       )::integer,
-       schema_version = h.schema_version / (h.schema_version = $4::integer)::integer
-     from patient p where h.organization_id = $1 and p.lock_timeout is not null
-     returning h.sequence - $3::integer as base
+     update change_heads h set sequence = case
+         when (select count(*) from updated) + (select count(*) from deleted)
+           = (select count(*) from v where v.columns is not null or ${deletesRow}) then $3::bigint
+       end
+     where h.organization_id = $1
+     returning 1
    )`
 
-/** Stores the changes and appends the log. Returns their numbers. Used for small sets, whose cost is mostly the round trip. */
+/** Stores the changes and appends the log. Used for small sets, whose cost is mostly the round trip. */
 export const applyChangesSql = statement(
   'apply_changes',
-  `${storeWith('')}
+  `${storeWith}
    insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
      actor, request_id, link_targets)
-   select $1, head.base + v.number, $5, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
-     v.request_id, v.link_targets from v, head
-   returning sequence`,
+   select $1, v.sequence, $4, 'entity', v.stack_id, v.id, v.operation, v.version, v.before, v.after, v.actor,
+     v.request_id, v.link_targets from v`,
 )
 
-/** The cache size of the sequence `change_numbers`: a session reserves this many numbers. */
-export const sequenceCacheSize = 4_096
+/** Stores the updates and deletions of a large set, without the fields of the log; {@link appendChangesSql} appends it. */
+export const storeChangesSql = statement('store_changes', `${storeWith} select from head`)
 
-// Sets the sequence to the head's number and reserves the numbers after it. nextval first returns the head's own
-// number, which is already used. If another session sets the sequence between the two calls, nextval returns a
-// different number. That fails the transaction, and the set is decided again.
-const reservesNumbers = `and case when setval('change_numbers', h.sequence, false) = h.sequence
-           then nextval('change_numbers') = h.sequence else false end`
-
-/**
- * Stores the changes of a large set; {@link appendChangesSql} appends the log. The session reserves the change numbers,
- * so there must be fewer than `sequenceCacheSize`. Returns the last one. $2 holds only the updates and deletions, without the fields of the log.
- */
-export const storeChangesSql = statement(
-  'store_changes',
-  `${storeWith(reservesNumbers)} select base + $3::integer as sequence from head`,
-)
-
-/**
- * Appends the log right after {@link storeChangesSql}; the column default of `sequence` supplies the reserved numbers.
- * For 1,024 changes it takes half the time of an insert.
- */
+/** Appends the log of a large set. For 1,024 changes it takes half the time of an insert. */
 export const appendChangesSql = statement(
   'append_changes',
-  `copy changes (organization_id, at, subject, stack_id, entity_id, operation, version, before, after, actor,
+  `copy changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor,
      request_id, link_targets) from stdin (format binary)`,
 )
 

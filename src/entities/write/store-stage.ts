@@ -1,21 +1,19 @@
 import { CopyRows } from '../../db/copy-rows.ts'
 import type { Statement, Transaction } from '../../db/db.ts'
-import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { readSchemaVersionSql } from '../../organizations/definitions-sql.ts'
+import { peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import type { Change } from '../decide/decide.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
 import type { DecidedSet, Placeholder } from '../decide/decide-set.ts'
-import type { Columns, LockedRow } from '../entity-row.ts'
+import type { Columns, StoredRow } from '../entity-row.ts'
 import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
 import { storeAliases } from './alias-stage.ts'
-import { insertChangesSql, insertEntitiesSql, storeDistributedSql } from './distributed-sql.ts'
-import { type Item, type Name, nameKey } from './plan-write.ts'
+import { insertChangesSql, insertEntitiesSql } from './distributed-sql.ts'
+import { type Item, nameKey } from './plan-write.ts'
 import {
   appendChangesSql,
   appendConsentHistorySql,
   applyChangesSql,
-  checkVersionsMadeSql,
   deleteLeftLinksSql,
   deleteLinksSql,
   insertedColumnCount,
@@ -23,51 +21,32 @@ import {
   makeEntitiesSql,
   rememberLeftLinksSql,
   rememberLinksSql,
-  sequenceCacheSize,
   storeChangesSql,
 } from './sql.ts'
 import { indexTerms } from './term-index-stage.ts'
 import { forgetTombstones } from './tombstone-stage.ts'
 
-/** The definitions changed after they were read. The set is decided again. */
-export class DefinitionsChanged extends Error {}
-
 /**
- * A set that is being stored: a promise for each statement, and among them that of `sequence`, the number of a change by which the
- * log includes the set.
+ * Pipelines the insert, link, index, history, apply and alias stages in one flush. `base` is the number of the head, which is locked.
+ * Returns a promise for each statement, and the number of a change by which the log includes the set.
  */
-export type Storing = { statements: Promise<unknown>[]; sequence: Promise<number> }
-
-/**
- * Pipelines the insert, link, index, history, apply and alias stages in one flush. Apply follows the others, because it locks the
- * head, and the alias stage runs under this lock.
- */
-export function storeSet(tx: Transaction, set: DecidedSet): Storing {
-  // Without changes, apply does not compare the version. A refusal must not rest on outdated definitions either.
-  if (set.accepted.length === 0) return checkOnly(tx, set.definitions)
-  const before = [
+export function storeSet(
+  tx: Transaction,
+  set: DecidedSet,
+  base: number,
+): { statements: Promise<unknown>[]; sequence: number } {
+  if (set.accepted.length === 0) return { statements: [], sequence: base }
+  const entries = entriesOf(set, base)
+  const statements = [
     ...insertEntities(tx, set),
     ...replaceLinks(tx, set),
     ...indexTerms(tx, set),
     ...appendConsentHistory(tx, set),
     ...forgetTombstones(tx, set),
+    ...applyChanges(tx, set, entries),
+    ...storeAliases(tx, set),
   ]
-  const { statements, sequence } = applyChanges(tx, set)
-  return { statements: [...before, ...statements, ...storeAliases(tx, set), ...checkVersionsTaken(tx, set)], sequence }
-}
-
-/** Stores nothing, and compares the definitions with those of the decisions. */
-export function checkOnly(tx: Transaction, definitions: Definitions): Storing {
-  const sequence = checkSchemaVersion(tx, definitions)
-  return { statements: [sequence], sequence }
-}
-
-/** Throws {@link DefinitionsChanged} unless the definitions are still those of the decisions. Returns the newest number of the log. */
-export async function checkSchemaVersion(tx: Transaction, { organization_id, version }: Definitions): Promise<number> {
-  type Head = { schema_version: number; sequence: number }
-  const [head] = await tx.query<Head>(readSchemaVersionSql, [organization_id])
-  if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the write')
-  return head.sequence
+  return { statements, sequence: entries.at(-1)!.sequence }
 }
 
 const insertsRow = ({ operation }: Change) => operation === 'create' || returnsRow(operation)
@@ -84,7 +63,7 @@ type NewEntity = {
   created_at?: string | undefined
 }
 
-/** Insert stage: inserts creates, entities that come back and placeholders in order of name, as every set does. */
+/** Insert stage: inserts creates, entities that come back, and placeholders. */
 function insertEntities(tx: Transaction, { definitions, at, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
   const { organization_id } = definitions
   const newEntities: NewEntity[] = []
@@ -100,36 +79,8 @@ function insertEntities(tx: Transaction, { definitions, at, accepted, placeholde
   for (const { stack_id, external_id, id, version } of placeholders.values())
     newEntities.push({ stack_id, id, columns: { external_id, active: false, version }, attributes: {} })
   if (newEntities.length === 0) return []
-  newEntities.sort((a, b) => a.stack_id - b.stack_id || (nameOf(a) < nameOf(b) ? -1 : 1))
-  const inserted = insertRows(tx, organization_id, newEntities, at)
-  const named = newEntities.filter(({ columns }) => columns.external_id != null)
-  if (named.length === 0) return [inserted]
-  const versions = named.map(({ stack_id, columns: { external_id, version } }) => ({ stack_id, external_id, version }))
-  // A name can be inserted again only after the transaction that released it commits, so this statement sees every release.
-  return [inserted, tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(versions)])]
+  return [insertRows(tx, organization_id, newEntities, at)]
 }
-
-/**
- * Under the lock of the head: checks that no name that the set gives to an existing entity was released meanwhile at a higher version. In
- * an organization with aliases, the names of inserted people are checked again: the unique index does not know aliases.
- */
-function checkVersionsTaken(tx: Transaction, { definitions, accepted, placeholders }: DecidedSet): Promise<unknown>[] {
-  const { organization_id, has_aliases } = definitions
-  const taken: (Name & { version: number })[] = []
-  const isAgain = (stack_id: number) => has_aliases && stack_id === peopleStackId
-  for (const { item, change } of accepted) {
-    const { stack_id } = item.write
-    const { columns, aliases = [], version } = change
-    const isChecked = change.operation === 'update' || isAgain(stack_id)
-    const names = isChecked && columns.external_id ? [columns.external_id, ...aliases] : aliases
-    for (const external_id of names) taken.push({ stack_id, external_id, version })
-  }
-  for (const { stack_id, external_id, version } of placeholders.values())
-    if (isAgain(stack_id)) taken.push({ stack_id, external_id, version })
-  return taken.length === 0 ? [] : [tx.query(checkVersionsMadeSql, [organization_id, JSON.stringify(taken)])]
-}
-
-const nameOf = ({ columns }: NewEntity) => columns.external_id ?? ''
 
 function insertRows(tx: Transaction, organization_id: number, entities: NewEntity[], at: string): Promise<unknown> {
   if (tx.isDistributed) {
@@ -169,7 +120,7 @@ const noKeys: MatchKeys = { email_key: null, mobile_key: null, name_key: null }
 
 /** A change in the format of {@link applyChangesSql}. */
 type Entry = {
-  number: number
+  sequence: number
   stack_id: number
   id: string
   ctid?: string | undefined
@@ -192,41 +143,30 @@ type LinkTargets = Record<string, string[]>
 /** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
 const maxStoredAndLogged = 256
 
-/** Apply stage: stores, numbers and logs the changes. A placeholder is logged before the change that names it. */
-function applyChanges(tx: Transaction, set: DecidedSet): Storing {
-  const { organization_id, version } = set.definitions
-  const { at, accepted } = set
-  const entries = entriesOf(set)
-  const store = async (statement: Statement, changes: object[]) => {
-    const values = [organization_id, JSON.stringify(changes), entries.length, version, at]
-    return lastOf(await tx.query<{ sequence: number }>(statement, values))
-  }
-  const stored = () => entries.filter(({ operation }) => operation !== 'create').map(withoutLog)
-  if (tx.isDistributed) {
-    const sequence = store(storeDistributedSql, stored())
-    const logged = [organization_id, JSON.stringify(entries.map(logOf)), entries.length, at]
-    return { statements: [sequence, tx.query(insertChangesSql, logged)], sequence }
-  }
-  if (accepted.length <= maxStoredAndLogged || entries.length >= sequenceCacheSize) {
-    const sequence = store(applyChangesSql, entries)
-    return { statements: [sequence], sequence }
-  }
-  const sequence = store(storeChangesSql, stored())
+/** Apply stage: stores and logs the changes, and advances the head. */
+function applyChanges(tx: Transaction, { definitions, at }: DecidedSet, entries: Entry[]): Promise<unknown>[] {
+  const { organization_id } = definitions
+  const store = (statement: Statement, changes: object[]) =>
+    tx.query(statement, [organization_id, JSON.stringify(changes), entries.at(-1)!.sequence, at])
+  if (!tx.isDistributed && entries.length <= maxStoredAndLogged) return [store(applyChangesSql, entries)]
+  const stored = entries.filter(({ operation }) => operation !== 'create').map(withoutLog)
+  if (tx.isDistributed)
+    return [
+      store(storeChangesSql, stored),
+      tx.query(insertChangesSql, [organization_id, JSON.stringify(entries.map(logOf)), at]),
+    ]
   const log = new CopyRows(organization_id, changeFields, entries.length)
   const atMs = Date.parse(at)
   for (const entry of entries) writeEntry(log, entry, atMs)
-  return { statements: [sequence, tx.copy(appendChangesSql, log)], sequence }
+  return [store(storeChangesSql, stored), tx.copy(appendChangesSql, log)]
 }
 
-/** The highest number. PostgreSQL returns the rows of an insert in no fixed order. */
-const lastOf = (rows: readonly { sequence: number }[]) =>
-  rows.reduce((highest, { sequence }) => Math.max(highest, sequence), 0)
-
-/** Number of columns of {@link appendChangesSql}, without the number. */
-const changeFields = 12
+/** Number of columns of {@link appendChangesSql}. */
+const changeFields = 13
 
 function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
   log.begin()
+  log.bigint(entry.sequence)
   log.time(atMs)
   log.text('entity')
   log.integer(entry.stack_id)
@@ -263,7 +203,7 @@ const withoutLog = ({
 })
 
 const logOf = ({
-  number,
+  sequence,
   stack_id,
   id,
   operation,
@@ -274,7 +214,7 @@ const logOf = ({
   request_id,
   link_targets,
 }: Entry) => ({
-  number,
+  sequence,
   stack_id,
   id,
   operation,
@@ -286,36 +226,37 @@ const logOf = ({
   link_targets,
 })
 
-function entriesOf({ accepted, placeholders, rows }: DecidedSet): Entry[] {
+/** The changes in order, with their numbers. A placeholder is logged before the change that names it. */
+function entriesOf({ accepted, placeholders, rows }: DecidedSet, base: number): Entry[] {
   const entries: Entry[] = []
   const placeholdersByItem = Map.groupBy(placeholders.values(), ({ item }) => item)
   for (const { item, change } of accepted) {
     for (const placeholder of placeholdersByItem.get(item) ?? [])
-      entries.push(placeholderEntry(entries.length + 1, placeholder))
-    entries.push(changeEntry(entries.length + 1, item, change, placeholders, rows.get(item)))
+      entries.push(placeholderEntry(base + entries.length + 1, placeholder))
+    entries.push(changeEntry(base + entries.length + 1, item, change, placeholders, rows.get(item)))
   }
   return entries
 }
 
-function placeholderEntry(number: number, { stack_id, external_id, id, version, item }: Placeholder): Entry {
+function placeholderEntry(sequence: number, { stack_id, external_id, id, version, item }: Placeholder): Entry {
   const { actor, request_id } = item.write
   const after = { external_id, state: 'placeholder' }
-  return { number, stack_id, id, operation: 'create', version, before: null, after, actor, request_id }
+  return { sequence, stack_id, id, operation: 'create', version, before: null, after, actor, request_id }
 }
 
 function changeEntry(
-  number: number,
+  sequence: number,
   { write }: Item,
   change: Change,
   placeholders: DecidedSet['placeholders'],
-  row: LockedRow | undefined,
+  row: StoredRow | undefined,
 ): Entry {
   const { operation, id, version, before, after, columns, set, removed } = change
   const { stack_id, actor, request_id } = write
   const ctid = row?.ctid
   const link_targets = linkTargetsOf(change, placeholders)
   const entry: Entry = {
-    number,
+    sequence,
     stack_id,
     id,
     ctid,

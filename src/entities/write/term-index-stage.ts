@@ -9,7 +9,7 @@ import { collectSortTerms, type TermChanges } from './sort-terms-stage.ts'
 
 /**
  * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes those of deleted
- * entities. The locked row has the old values, so each old term is deleted by its key.
+ * entities. The stored row has the old values, so each old term is deleted by its key.
  */
 export function indexTerms(tx: Transaction, set: DecidedSet): Promise<unknown>[] {
   const { definitions, accepted, rows } = set

@@ -1,10 +1,10 @@
 import type { Database, Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import type { DecidedSet, ReadState } from '../decide/decide-set.ts'
+import type { ReadState } from '../decide/decide-set.ts'
 import type { Target } from '../entity-row.ts'
 import type { Item } from './plan-write.ts'
 import { type Claim, claimsOf, type Holders } from './unique-claims.ts'
-import { checkUniqueSql, findHoldersSql } from './unique-sql.ts'
+import { findHoldersSql } from './unique-sql.ts'
 
 /** Unique stage: finds the entities that have the values that items claim. Issues no statement without a claim. */
 export function findHoldersFor(
@@ -51,17 +51,3 @@ const parametersOf = ({ attribute, term, value }: Claim) => ({
   key: attribute.key,
   value,
 })
-
-/**
- * Fails the transaction after apply if a concurrent write gave another entity one of the stored values. It would have been found, so the
- * set is decided again. Locks of the values instead would be as many as the values of a set, and PostgreSQL's locks are limited.
- */
-export function checkUnique(tx: Transaction, { definitions, accepted }: DecidedSet): Promise<unknown>[] {
-  const given = accepted.flatMap(({ item, change }) =>
-    claimsOf(definitions.unique.get(item.write.stack_id), change.set).map(claim => ({
-      id: change.id,
-      ...parametersOf(claim),
-    })),
-  )
-  return given.length === 0 ? [] : [tx.query(checkUniqueSql, [definitions.organization_id, JSON.stringify(given)])]
-}

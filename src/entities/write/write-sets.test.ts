@@ -20,17 +20,11 @@ describe('a set', () => {
       db,
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('created'))
-    expect(statements).toEqual([
-      'lock_named',
-      'read_names_left',
-      'make_entities',
-      'check_versions_made',
-      'apply_changes',
-    ])
+    expect(statements).toEqual(['lock_head', 'read_named', 'read_names_left', 'make_entities', 'apply_changes'])
     expect(transactions()).toBe(1)
   })
 
-  it.each([1, 50])('patches plain fields of %i people with the statements of lock and apply', async count => {
+  it.each([1, 50])('patches plain fields of %i people with the statements of lock, read and apply', async count => {
     const organization = await shop()
     await run(
       organization,
@@ -42,7 +36,7 @@ describe('a set', () => {
       names('p', count).map(name => write('patch', name, { attribute_values: { city: 'Rome' } })),
       db,
     )
-    expect(statements).toEqual(['lock_named', 'apply_changes'])
+    expect(statements).toEqual(['lock_head', 'read_named', 'apply_changes'])
   })
 
   it.each([1, 50])('patches all kinds of fields of %i people with one statement per kind', async count => {
@@ -64,12 +58,12 @@ describe('a set', () => {
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('updated'))
     expect(statements).toEqual([
-      'lock_named',
+      'lock_head',
+      'read_named',
       'read_names_left',
       'read_bearers',
       'read_links',
       'make_entities',
-      'check_versions_made',
       'remember_links',
       'unlink',
       'link',
@@ -90,7 +84,7 @@ describe('a set', () => {
     expect((await run(organization, [write('patch', 'p', { attribute_values: {} })], db)).map(resultOf)).toEqual([
       'unchanged',
     ])
-    expect(statements).toEqual(['lock_named', 'read_schema_version'])
+    expect(statements).toEqual(['lock_head', 'read_named'])
   })
 })
 
@@ -186,37 +180,6 @@ describe('writes of one array', () => {
     )
     const outcomes = await run(organization, writes)
     expect(outcomes.map(resultOf)).toEqual(names('p', 8).map((_, index) => (index === 3 ? 'error' : 'updated')))
-  })
-
-  it('succeed while another row of the array is locked elsewhere', async () => {
-    const organization = await shop()
-    await run(
-      organization,
-      names('p', 4).map(name => write('create', name)),
-    )
-    const locker = await service.db.connect()
-    try {
-      await locker.query('begin')
-      await locker.query('select 1 from entities where organization_id = $1 and external_id = $2 for update', [
-        organization.id,
-        'p2',
-      ])
-      const running = run(
-        organization,
-        names('p', 4).map(name => write('patch', name, { first_name: 'new' })),
-      )
-      const written = async () => {
-        const rows = await service.sql(`select 1 from entities where organization_id = $1 and first_name = 'new'`, [
-          organization.id,
-        ])
-        return rows.length
-      }
-      await expect.poll(written, { timeout: 8_000 }).toBeGreaterThanOrEqual(2)
-      await locker.query('rollback')
-      expect((await running).map(resultOf)).toEqual(Array(4).fill('updated'))
-    } finally {
-      await locker.end()
-    }
   })
 })
 

@@ -1,40 +1,34 @@
 import { announceCommit } from '../../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
-import { isDeadlock, isDivisionByZero, isUniqueViolation } from '../../db/pg-errors.ts'
-import { retryConflicts, runsAgainApart } from '../../db/retry-policy.ts'
+import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
+import { retryConflicts } from '../../db/retry-policy.ts'
+import type { Refusal } from '../../errors.ts'
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../../organizations/definitions.ts'
+import { lockHead, readDefinitions } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import type { Decision, DecisionLimits } from '../decide/decide.ts'
-import { decideSet } from '../decide/decide-set.ts'
+import { decideSet, type ReadState } from '../decide/decide-set.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { countGrowth } from '../indexes/statistics.ts'
 import type { SerializedEntity } from '../read/entity-reader.ts'
 import { type Done, isCompleting, type Outcome, type Write, type WritePreview } from '../write-request.ts'
-import { checkAddresses, readSameAs } from './alias-stage.ts'
+import { readSameAs } from './alias-stage.ts'
 import { type SetSize, takeSet, type WriteOrder } from './conflicts.ts'
-import { checkMatches, matchItems, readRecognized } from './match-stage.ts'
+import { matchItems, readRecognized } from './match-stage.ts'
 import { type Item, planItems } from './plan-write.ts'
 import type { Previews } from './previews.ts'
-import {
-  LostRace,
-  lockAddressed,
-  lockRows,
-  readKnownAnswers,
-  readLastVersions,
-  readReferences,
-  readRepresentations,
-} from './read-stage.ts'
+import { readKnownAnswers, readLastVersions, readReferences, readRepresentations, readRows } from './read-stage.ts'
 import { readDeletedEntities } from './restore-stage.ts'
-import { checkOnly, DefinitionsChanged, storeSet } from './store-stage.ts'
+import { storeSet } from './store-stage.ts'
 import { decideUnlessErased } from './tombstone-stage.ts'
-import { checkUnique, findHoldersFor, findHoldersOfDeleted } from './unique-stage.ts'
+import { findHoldersFor, findHoldersOfDeleted } from './unique-stage.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 export type WriteOptions = {
   limits: WriteLimits
   signal?: Signal | undefined
-  /** Runs a failed set again in halves and lets a single write wait for its locks. If false, the caller retries. */
-  halves?: boolean
+  /** Runs a failed set again write by write. If false, the caller does. */
+  apart?: boolean
   /** Maximum size of a set, if it differs from the default. */
   setSize?: SetSize
   /** Waits for earlier calls whose writes must take effect before these. */
@@ -42,9 +36,6 @@ export type WriteOptions = {
   /** Only in a dry run, whose transaction the caller rolls back: each outcome that is done gets its preview. */
   previews?: Previews
 }
-
-/** Lock timeout of a set. A locked row must not delay the other items, so the set then runs in halves. */
-const setLockTimeoutMs = 250
 
 /**
  * Writes an array of entities of one organization. Returns the outcome of each write in the same order. The array is
@@ -66,7 +57,7 @@ export async function writeEntities(
       size: options.setSize,
       nextDefinitions: () => cachedDefinitions(db, organization_id, options.signal),
       // Concurrent requests have no order.
-      readSameAs: options.halves === false ? undefined : (items, current) => readSameAs(db, current, items),
+      readSameAs: options.apart === false ? undefined : (items, current) => readSameAs(db, current, items),
       prepare:
         options.acquireTurn &&
         (async plan => {
@@ -75,9 +66,6 @@ export async function writeEntities(
             return { items, recognized: await readRecognized(db, organization_id, items) }
           })
         }),
-      begin: async (items, isSplit, current) => {
-        if (db.outer && isSplit) await db.transaction(tx => lockAll(tx, current, items))
-      },
       run: async (set, definitions, isLast) => {
         const setOutcomes = await runSet(db, definitions, set, options, isLast)
         if (!options.previews) countInserted(db, organization_id, set, setOutcomes)
@@ -106,8 +94,6 @@ type SetRunner = {
   readSameAs?: ((items: Item[], definitions: Definitions) => Promise<Item['sameAs']>) | undefined
   /** Called before the items are split. `plan` plans them and adds their `sameAs`. By default, it only calls `plan`. */
   prepare?: ((plan: () => Promise<Item[]>) => Promise<unknown>) | undefined
-  /** Called before the first set, with all items and whether they may need several sets. */
-  begin(items: Item[], isSplit: boolean, definitions: Definitions): Promise<void>
   /** `isLast` says that no other set follows, unless items of this one are deferred. */
   run(set: Item[], definitions: Definitions, isLast: boolean): Promise<SetOutcomes>
 }
@@ -116,7 +102,7 @@ type SetRunner = {
 export async function runInSets(
   writes: readonly Write[],
   outcomes: Outcome[],
-  { limits, size, nextDefinitions, readSameAs, prepare = plan => plan(), begin, run }: SetRunner,
+  { limits, size, nextDefinitions, readSameAs, prepare = plan => plan(), run }: SetRunner,
 ): Promise<void> {
   if (writes.length === 0) return
   let definitions = await nextDefinitions()
@@ -130,8 +116,6 @@ export async function runInSets(
   await prepare(() => plan(writes.map((write, index) => ({ write, index }))))
   for (;;) {
     const { set, later } = takeSet(items, { size })
-    if (items.length === writes.length)
-      await begin(items, later.length > 0 || items.some(({ match }) => match), definitions)
     const setOutcomes = await run(set, definitions, later.length === 0)
     for (const [index, outcome] of setOutcomes) outcomes[index] = outcome
     items = [...set.filter(({ index }) => !setOutcomes.has(index)), ...later].sort((a, b) => a.index - b.index)
@@ -160,7 +144,10 @@ function countInserted(db: Database, organization_id: number, set: Item[], setOu
     countGrowth(db.outer ?? db, organization_id, table, inserted[table])
 }
 
-/** Runs a set in a transaction of its own. A set that fails runs again in halves, until the faulty item is alone. */
+/**
+ * Runs a set in a transaction of its own. A set that fails for a reason that nobody foresaw runs once more write by write, so that one odd
+ * value never fails its neighbours.
+ */
 async function runSet(
   db: Database,
   definitions: Definitions,
@@ -168,120 +155,128 @@ async function runSet(
   options: WriteOptions,
   isLast: boolean,
 ): Promise<SetOutcomes> {
-  const { limits, signal, halves = true, previews } = options
-  const lockTimeoutMs = set.length > 1 || !halves ? setLockTimeoutMs : undefined
+  const { limits, signal, apart = true, previews } = options
+  const work = (tx: Transaction) => runStages(tx, definitions, set, limits, previews ? { previews, isLast } : 'commit')
   try {
-    const outcomes = await decideAgain(db, definitions, signal, async current => {
-      const items = current === definitions ? set : await planItems(set, current, limits.links)
-      const work = (tx: Transaction) =>
-        runStages(tx, current, items, limits, previews ? { previews, isLast } : 'commit')
-      // Writes without an address are inserted without a read.
-      const readsFirst = items.some(({ write, match, plan }) => write.address !== null || match || plan.claims?.length)
-      return db.transaction(work, { signal, lockTimeoutMs, readsFirst })
-    })
+    const transact = () => db.transaction(work, { signal, readsFirst: true })
+    const { outcomes, definitions: current } = await retryConflicts(transact, isConflict, signal)
     if (!previews && hasChanges(outcomes)) announceCommit(db, definitions.organization_id)
+    // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
+    if (current !== definitions) await reloadDefinitions(db, definitions.organization_id, signal).catch(() => {})
     return outcomes
   } catch (error) {
-    if (!halves || set.length === 1 || signal?.aborted || !runsAgainApart(error, set.length))
-      return new Map(set.map(({ index }) => [index, { error }]))
-    const middle = Math.ceil(set.length / 2)
-    const first = await runSet(db, definitions, set.slice(0, middle), options, false)
-    // A later item may concern the same person as one that the match stage left out, or a unique value of one that was deferred.
-    if (first.size < middle && set.some(({ match, plan }) => match || plan.uniques)) return first
-    const second = await runSet(db, definitions, set.slice(middle), options, isLast)
-    return new Map([...first, ...second])
+    if (!apart || signal?.aborted || isUnavailable(error)) return new Map(set.map(({ index }) => [index, { error }]))
+    const outcomes: SetOutcomes = new Map()
+    for (const item of set) {
+      const own = await runSet(db, definitions, [item], { ...options, apart: false }, isLast && item === set.at(-1))
+      for (const [index, outcome] of own) outcomes.set(index, outcome)
+    }
+    return outcomes
   }
 }
-
-/**
- * Runs `work`, which decides writes and stores them in one transaction. Runs it again if a concurrent write came first,
- * and with the new definitions if they changed.
- */
-export function decideAgain<T>(
-  db: Database,
-  definitions: Definitions,
-  signal: Signal | undefined,
-  work: (definitions: Definitions) => Promise<T>,
-): Promise<T> {
-  let current = definitions
-  const attempt = async (previousError: unknown) => {
-    if (mayHaveStaleDefinitions(previousError))
-      current = await reloadDefinitions(db, definitions.organization_id, signal)
-    return work(current)
-  }
-  return retryConflicts(attempt, error => mayHaveStaleDefinitions(error) || isLostRace(error), signal)
-}
-
-/** Whether the writes may have been decided on outdated definitions. A division by zero also tells of other lost races. */
-const mayHaveStaleDefinitions = (error: unknown): boolean =>
-  error instanceof DefinitionsChanged || isDivisionByZero(error)
-
-/** Whether the error means that a concurrent write came first. Decided again, the writes succeed or are refused. */
-const isLostRace = (error: unknown): boolean =>
-  error instanceof LostRace || isUniqueViolation(error) || isDeadlock(error)
 
 // The items already form a set, so its size is not limited again.
 const unlimited = { items: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-
-/**
- * Locks everything that the items address or recognize. If several sets share a transaction, all of it is locked before
- * the first set locks the head.
- */
-export async function lockAll(tx: Transaction, definitions: Definitions, items: Item[]): Promise<void> {
-  const matched = await matchItems(tx, definitions, items)
-  await lockAddressed(tx, definitions, matched.items)
-}
 
 /** How a set ends: with COMMIT, before another one in the same transaction, or as part of a dry run. */
 export type Ending = 'commit' | 'continue' | DryRunEnding
 type DryRunEnding = { previews: Previews; isLast: boolean }
 
+/** The outcomes of a set, and the definitions that it was decided with. */
+type RanSet = { outcomes: SetOutcomes; definitions: Definitions }
+
 /**
- * Runs the stages of one set in one transaction: match, lock, read, unique, decide, insert, link, index, history, apply, represent. A
- * stage without work issues no statement. With `commit`, COMMIT is pipelined with the last statement. The last set of a dry run is
- * decided and not stored; the sets before it are stored, because later ones may depend on them, and the caller rolls them back.
- * Throws the errors that {@link decideAgain} retries, and other database errors.
+ * Runs a set in a transaction, whose first statement locks the head: nobody else writes to the organization until the transaction ends.
+ * The items are planned with the definitions of `cached`. If these have changed, only the first item is planned again, because it is unknown
+ * which of the others it affects.
  */
 export async function runStages(
   tx: Transaction,
-  definitions: Definitions,
+  cached: Definitions,
   items: Item[],
-  limits: DecisionLimits,
+  limits: WriteLimits,
   ending: Ending,
-): Promise<SetOutcomes> {
+): Promise<RanSet> {
+  const { organization_id } = cached
+  const locking = lockHead(tx, organization_id)
+  const loading = loadAddressed(tx, cached, items)
+  await awaitPipelined([locking, loading])
+  const { schema_version, sequence } = await locking
+  const given = { at: new Date().toISOString(), base: sequence, limits, ending }
+  if (schema_version === cached.version)
+    return { outcomes: await decideAndStore(tx, cached, await loading, given), definitions: cached }
+  const definitions = await readDefinitions(tx, organization_id)
+  const planned = await planItems(items.slice(0, 1), definitions, limits.links)
+  const loaded = await loadAddressed(tx, definitions, planned)
+  return { outcomes: await decideAndStore(tx, definitions, loaded, given), definitions }
+}
+
+/** What the items of a set address and claim. `refused` are those that recognize nobody for certain. */
+type Loaded = {
+  /** The number of items before the match stage. */
+  count: number
+  items: Item[]
+  refused: ReadonlyMap<Item, Refusal>
+  rows: ReadState['rows']
+  lastVersionOf: ReadState['lastVersionOf']
+  holders: ReadState['holders']
+}
+
+/** Match and read stages. A stage without work issues no statement. */
+async function loadAddressed(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Loaded> {
   const { organization_id } = definitions
-  const at = new Date().toISOString()
-  const matched = items.some(({ match }) => match) ? await matchItems(tx, definitions, items) : undefined
+  const matched = items.some(({ match }) => match) ? await matchItems(tx, organization_id, items) : undefined
   const own = matched?.items ?? items
-  const locking = lockRows(tx, definitions, own)
+  const reading = readRows(tx, definitions, own)
   const readingVersions = readLastVersions(tx, organization_id, own)
   const finding = findHoldersFor(tx, organization_id, own)
-  await awaitPipelined([locking, readingVersions, finding])
-  const [rows, lastVersionOf] = [await locking, await readingVersions]
-  matched?.check(rows)
-  const { set } = takeSet(own, { rows, size: unlimited })
-  const reading = readReferences(tx, definitions, set, rows)
-  await awaitPipelined([reading, checkAddresses(tx, definitions, set, rows)])
-  const references = await reading
+  await awaitPipelined([reading, readingVersions, finding])
+  const [rows, lastVersionOf, holders] = [await reading, await readingVersions, await finding]
+  return { count: items.length, items: own, refused: matched?.refused ?? new Map(), rows, lastVersionOf, holders }
+}
+
+type Given = { at: string; base: number; limits: DecisionLimits; ending: Ending }
+
+/**
+ * Further read stages, decide, insert, link, index, history, apply, represent. With `commit`, COMMIT is pipelined with the last statement.
+ * The last set of a dry run is decided and not stored; the sets before it are stored, because later ones may depend on them, and the
+ * caller rolls them back.
+ */
+async function decideAndStore(
+  tx: Transaction,
+  definitions: Definitions,
+  { count, items, refused, rows, lastVersionOf, holders }: Loaded,
+  { at, base, limits, ending }: Given,
+): Promise<SetOutcomes> {
+  const { organization_id } = definitions
+  const { set } = takeSet(items, { rows, size: unlimited })
+  const references = await readReferences(tx, definitions, set, rows)
   const knownAnswers = await readKnownAnswers(tx, organization_id, set, rows)
   const deleted = await readDeletedEntities(tx, definitions, set, rows)
-  const holders = deleted.size > 0 ? await findHoldersOfDeleted(tx, definitions, deleted) : await finding
-  const read = { rows, lastVersionOf, knownAnswers, deleted, holders, ...references }
+  const read = {
+    rows,
+    lastVersionOf,
+    knownAnswers,
+    deleted,
+    holders: deleted.size > 0 ? await findHoldersOfDeleted(tx, definitions, deleted) : holders,
+    ...references,
+  }
   const decided = await decideUnlessErased(tx, definitions, erased =>
     decideSet(set, read, { definitions, limits, at, erased }),
   )
   const dryRun = typeof ending === 'object' ? ending : undefined
-  const isWhole = set.length + (matched?.refused.size ?? 0) === items.length
+  const isWhole = set.length + refused.size === count
   const isStored = !(dryRun?.isLast && isWhole)
-  const storing = isStored ? storeSet(tx, decided) : checkOnly(tx, definitions)
-  const checks = isStored ? [...checkMatches(tx, decided), ...checkUnique(tx, decided)] : []
+  const { statements, sequence } = isStored ? storeSet(tx, decided, base) : { statements: [], sequence: base }
   const representing = readRepresentations(tx, decided)
-  const committing = ending === 'commit' ? [tx.commit()] : []
-  await awaitPipelined([...storing.statements, ...checks, representing, ...committing])
-  const [representations, sequence] = [await representing, await storing.sequence]
+  // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
+  const isRefused = [...decided.decisions.values()].every(decision => 'refusal' in decision)
+  const ended = ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : []
+  await awaitPipelined([...statements, representing, ...ended])
+  const representations = await representing
   const previews = dryRun?.previews.add(decided)
   const outcomes: SetOutcomes = new Map()
-  for (const [{ index }, refusal] of matched?.refused ?? []) outcomes.set(index, { refusal })
+  for (const [{ index }, refusal] of refused) outcomes.set(index, { refusal })
   for (const [item, decision] of decided.decisions)
     outcomes.set(item.index, outcomeOf(item, decision, rows.get(item), { representations, sequence, previews }))
   return outcomes

@@ -1,24 +1,22 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { useFolder } from '../../test/support/command.ts'
 
 const run = promisify(execFile)
 const source = fileURLToPath(new URL('..', import.meta.url))
 
-let base: string
+const base = useFolder()
 let npm: (cwd: string, ...words: string[]) => Promise<{ stdout: string; stderr: string }>
 
 beforeAll(async () => {
-  base = await mkdtemp(join(tmpdir(), 'kith-install-'))
   // The installation works without a network, because the package has no dependencies.
   const env = { PATH: process.env.PATH, HOME: base, npm_config_cache: join(base, 'cache'), npm_config_offline: 'true' }
   npm = (cwd, ...words) => run('npm', [...words, '--no-audit', '--no-fund', '--no-update-notifier'], { cwd, env })
 })
-afterAll(() => rm(base, { recursive: true }))
 
 const program = `
 import { createClient, KithError, writable } from '@kith/client'

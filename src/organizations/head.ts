@@ -1,0 +1,28 @@
+import type { Transaction } from '../db/db.ts'
+import { buildDefinitions, type DefinitionRows, type Definitions } from './definitions.ts'
+import { lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
+
+/** The head of an organization: the version of its definitions, and the number of its newest change. */
+export type Head = { schema_version: number; sequence: number }
+
+/**
+ * Locks the head of an organization. It is the first statement of every transaction that changes anything of the organization. Whoever
+ * holds the lock is the only writer, in any process, so what the statements after it read stands until the transaction ends.
+ */
+export async function lockHead(tx: Transaction, organization_id: number): Promise<Head> {
+  const [head] = await tx.query<Head>(lockHeadSql, [organization_id])
+  if (!head) throw new Error(`organization ${organization_id} has no row in change_heads`)
+  return head
+}
+
+/** Locks the head, and returns the definitions that stand: `cached`, or those that the transaction reads because they have changed. */
+export async function lockDefinitions(tx: Transaction, cached: Definitions): Promise<Definitions> {
+  const { schema_version } = await lockHead(tx, cached.organization_id)
+  return schema_version === cached.version ? cached : readDefinitions(tx, cached.organization_id)
+}
+
+/** Reads the definitions as the transaction sees them. It holds the lock of the head. */
+export async function readDefinitions(tx: Transaction, organization_id: number): Promise<Definitions> {
+  const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
+  return buildDefinitions(organization_id, rows!)
+}
