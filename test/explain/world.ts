@@ -3,7 +3,6 @@ import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { termsOf } from '../../src/entities/indexes/index-keys.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { type Organization, type Service, useService } from '../support/service.ts'
-import { makeShop, type Shop } from '../support/writes.ts'
 
 /**
  * Two large organizations next to many small ones: PostgreSQL's average statistics fit neither. A manual run with a million people
@@ -12,7 +11,7 @@ import { makeShop, type Shop } from '../support/writes.ts'
 export type World = {
   service: Service
   /** A large organization without further identifiers. */
-  shop: Shop
+  shop: Organization
   /** A large organization in which the person `p<n>` has the alias `a<n>`, and a person was merged into each of the first quarter. */
   merged: Organization
   /** The definitions of `shop`. */
@@ -59,7 +58,7 @@ export function useWorld(): World {
   const service = useService()
   const world = { service } as World
   beforeAll(async () => {
-    world.shop = await makeShop(service)
+    world.shop = await service.organization()
     world.merged = await service.organization()
     await declare(world)
     // The indexes of empty stacks are ready at once.
@@ -73,7 +72,10 @@ export function useWorld(): World {
 
 async function declare({ shop, merged }: World) {
   const { stacks, attributes } = shop.client.schema
-  for (const key of ['orders', 'products']) await stacks.create({ key, kind: 'item' })
+  for (const key of ['companies', 'orders', 'products']) await stacks.create({ key, kind: 'item' })
+  await attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
+  await attributes.create({ key: 'friends', owner: 'people', type: 'person', cardinality: 'many' })
+  await attributes.create({ key: 'employer', owner: 'people', type: 'stack', target_stack: 'companies' })
   await attributes.create({ key: 'city', owner: 'people', type: 'text', indexed: true })
   await attributes.create({ key: 'score', owner: 'people', type: 'number', indexed: true })
   await attributes.create({ key: 'code', owner: 'people', type: 'text', indexed: true, unique: true })

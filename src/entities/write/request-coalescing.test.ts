@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMetrics } from '../../../test/support/metrics.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Reply, useService } from '../../../test/support/service.ts'
 import { makeShop, names, type Shop } from '../../../test/support/writes.ts'
 
@@ -136,7 +137,7 @@ describe('concurrent requests', () => {
           states = explained
         }
       }),
-      { numRuns: 60 },
+      someRuns(60),
     )
   }, 120_000)
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Organization, type Reply, type Send, useService } from '../../../test/support/service.ts'
 import { names } from '../../../test/support/writes.ts'
 import { backfillIndexes } from '../indexes/index-backfill.ts'
@@ -251,7 +252,7 @@ describe('concurrent writers', () => {
         const values = Object.values(await codes())
         expect(new Set(values).size).toBe(values.length)
       }),
-      { numRuns: 15 },
+      someRuns(15),
     )
   }, 120_000)
 
