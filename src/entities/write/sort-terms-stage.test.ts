@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { expectSortTerms } from '../../../test/support/sort-terms.ts'
 import { makeShop, recordStatements, resultOf, type Shop, write, writeAll } from '../../../test/support/writes.ts'
@@ -171,7 +172,7 @@ describe('each sort index', () => {
           expect(await expectSortTerms(service, organization.id)).toBe(fields.people.length + fields.companies.length)
         }
       }),
-      { numRuns: 12 },
+      someRuns(12),
     )
   }, 120_000)
 
