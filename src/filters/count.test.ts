@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { startService, useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
@@ -58,7 +59,7 @@ describe('count', () => {
         ).body.data
         expect(count).toBe(items.length)
       }),
-      { numRuns: 100 },
+      someRuns(100),
     )
   })
 
