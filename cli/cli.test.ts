@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticator } from '../src/auth/authenticator.ts'
 import { verifyClient } from '../src/auth/clients.ts'
@@ -182,6 +183,11 @@ describe('kith migrate', () => {
       stderr: expect.stringMatching(/^Ran migration 0001_house\.\n/),
     })
   })
+})
+
+it.each(['--version', '-V'])('kith %s prints the version of package.json, and nothing else', async option => {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'))
+  expect(await kith(option)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
 describe('wrong usage', () => {

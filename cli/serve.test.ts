@@ -1,9 +1,12 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { version } from '../src/version.ts'
+import { writePair } from '../test/support/certificate.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { createTestDatabase } from '../test/support/database.ts'
+import { query } from '../test/support/embedded-service.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -57,12 +60,56 @@ it.each(['/proc/kith', '/proc/kith/data'])('names a data folder that cannot be c
   )
 })
 
-it('names the setting of a missing TLS file', async () => {
-  const TLS_CERT_FILE = join(folder, 'certificate.pem')
-  const database = await createTestDatabase()
-  const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(folder, 'key.pem') }
-  const stderr = await expectStartFailure(settings).finally(database.drop)
-  expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
-  expect(stderr).toContain('TLS_CERT_FILE')
-  expect(stderr).toContain(TLS_CERT_FILE)
+it.each([
+  ['a weak secret', { AUTH_SECRET: 'a'.repeat(40) }, /AUTH_SECRET/],
+  ['a short secret', { AUTH_SECRET: 'abcdefghijklmnopqrstuvwxyz01234' }, /AUTH_SECRET/],
+  ['half an outside issuer', { AUTH_ISSUER: 'https://issuer.example' }, /AUTH_ISSUER/],
+  ['another HOST without TLS files', { HOST: '0.0.0.0' }, / HOST .*TLS_CERT_FILE/],
+])('exits with 1 because of %s', async (_, settings, problem) => {
+  const stderr = await expectStartFailure({ KITH_DATA_DIR: join(folder, '.kith'), ...settings })
+  expect(stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
+  expect(stderr).toMatch(problem)
+})
+
+describe('on a database', () => {
+  let database: Awaited<ReturnType<typeof createTestDatabase>>
+  beforeEach(async () => {
+    database = await createTestDatabase()
+  })
+  afterEach(() => database.drop())
+
+  it('names the setting of a missing TLS file', async () => {
+    const TLS_CERT_FILE = join(folder, 'certificate.pem')
+    const settings = { DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE: join(folder, 'key.pem') }
+    const stderr = await expectStartFailure(settings)
+    expect(stderr).toMatch(/^[A-Z][^\n]*\n$/)
+    expect(stderr).toContain('TLS_CERT_FILE')
+    expect(stderr).toContain(TLS_CERT_FILE)
+  })
+
+  it('says that certificate and key belong to different pairs', async () => {
+    const [{ TLS_CERT_FILE }, { TLS_KEY_FILE }] = await Promise.all(
+      ['one', 'other'].map(async name => {
+        await mkdir(join(folder, name))
+        return writePair(join(folder, name))
+      }) as [ReturnType<typeof writePair>, ReturnType<typeof writePair>],
+    )
+    const stderr = await expectStartFailure({ DATABASE_URL: database.url, TLS_CERT_FILE, TLS_KEY_FILE })
+    expect(stderr).toMatch(/^TLS_CERT_FILE \S+ and TLS_KEY_FILE \S+ cannot be used: [^\n]*\n$/)
+  })
+
+  it('names a migration of a newer version, as other commands do, and leaves the tables as they are', async () => {
+    await query(database.url, `insert into migrations (name, run_on) values ('9999_of_a_newer_version', now())`)
+    // One of this version's own migrations has not run. It must not run out of order.
+    await query(database.url, `delete from migrations where name = '0007_change_numbers'`)
+    const before = await query(database.url, 'select * from migrations order by id')
+    for (const words of [['serve'], ['org', 'list']]) {
+      const { code, stderr } = await runInProcess(words, { DATABASE_URL: database.url, PORT: '0' })
+      expect([code, stderr]).toEqual([
+        1,
+        `A newer version of kith has migrated the database: kith ${version} does not know 9999_of_a_newer_version. Run the newer version, or restore a backup from before the upgrade.\n`,
+      ])
+    }
+    expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
+  })
 })

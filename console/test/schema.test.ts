@@ -1,20 +1,12 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { observedFollower } from '../../src/observed/follow.ts'
-import { accessibilityFaults } from '../../test/support/accessibility.ts'
-import { useBrowser } from '../../test/support/browser.ts'
-import { openConsole } from '../../test/support/console.ts'
+import { button, useConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import type { Organization } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 
-const service = useService()
-const browser = useBrowser()
-const consoleOf = (organization: Organization) => ({ service, browser, organization })
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
-/** By how many pixels the page is wider than its window. */
-const overflowOf = (page: Page) =>
-  page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+const { service, open } = useConsole()
 
 /** An organization with orders of people, some of which have totals that a rule would refuse. */
 async function shop(): Promise<Organization> {
@@ -39,7 +31,7 @@ const attributeOf = async ({ client }: Organization, key: string) =>
 
 it('an engineer declares an observed key and sees what would not fit', async () => {
   const organization = await shop()
-  await openConsole(consoleOf(organization), '/schema?tab=observed&owner=orders', async page => {
+  await open(organization, '/schema?tab=observed&owner=orders', async page => {
     await page.getByText('No undeclared keys').waitFor()
     await follow(service.db, [observedFollower()])
     await button(page, 'Read again').click()
@@ -79,14 +71,14 @@ it('a rule is previewed before it is turned on, and what breaks it is listed aft
     await violations.getByRole('link', { name: 'o-1' }).waitFor()
     expect(await violations.getByRole('listitem').count()).toBe(1)
   }
-  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { expectedErrors: /400/ })
+  await open(organization, '/schema?owner=orders', work, { expectedErrors: /400/ })
   expect((await attributeOf(organization, 'total'))?.minimum).toBe(30)
 })
 
 it('a consent type gets a new version of its text, and the old one stays', async () => {
   const organization = await service.organization()
   await organization.client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me news.' })
-  await openConsole(consoleOf(organization), '/schema?tab=consents', async page => {
+  await open(organization, '/schema?tab=consents', async page => {
     await page.getByRole('link', { name: 'Marketing' }).click()
     await page.getByText('Send me news.').waitFor()
     await button(page, 'Edit consent type').click()
@@ -106,7 +98,7 @@ it('a consent type gets a new version of its text, and the old one stays', async
 
 it('an engineer links a stack to another, and sees the link in the picture', async () => {
   const organization = await shop()
-  await openConsole(consoleOf(organization), '/schema?owner=orders', async page => {
+  await open(organization, '/schema?owner=orders', async page => {
     await page.getByRole('link', { name: 'New attribute' }).click()
     await page.getByLabel('Key').fill('replaces')
     await page.getByRole('button', { name: /Type/ }).click()
@@ -126,7 +118,7 @@ it('an engineer links a stack to another, and sees the link in the picture', asy
 
 it('the picture shows every stack and every relationship, as boxes and arrows and as a list', async () => {
   const organization = await shop()
-  await openConsole(consoleOf(organization), '/schema?tab=picture', async page => {
+  await open(organization, '/schema?tab=picture', async page => {
     const picture = page.getByRole('region', { name: 'Stacks and their links' })
     await picture.getByRole('link', { name: 'Orders' }).waitFor()
     expect(await picture.getByRole('link').count()).toBe(2)
@@ -135,7 +127,6 @@ it('the picture shows every stack and every relationship, as boxes and arrows an
     const list = page.getByRole('region', { name: 'The links as a list' })
     await list.getByText('buyer links to People').waitFor()
     await list.getByText('favourite links to Orders').waitFor()
-    expect(await accessibilityFaults(page)).toEqual([])
     // Each box is a link that the keyboard reaches.
     await picture.focus()
     await page.keyboard.press('Tab')
@@ -149,7 +140,7 @@ it('the picture shows every stack and every relationship, as boxes and arrows an
 
 it('a stack and an attribute are created by the keyboard alone', async () => {
   const organization = await service.organization()
-  await openConsole(consoleOf(organization), '/schema', async page => {
+  await open(organization, '/schema', async page => {
     await button(page, 'New stack').focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').waitFor()
@@ -177,104 +168,4 @@ it('a stack and an attribute are created by the keyboard alone', async () => {
   const { stacks, attributes } = await organization.client.schema.get()
   expect(stacks[0]).toMatchObject({ key: 'visits', name: 'Visits', kind: 'event', retention_days: 30 })
   expect(attributes[0]).toMatchObject({ owner: 'visits', key: 'page', type: 'text' })
-})
-
-it('a service that cannot answer loses no input of the settings', async () => {
-  const organization = await service.organization()
-  const work = async (page: Page) => {
-    await page.getByLabel('Name of the organization').fill('Northwind Books')
-    await page.getByLabel('Accent colour').fill('green')
-    await page.route('**/v1/schema/settings', route =>
-      route.fulfill({ status: 503, json: { error: 'operation_failed', message: 'Busy.', details: [] } }),
-    )
-    await button(page, 'Save').click()
-    await page.getByRole('alert').waitFor()
-    await page.unroute('**/v1/schema/settings')
-    expect(await page.getByLabel('Name of the organization').inputValue()).toBe('Northwind Books')
-    // A wrong value is refused at its field.
-    await button(page, 'Save').click()
-    await page.getByText(/^must match/).waitFor()
-    await page.getByLabel('Accent colour').fill('#0b6e4f')
-    await button(page, 'Save').click()
-    await page.getByText(/^Saved /).waitFor()
-  }
-  await openConsole(consoleOf(organization), '/schema?tab=settings', work, { expectedErrors: /503|400/ })
-  expect(await organization.client.schema.settings()).toMatchObject({
-    display_name: 'Northwind Books',
-    accent_color: '#0b6e4f',
-  })
-})
-
-it('a session that may only read sees no way to write', async () => {
-  const organization = await shop()
-  const total = (await attributeOf(organization, 'total'))!
-  const names = async (page: Page) => {
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    return page.getByRole('main').getByRole('button').or(page.getByRole('main').getByRole('link')).allInnerTexts()
-  }
-  const work = async (page: Page) => {
-    await page.getByRole('link', { name: 'Total' }).waitFor()
-    expect(await names(page)).not.toContain('New attribute')
-    expect(await names(page)).not.toContain('Show the records')
-    await page.getByRole('link', { name: 'Total' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Total' }).waitFor()
-    expect(page.url()).toContain(`/schema/attributes/${total.id}`)
-    expect(await names(page)).toEqual(['Orders'])
-    await page.reload()
-    await page.getByRole('heading', { level: 1, name: 'Total' }).waitFor()
-    await page.goBack()
-    await page.getByRole('link', { name: 'Total' }).waitFor()
-  }
-  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { scope: 'schema:read' })
-})
-
-it('hostile names and keys are text', async () => {
-  const organization = await service.organization()
-  const { client } = organization
-  const hostile = '<img src=x onerror=alert(1)>\u202Egnp.exe'
-  await client.schema.stacks.create({ key: 'orders', kind: 'item', name: hostile })
-  await client.schema.attributes.create({
-    key: 'total',
-    owner: 'orders',
-    type: 'stack',
-    target_stack: 'orders',
-    name: hostile,
-  })
-  await client.schema.consentTypes.patch(1, { name: hostile })
-  await client.stack('orders').create({ external_id: 'o-1', attribute_values: { [`${hostile} key`]: 1 } })
-  await openConsole(consoleOf(organization), '/schema?owner=orders', async page => {
-    await page.getByRole('link', { name: hostile }).first().waitFor()
-    for (const tab of ['Consent types', 'Observed keys', 'Picture']) {
-      await page.getByRole('tab', { name: tab }).click()
-      await page.getByText('<img src=x').first().waitFor()
-    }
-    expect(await page.locator('img[src=x]').count()).toBe(0)
-    expect(await overflowOf(page)).toBe(0)
-  })
-})
-
-it.each([
-  { width: 1280, colorScheme: 'light' },
-  { width: 360, colorScheme: 'dark' },
-] as const)('has no faults of accessibility at $width pixels in $colorScheme', async ({ width, colorScheme }) => {
-  const organization = await shop()
-  await organization.client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me news.' })
-  const total = (await attributeOf(organization, 'total'))!
-  const context = { viewport: { width, height: 740 }, colorScheme }
-  const work = async (page: Page) => {
-    for (const tab of ['Stacks and attributes', 'Consent types', 'Observed keys', 'Picture', 'Settings']) {
-      await page.getByRole('tab', { name: tab }).click()
-      await page.getByRole('tabpanel', { name: tab }).waitFor()
-      await page.waitForLoadState('networkidle')
-      expect([tab, await accessibilityFaults(page)]).toEqual([tab, []])
-    }
-    for (const path of [`attributes/${total.id}`, 'new-attribute', 'consent-types/1', 'consent-types/new']) {
-      await page.goto(`${service.address}/console/schema/${path}`)
-      await page.waitForLoadState('networkidle')
-      if (path.startsWith('attributes')) await button(page, 'Edit attribute').click()
-      expect([path, await accessibilityFaults(page)]).toEqual([path, []])
-      expect([path, await overflowOf(page)]).toEqual([path, 0])
-    }
-  }
-  await openConsole(consoleOf(organization), '/schema?owner=orders', work, { context })
 })

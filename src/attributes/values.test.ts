@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Send, useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -119,7 +120,7 @@ describe('an undeclared key', () => {
         const sent = JSON.parse(JSON.stringify(given))
         expect((await send('GET', address)).body.data.attribute_values).toEqual({ free: sent })
       }),
-      { numRuns: 60 },
+      someRuns(60),
     )
   })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { isWhole } from '../../test/hostile/seed.ts'
 import { sharedSecret, signShared } from '../../test/support/gate.ts'
 import { exchange, parseResponse } from '../../test/support/process.ts'
+import { isWhole, someRuns } from '../../test/support/runs.ts'
 import { allScopes, useOwnService } from '../../test/support/service.ts'
 import { routeTable } from '../app.ts'
 import type { ParameterKind } from '../http/pipeline/route.ts'
@@ -45,12 +45,11 @@ const sets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
   scopes.filter((_, index) => (bits >> index) & 1),
 ).filter(({ length }) => (length > 0 && length <= 2) || length >= scopes.length - 2)
 
-/** Whether a test of a row tries a set of scopes. `npm test` tries those of every two only if the row needs both, and the gate all. */
+/** Whether a test of a row tries a set of scopes. `npm test` tries what the row needs, and all but one scope that it needs. */
 const isTried = (held: readonly string[], needed: readonly string[]) =>
   isWhole ||
-  held.length === 1 ||
-  held.length >= scopes.length - 1 ||
-  (held.length === needed.length && needed.every(scope => held.includes(scope)))
+  (held.length === needed.length && needed.every(scope => held.includes(scope))) ||
+  (held.length === scopes.length - 1 && !needed.every(scope => held.includes(scope)))
 
 describe('every row of the route table', () => {
   it('rejects every token that lacks a scope and no token that has all that it needs', async () => {
@@ -165,12 +164,13 @@ describe('a modified token', () => {
     return text.slice(0, at) + added + text.slice(at + removed)
   }
 
-  it('is rejected in each of a thousand random modifications', async () => {
+  it('is rejected in each of many random modifications', async () => {
     const seed = Date.now()
-    const changes = fc.sample(fc.array(change, { minLength: 1, maxLength: 3 }), { numRuns: 1_000, seed })
+    const runs = someRuns(1_000)
+    const changes = fc.sample(fc.array(change, { minLength: 1, maxLength: 3 }), { ...runs, seed })
     const modified = changes.map(each => each.reduce(modify, token)).filter(each => each !== token)
     console.log(`${modified.length} modified tokens, seed ${seed}`)
-    expect(modified.length).toBeGreaterThan(900)
+    expect(modified.length).toBeGreaterThan(0.9 * runs.numRuns)
     // The requests run concurrently, so tokens with an unknown kid share its look-ups.
     const answers = await Promise.all(
       modified.map(async each => ({ each, ...(await bare('/v1/schema', { Authorization: `Bearer ${each}` })) })),

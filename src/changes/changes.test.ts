@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names, write, writeAll } from '../../test/support/writes.ts'
@@ -257,7 +258,7 @@ it('has the previous state in every entry, and replays to the state that reads r
       expect(present(model.get(id)!)).toEqual(present(flat(entity)))
     }
   }
-  await fc.assert(fc.asyncProperty(fc.array(randomWrite, { minLength: 1, maxLength: 10 }), run), { numRuns: 15 })
+  await fc.assert(fc.asyncProperty(fc.array(randomWrite, { minLength: 1, maxLength: 10 }), run), someRuns(15))
 })
 
 /** Moves the attribute values to the level of the fields. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -270,5 +271,5 @@ it('the history contains every answer of any sequence of writes, and replaying i
     expect(Object.fromEntries(answers)).toEqual(model)
     expect([stored!.email_consent, stored!.sms_consent]).toEqual([summaryOf('email'), summaryOf('sms')])
   }
-  await fc.assert(fc.asyncProperty(fc.array(body, { minLength: 1, maxLength: 5 }), run), { numRuns: 25 })
+  await fc.assert(fc.asyncProperty(fc.array(body, { minLength: 1, maxLength: 5 }), run), someRuns(25))
 })

@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { momentBetween } from '../../test/support/moments.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
@@ -399,7 +400,7 @@ describe('a decision as at a past time', () => {
         for (const { at, decisions } of moments)
           expect(await Promise.all(ids.map(id => askAll(id, at)))).toEqual(decisions)
       }),
-      { numRuns: 12 },
+      someRuns(12),
     )
   })
 

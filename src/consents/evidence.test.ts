@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -377,5 +378,5 @@ it('answers with times end in the state of a model, in any order and by any path
     )
   }
   const writes = fc.array(fc.tuple(answer, by), { minLength: 2, maxLength: 6 })
-  await fc.assert(fc.asyncProperty(writes as fc.Arbitrary<[Entry, string][]>, run), { numRuns: 20 })
+  await fc.assert(fc.asyncProperty(writes as fc.Arbitrary<[Entry, string][]>, run), someRuns(20))
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Person } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
@@ -153,7 +154,7 @@ it('gives a body the same answer and the same effect in a request of its own, in
         expect(await stateOf(lines)).toEqual(state)
       },
     ),
-    { numRuns: 12 },
+    someRuns(12),
   )
 })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 
@@ -58,7 +59,7 @@ it('a filter finds exactly the people whose reads show such a consent, and is re
       expect([condition, status === 400 ? [] : body.data.items]).toEqual([condition, expected])
     }
   })
-  await fc.assert(property, { numRuns: 12 })
+  await fc.assert(property, someRuns(12))
 })
 
 type Answered = Consent & { text_version?: number; method?: string; answered_at: string | null }
@@ -150,7 +151,7 @@ it('a filter on evidence and its negation split the people as their reads do', a
       expect([reply.status, idsOf(reply.body.data.items)]).toEqual([200, idsOf(expected)])
     }
   })
-  await fc.assert(property, { numRuns: 60 })
+  await fc.assert(property, someRuns(60))
 })
 
 it('a filter on evidence in a query string has the types of its fields', async () => {

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
-import { startService, useOwnService } from '../../test/support/service.ts'
+import { someRuns } from '../../test/support/runs.ts'
+import { useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useOwnService()
+const service = useService()
 const organization = useSharedShop(service)
 const { send } = organization
 beforeAll(async () => {
@@ -58,7 +59,7 @@ describe('count', () => {
         ).body.data
         expect(count).toBe(items.length)
       }),
-      { numRuns: 100 },
+      someRuns(100),
     )
   })
 
@@ -110,47 +111,4 @@ describe('count', () => {
     const { status, body } = await send('POST', '/v1/people/list', { count: 'yes' })
     expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/count']])
   })
-})
-
-it('a count that takes longer than a request may advises on indexes, though its page is read in time', async () => {
-  const own = await service.organization()
-  const impatient = await startService({ KITH_LIMIT_REQUEST_MS: '1500' }, service.databaseUrl)
-  try {
-    const { id } = (await own.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'note', type: 'text' }))
-      .body.data
-    // Ten statements: on a busy machine one that inserts them all takes longer than a statement may.
-    for (let part = 0; part < 10; part++)
-      await service.sql(
-        `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
-         select $1, 0, gen_random_uuid(), true, 1, jsonb_build_object('note', 'here', 'long', repeat(i::text, 4000)), now(), now()
-         from generate_series(1, 3000) i`,
-        [own.id],
-      )
-    // With statistics, PostgreSQL expects that nobody satisfies so many conditions. The page is read in order nevertheless.
-    await service.sql('analyze entities')
-    const conditions = Array.from({ length: 40 }, (_, index) => ({
-      'attribute_values.note': { $neq: `nowhere ${index}` },
-    }))
-    const filter = { $and: [{ 'attribute_values.note': 'here' }, ...conditions] }
-    const sendHere = impatient.sender(own.token)
-    const page = await sendHere('POST', '/v1/people/filter', { filter, cursor_configuration: { size: 1 } })
-    expect(page.body.data.items).toHaveLength(1)
-    const { status, body } = await sendHere('POST', '/v1/people/filter', {
-      filter,
-      cursor_configuration: { size: 1 },
-      count: true,
-    })
-    expect([status, body.details]).toEqual([
-      504,
-      [
-        {
-          path: '/filter/$and/0/attribute_values.note',
-          message: `this attribute is not indexed: PATCH /v1/schema/attributes/${id} {"indexed": true}`,
-        },
-      ],
-    ])
-    expect(body.message).toContain('Index the attributes that the details name.')
-  } finally {
-    await impatient.stop()
-  }
 })

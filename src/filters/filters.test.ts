@@ -4,6 +4,7 @@ import { type Dataset, matches } from '../../test/support/filter-evaluator.ts'
 import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../../test/support/filter-generators.ts'
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
@@ -36,7 +37,7 @@ async function expectSplit(filter: unknown, stack_id: number) {
   expect([...matching, ...others].sort()).toEqual(entitiesOf(stack_id).map(({ id }) => id))
 }
 
-const runs = { numRuns: 250 }
+const runs = someRuns(250)
 
 describe.each(['being filled', 'filled'])('while indexes are %s', state => {
   beforeAll(async () => {
@@ -57,14 +58,14 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
   it('a comparison with an operand of the right type finds exactly the people that the model finds', async () => {
     await fc.assert(
       fc.asyncProperty(typedFilters, filter => expectModelResult(filter, 0)),
-      { numRuns: 600 },
+      someRuns(600),
     )
   })
 
   it('a filter on records finds exactly the records that the model finds', async () => {
     await fc.assert(
       fc.asyncProperty(orderFilters(), filter => expectModelResult(filter, stackOf('orders'))),
-      { numRuns: 80 },
+      someRuns(80),
     )
   })
 
@@ -78,14 +79,14 @@ describe.each(['being filled', 'filled'])('while indexes are %s', state => {
           refusal: { details: [{ path: path.replace('/filter', '/filter/$or/0/$not') }] },
         })
       }),
-      { numRuns: 150 },
+      someRuns(150),
     )
   })
 
   it('a filter and its $not together find every entity once', async () => {
     await fc.assert(
       fc.asyncProperty(personFilters({ levels: 3, hops: 2 }), filter => expectSplit(filter, 0)),
-      { numRuns: 100 },
+      someRuns(100),
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createDataset } from '../../test/support/filter-world.ts'
 import { insertPeople } from '../../test/support/many-people.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
@@ -104,7 +105,7 @@ describe.each(requests)('fields of %s', (_, kind, path, body) => {
         expect(JSON.stringify(items.map(withSortedValues))).toBe(JSON.stringify(expected.map(withSortedValues)))
         expect(next_cursor).toBeNull()
       }),
-      { numRuns: 25 },
+      someRuns(25),
     )
   })
 

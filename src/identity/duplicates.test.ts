@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DuplicateGroup } from '../../client/index.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { scoreOf } from './duplicates.ts'
 import { sharedKeys } from './duplicates-sql.ts'
@@ -153,7 +154,7 @@ describe('duplicates', () => {
         expect(new Set(named(await readAll(organization, { size })).map(String))).toEqual(new Set(expected.map(String)))
         expect(await readAll(organization, { size })).toHaveLength(expected.length)
       }),
-      { numRuns: 25 },
+      someRuns(25),
     )
   })
 })

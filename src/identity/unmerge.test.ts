@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 
@@ -155,7 +156,7 @@ async function readAll({ send }: Organization) {
   }
 }
 
-const histories = Number(process.env.KITH_MERGE_HISTORIES ?? 6)
+const histories = Number(process.env.KITH_MERGE_HISTORIES ?? someRuns(6).numRuns)
 
 it('leaves what was written after the merge with the survivor, and everything else as if nobody had been merged', {
   timeout: 60_000 + histories * 10_000,

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { cleanDanglingLinks } from '../../test/support/followers.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { followSegments, SegmentMirror } from '../../test/support/segments.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
@@ -169,7 +170,7 @@ it(
           expect([mirror.key, [...mirror.people].sort()]).toEqual([mirror.key, found.sort()])
         }
       }),
-      { numRuns: 5 },
+      someRuns(5),
     ),
   240_000,
 )

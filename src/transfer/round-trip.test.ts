@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { createShop, type Definition } from '../../test/support/shop.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
@@ -110,6 +111,6 @@ it('reads the same after an export and an import into an empty organization', as
       }
       expect(await reads(to)).toEqual(before)
     }),
-    { numRuns: 25 },
+    someRuns(25),
   )
 }, 120_000)

@@ -10,6 +10,3 @@ export function fuzzSeed(): number {
   if (!/^\d{1,10}$/.test(given)) throw new Error('KITH_FUZZ_SEED must be a whole number of at most 10 digits')
   return Number(given)
 }
-
-/** Whether the longest tests of hostile requests run whole, as in the gate. `npm test` runs a part of them. */
-export const isWhole = process.env.KITH_FUZZ_RUNS === 'all'

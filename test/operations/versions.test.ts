@@ -26,12 +26,6 @@ async function migrateAsNewerVersion() {
 }
 
 describe('the version', () => {
-  it.each(['--version', '-V'])('is the only output of kith %s', async option => {
-    const kith = launch({}, [option])
-    expect(await kith.ended).toBe(0)
-    expect(kith.output).toEqual({ stdout: `${version}\n`, stderr: '' })
-  })
-
   it.each([1, 2])('is in the first log line, in /healthz and in /metrics with %i workers', async workers => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const address = await kith.ready
@@ -56,22 +50,6 @@ describe('the version', () => {
 
 // The timeout allows for several starts, one of them of a replaced worker.
 describe('tables that a newer version has migrated', { timeout: 120_000 }, () => {
-  it.each([['serve'], ['org', 'list']])(
-    'make kith %s exit with the name of the migration, and stay unchanged',
-    async (...words) => {
-      await migrateAsNewerVersion()
-      // One of this version's own migrations has not run. It must not run out of order.
-      await query(database.url, `delete from migrations where name = '0007_change_numbers'`)
-      const before = await query(database.url, 'select * from migrations order by id')
-      const kith = launch(environment, words)
-      expect(await kith.ended).toBe(1)
-      expect(kith.output.stderr).toBe(
-        `A newer version of kith has migrated the database: kith ${version} does not know 9999_of_a_newer_version. Run the newer version, or restore a backup from before the upgrade.\n`,
-      )
-      expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
-    },
-  )
-
   it.each([1, 2])('do not stop a running server or its replaced workers, with %i workers', async workers => {
     const kith = launch(environment, ['serve', '--workers', `${workers}`])
     const send = senderTo(await kith.ready, await tokenFrom(environment))

@@ -127,14 +127,3 @@ describe('an outside issuer', () => {
     expect((await senderTo(address, await tokenFrom(settings))('GET', '/v1/schema')).status).toBe(200)
   })
 })
-
-it.each([
-  ['a weak secret', { AUTH_SECRET: 'a'.repeat(40) }, /AUTH_SECRET/],
-  ['a short secret', { AUTH_SECRET: 'abcdefghijklmnopqrstuvwxyz01234' }, /AUTH_SECRET/],
-  ['half an outside issuer', { AUTH_ISSUER: 'https://issuer.example' }, /AUTH_ISSUER/],
-])('exits with 1 at the start because of %s', async (_, invalidSettings, problem) => {
-  const { code, stderr } = await runInProcess(['serve'], { ...settings, ...invalidSettings, PORT: '0' })
-  expect(code).toBe(1)
-  expect(stderr).toMatch(/^The configuration cannot be used:\n {2}- [^\n]*\n$/)
-  expect(stderr).toMatch(problem)
-})

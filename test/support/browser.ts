@@ -3,7 +3,7 @@ import { afterAll, beforeAll, inject } from 'vitest'
 import { launchChromium } from './chromium.ts'
 
 /** An address, the cookie that is sent with it, and the look of the window. */
-type Visit = {
+export type Visit = {
   url: string
   cookie: { name: string; value: string }
   /** The size of the window. The default is Playwright's, 1280 by 720. */

@@ -1,47 +1,55 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { TestBrowser } from './browser.ts'
+import { type TestBrowser, useBrowser, type Visit } from './browser.ts'
 import { signIn } from './browser-session.ts'
-import type { Organization, Service } from './service.ts'
+import { type Organization, type Service, useService } from './service.ts'
 
 type ConsoleOptions = {
   /** The scopes of the session, separated by spaces. The default is all. */
   scope?: string
   /** The name of the session, which the change log records. */
   name?: string
-  /** What the browser's console may say, such as the 503 that a test makes. */
+  /** The messages that the browser's console may have, such as the 503 that a test makes. */
   expectedErrors?: RegExp
-  /** The look of the window. */
-  context?: Pick<Parameters<TestBrowser['visit']>[0], 'viewport' | 'colorScheme' | 'locale'>
-}
+} & Pick<Visit, 'viewport' | 'colorScheme' | 'locale'>
 
-/**
- * Opens a page of the console for somebody who is signed in, and calls `work`. Fails if the browser logged an error, if code of
- * the page threw, or if it sent a request to another host.
- */
-export async function openConsole(
-  { service, browser, organization }: { service: Service; browser: TestBrowser; organization: Organization },
-  path: string,
-  work: (page: Page) => Promise<void>,
-  { scope, name = 'Ada', expectedErrors, context = {} }: ConsoleOptions = {},
-): Promise<void> {
-  const { cookie } = await signIn(service, organization, scope, name)
-  const value = cookie.slice(cookie.indexOf('=') + 1)
-  const visit = { url: `${service.address}/console${path}`, cookie: { name: 'kith_session', value }, ...context }
-  await browser.visit(visit, async (page, requested, errors) => {
-    await work(page)
-    expect(errors.filter(text => !expectedErrors?.test(text))).toEqual([])
-    expect(requested.filter(url => /^(https?|wss?):/.test(url) && !url.startsWith(`${service.address}/`))).toEqual([])
-  })
-}
-
-/** Returns a function that opens the page of a person, as {@link openConsole}. */
-export const personOpener =
-  (service: Service, browser: TestBrowser) =>
-  (
+/** The service and the browser for the tests of a file, and functions that open pages of the console. */
+export type TestConsole = {
+  service: Service
+  browser: TestBrowser
+  /**
+   * Opens a page of the console for somebody who is signed in, and calls `work`. Fails if the browser logged an error, if code of the page
+   * threw, or if it sent a request to another host.
+   */
+  open(
     organization: Organization,
-    address: string,
-    work: (page: Page) => Promise<void>,
-    options?: Parameters<typeof openConsole>[3],
-  ) =>
-    openConsole({ service, browser, organization }, `/people/${address}`, work, options)
+    path: string,
+    work: (page: Page) => Promise<unknown>,
+    options?: ConsoleOptions,
+  ): Promise<void>
+  /** Opens the page of a person, as `open` does. */
+  openPerson: TestConsole['open']
+}
+
+/** Gives the tests of the file the console of the service that the files of the worker share, or of another one. */
+export function useConsole(service: Service = useService()): TestConsole {
+  const browser = useBrowser()
+  const open: TestConsole['open'] = async (organization, path, work, options = {}) => {
+    const { scope, name = 'Ada', expectedErrors, ...look } = options
+    const { cookie } = await signIn(service, organization, scope, name)
+    const value = cookie.slice(cookie.indexOf('=') + 1)
+    const visit = { url: `${service.address}/console${path}`, cookie: { name: 'kith_session', value }, ...look }
+    await browser.visit(visit, async (page, requested, errors) => {
+      await work(page)
+      expect(errors.filter(text => !expectedErrors?.test(text))).toEqual([])
+      expect(requested.filter(url => /^(https?|wss?):/.test(url) && !url.startsWith(`${service.address}/`))).toEqual([])
+    })
+  }
+  const openPerson: TestConsole['open'] = (organization, address, ...rest) =>
+    open(organization, `/people/${address}`, ...rest)
+  return { service, browser, open, openPerson }
+}
+
+/** Elements of many pages. */
+export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name, exact: true })
+export const dialog = (page: Page): Locator => page.getByRole('dialog')

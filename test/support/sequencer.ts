@@ -11,6 +11,8 @@ const slow = [
   'test/hostile',
   'test/explain',
   'cli',
+  'console/test/accessibility',
+  'console/test/lists',
   'src/db/embedded',
   'src/auth/attacks-over-http',
   'src/filters',

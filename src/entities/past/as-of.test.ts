@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { momentBetween } from '../../../test/support/moments.ts'
 import { history, repeatReads } from '../../../test/support/past-reads.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 
@@ -201,7 +202,7 @@ it('does not take the names of unknown parameters for a moment', async () => {
 })
 
 /** The number of histories. 40 took 100 s on two cores. */
-const histories = Number(process.env.KITH_TEST_HISTORIES ?? 5)
+const histories = Number(process.env.KITH_TEST_HISTORIES ?? someRuns(5).numRuns)
 
 it('repeats every read of random histories byte for byte, by time and by version', {
   timeout: 60_000 + histories * 5_000,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../../test/support/shop.ts'
 import { readFilteredPage } from '../../filters/page.ts'
@@ -80,7 +81,7 @@ describe.each([
         const sorted = ids.toSorted()
         expect(ids).toEqual(direction === 'asc' ? sorted : sorted.reverse())
       }),
-      { numRuns: 12 },
+      someRuns(12),
     )
   })
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMetrics } from '../../../test/support/metrics.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Reply, useOwnService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
@@ -137,7 +138,7 @@ describe('concurrent requests', () => {
           states = explained
         }
       }),
-      { numRuns: 60 },
+      someRuns(60),
     )
   }, 120_000)
 

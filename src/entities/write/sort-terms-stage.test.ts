@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, type Definition, type Shop, useShop } from '../../../test/support/shop.ts'
 import { expectSortTerms } from '../../../test/support/sort-terms.ts'
@@ -163,7 +164,7 @@ describe('each sort index', () => {
           expect(await expectSortTerms(service, organization.id)).toBe(fields.people.length + fields.companies.length)
         }
       }),
-      { numRuns: 12 },
+      someRuns(12),
     )
   }, 120_000)
 

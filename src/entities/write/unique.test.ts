@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { insertPeople } from '../../../test/support/many-people.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Reply, useService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
@@ -249,7 +250,7 @@ describe('concurrent writers', () => {
         const values = Object.values(await codes())
         expect(new Set(values).size).toBe(values.length)
       }),
-      { numRuns: 15 },
+      someRuns(15),
     )
   }, 120_000)
 

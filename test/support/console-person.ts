@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
+import { button } from './console.ts'
 
 /** Elements and actions of a person's page, which its tests share. */
 export const section = (page: Page, name: string): Locator => page.getByRole('region', { name, exact: true })
-export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name })
-export const dialog = (page: Page): Locator => page.getByRole('dialog')
 export const history = (page: Page): Locator => page.getByRole('list', { name: 'History' }).getByRole('listitem')
 
 /** Chooses an action of the menu. */

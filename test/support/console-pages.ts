@@ -1,0 +1,375 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { searchFollower } from '../../src/entities/indexes/search-index.ts'
+import { observedFollower } from '../../src/observed/follow.ts'
+import { webhookFollower } from '../../src/webhooks/deliver.ts'
+import { accessibilityFaults } from './accessibility.ts'
+import { button, dialog, useConsole } from './console.ts'
+import { choose, history, section } from './console-person.ts'
+import { overflowOf } from './console-records.ts'
+import { follow } from './followers.ts'
+import { createLoopbackSender, startReceiver } from './receiver.ts'
+import { type Organization, type Service, useOwnService } from './service.ts'
+import { createShop } from './shop.ts'
+
+/** A page of the console, and the states in which it is checked. Each state begins where the one before it ended. */
+type Place = {
+  path: string
+  states: Record<string, (page: Page) => Promise<unknown>>
+  isNewOrganization?: boolean
+  expectedErrors?: RegExp
+}
+
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
+const tab = async (page: Page, name: string) => {
+  await page.getByRole('tab', { name }).click()
+  await page.getByRole('tabpanel', { name }).waitFor()
+}
+
+async function closeDialog(page: Page) {
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
+async function openDialog(page: Page, name: string) {
+  await button(page, name).click()
+  await page.getByRole('dialog').waitFor()
+}
+
+const columns = encodeURIComponent('email,email_consent,attribute_values.loyalty')
+
+const places: Place[] = [
+  { path: '/sign-in', states: { form: page => button(page, 'Sign in').waitFor() } },
+  {
+    path: '/people',
+    isNewOrganization: true,
+    states: { 'no people': page => page.getByText('No people yet: import a file').waitFor() },
+  },
+  {
+    path: `/people?columns=${columns}`,
+    states: {
+      list: page => link(page, 'Rosa Luxemburg').waitFor(),
+      filter: async page => {
+        await button(page, 'Filter').click()
+        await page.getByRole('combobox', { name: 'Field' }).fill('consent')
+        await page.getByRole('option', { name: 'Consent', exact: true }).click()
+        await page.getByText('This filter matches').waitFor()
+      },
+      columns: page => openDialog(page, 'Columns'),
+      export: async page => {
+        await closeDialog(page)
+        await openDialog(page, 'Export as CSV')
+      },
+      'new person': async page => {
+        await closeDialog(page)
+        await openDialog(page, 'New person')
+      },
+    },
+  },
+  {
+    path: '/people?filter=%7Bbad',
+    states: {
+      'unreadable filter': page =>
+        page.getByRole('heading', { name: 'The filter of this address cannot be read' }).waitFor(),
+    },
+    // React reports what a page in place of another one shows.
+    expectedErrors: /The filter of the address cannot be read/,
+  },
+  {
+    path: '/people/ada',
+    states: {
+      person: async page => {
+        await section(page, 'Linked people and records').getByRole('link').first().waitFor()
+        await history(page).first().waitFor()
+      },
+      forms: async page => {
+        await button(page, 'Edit: Profile').click()
+        await button(page, 'Edit: Attributes').click()
+      },
+      answers: async page => {
+        await button(page, 'Cancel').first().click()
+        await button(page, 'Cancel').first().click()
+        await button(page, /^Marketing, Email/).click()
+        await button(page, 'Record an answer').click()
+      },
+      merge: async page => {
+        await closeDialog(page)
+        await choose(page, /Merge/)
+        await dialog(page)
+          .getByLabel(/Search by name/)
+          .fill('grace')
+        await dialog(page).getByRole('button', { name: /grace/ }).click()
+        await dialog(page).getByRole('row').first().waitFor()
+      },
+      erase: async page => {
+        await closeDialog(page)
+        await choose(page, /Erase/)
+        await page.getByRole('textbox', { name: 'Reason' }).fill('Request')
+        await button(page, 'Show what goes').click()
+        await page.getByLabel(/to confirm/).waitFor()
+      },
+    },
+  },
+  {
+    path: '/people/ada?version=1',
+    states: { 'past person': page => page.getByText(/You see this person as of/).waitFor() },
+  },
+  {
+    path: '/records',
+    states: {
+      stacks: page => link(page, 'Orders').waitFor(),
+      records: async page => {
+        await link(page, 'Orders').click()
+        await link(page, 'o-1').waitFor()
+      },
+      'new record': async page => {
+        await page.keyboard.press('n')
+        await page.getByRole('dialog').waitFor()
+      },
+      record: async page => {
+        await closeDialog(page)
+        await link(page, 'o-1').click()
+        await link(page, 'v-1').waitFor()
+      },
+      editor: page => button(page, 'Edit: Buyer').click(),
+    },
+  },
+  {
+    path: '/schema?owner=orders',
+    states: {
+      attributes: page => link(page, 'Total').waitFor(),
+      picture: async page => {
+        await tab(page, 'Picture')
+        await page.getByRole('region', { name: 'The links as a list' }).getByText('Buyer links to People').waitFor()
+      },
+      'observed keys': async page => {
+        await tab(page, 'Observed keys')
+        await button(page, 'Declare colour').waitFor()
+      },
+      settings: async page => {
+        await tab(page, 'Settings')
+        await page.getByLabel('Accent colour').waitFor()
+      },
+      'consent types': async page => {
+        await tab(page, 'Consent types')
+        await link(page, 'Marketing').waitFor()
+      },
+      'consent type': async page => {
+        await link(page, 'Marketing').click()
+        await page.getByText('Send me news.').waitFor()
+      },
+      'new consent type': async page => {
+        await page.goBack()
+        await link(page, 'New consent type').click()
+        await page.getByLabel('Key').waitFor()
+      },
+    },
+  },
+  {
+    path: '/schema',
+    states: {
+      'new attribute': async page => {
+        await link(page, 'New attribute').click()
+        await page.getByLabel('Key').waitFor()
+      },
+      attribute: async page => {
+        await page.goBack()
+        await link(page, 'loyalty').click()
+        await button(page, 'Edit attribute').click()
+        await page.getByLabel('Minimum').waitFor()
+      },
+    },
+  },
+  {
+    path: '/import',
+    states: {
+      file: page => page.getByLabel(/Drop a CSV file/).waitFor(),
+      columns: async page => {
+        const buffer = Buffer.from('external_id,email,city\nnew-1,a@example.org,Rome\nnew-2,nowhere,Rome\n')
+        const file = { name: 'people.csv', mimeType: 'text/plain', buffer }
+        await page.getByLabel(/Drop a CSV file/).setInputFiles(file)
+        await button(page, 'Leave out the rest').click()
+      },
+      'refused line': async page => {
+        await page.getByRole('button', { name: 'Import', exact: true }).click()
+        await page.getByText('Imported: people.csv').waitFor()
+      },
+      'mended line': async page => {
+        await button(page, 'Mend line 3').click()
+        await page.getByLabel('email').fill('b@example.org')
+        await button(page, 'Keep the change').click()
+        await page.getByText('Mended').waitFor()
+      },
+    },
+  },
+  {
+    path: '/export',
+    states: {
+      choice: page => page.getByRole('button', { name: 'Export', exact: true }).waitFor(),
+      exported: async page => {
+        await page.getByRole('button', { name: 'Export', exact: true }).click()
+        await page.getByText(/exported\.$/).waitFor()
+      },
+    },
+  },
+  {
+    path: '/consents?interval=week',
+    states: {
+      consents: async page => {
+        await page.getByRole('row', { name: /^Marketing Email/ }).waitFor()
+        await page.getByRole('img', { name: /Marketing, Email: answers in force/ }).waitFor()
+      },
+    },
+  },
+  { path: '/ledger', states: { ledger: page => page.getByRole('row', { name: /signs/ }).waitFor() } },
+  {
+    path: '/changes',
+    states: {
+      changes: page => page.getByText('Live', { exact: true }).waitFor(),
+      change: async page => {
+        await page
+          .getByRole('button', { name: /Show change/ })
+          .first()
+          .click()
+        await page.getByRole('dialog').waitFor()
+      },
+    },
+  },
+  {
+    path: '/webhooks',
+    states: {
+      webhooks: page => page.getByRole('row', { name: /Failing/ }).waitFor(),
+      'new webhook': page => openDialog(page, 'New webhook'),
+      webhook: async page => {
+        await closeDialog(page)
+        await page.getByRole('link', { name: '/hook' }).click()
+        await page.getByText('The receiver does not accept change').waitFor()
+      },
+      delivery: async page => {
+        await page
+          .getByRole('button', { name: /Details of delivery/ })
+          .first()
+          .click()
+        await page.getByRole('dialog').waitFor()
+      },
+    },
+  },
+  {
+    path: '/operations',
+    states: {
+      operations: async page => {
+        await page.getByText(/^Checked /).waitFor()
+        await page.getByRole('img', { name: /Requests per second/ }).waitFor()
+        await page.getByRole('img', { name: /Memory, MB/ }).waitFor()
+      },
+    },
+  },
+  {
+    path: '/access',
+    states: {
+      clients: page => page.getByRole('row', { name: /Website/ }).waitFor(),
+      sessions: async page => {
+        await tab(page, 'Sessions')
+        await page.getByRole('row', { name: /Ada/ }).first().waitFor()
+      },
+      keys: async page => {
+        await tab(page, 'Keys')
+        await page.getByText('Signs new tokens').waitFor()
+      },
+      tokens: async page => {
+        await tab(page, 'Tokens')
+        await page.getByRole('checkbox', { name: /Read people/ }).press('Space')
+      },
+      'new client': async page => {
+        await tab(page, 'Clients')
+        await openDialog(page, 'New client')
+        await page.getByRole('checkbox', { name: /Read people/ }).press('Space')
+      },
+    },
+  },
+]
+
+/** An organization that has something to show on every page. */
+async function createSample(service: Service): Promise<Organization> {
+  const organization = await createShop(
+    service,
+    { key: 'orders', kind: 'item', name: 'Orders' },
+    'visits',
+    { owner: 'orders', key: 'total', type: 'number', name: 'Total' },
+    { owner: 'orders', key: 'buyer', type: 'person', name: 'Buyer' },
+    { owner: 'visits', key: 'order', type: 'stack', target_stack: 'orders' },
+    { owner: 'people', key: 'loyalty', type: 'number' },
+    { owner: 'people', key: 'tags', type: 'text', cardinality: 'many' },
+    'referrer',
+  )
+  const { client } = organization
+  const { schema, people, access } = client
+  await schema.consentTypes.addText(1, { language: 'en', text: 'Send me news.' })
+  const consents = [{ consent_type_id: 1, channel: 'email' as const, state: false, method: 'phone' as const }]
+  const attribute_values = { tags: ['a'], nick: 'x', referrer: 'grace', loyalty: 3 }
+  await people.create({ external_id: 'ada', first_name: 'Ada', consents, attribute_values })
+  await people.batch([
+    { op: 'create', body: { external_id: 'alan', first_name: 'Alan', email: 'alan@example.org' } },
+    { op: 'create', body: { external_id: 'rosa', first_name: 'Rosa', last_name: 'Luxemburg', email_consent: true } },
+  ])
+  await people.patch('ada', { last_name: 'Lovelace' })
+  await people.patch('grace', { email: 'grace@example.org' })
+  await client
+    .stack('orders')
+    .create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada', colour: 'red' } })
+  await client.stack('visits').create({ external_id: 'v-1', attribute_values: { order: 'o-1' } })
+  await access.clients.create({ name: 'Website', scopes: ['people:read'] })
+  return organization
+}
+
+/** Makes a webhook of the organization fail: its receiver answers 500. Returns the function that ends the receiver. */
+async function failWebhook(service: Service, { client }: Organization): Promise<() => Promise<void>> {
+  const receiver = await startReceiver()
+  receiver.answer = response => response.writeHead(500).end('out of order')
+  const sender = createLoopbackSender()
+  await client.webhooks.create({ url: receiver.url, events: ['person.*'] })
+  await client.people.patch('alan', { last_name: 'Turing' })
+  await follow(service.db, [searchFollower(), observedFollower(), webhookFollower({ sender })])
+  return async () => {
+    await sender.close()
+    await receiver.close()
+  }
+}
+
+type View = { width: number; colorScheme: 'light' | 'dark' }
+
+/**
+ * Declares a test for each page of the console: in each of its states and in each view, axe-core finds no violation, and the page is not
+ * wider than its window. The page comes to its next state in the last view.
+ */
+export function checkPages(views: readonly View[]): void {
+  const { service, open } = useConsole(useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' }))
+  let sample: Organization
+  let stopReceiver: () => Promise<void>
+  beforeAll(async () => {
+    sample = await createSample(service)
+    stopReceiver = await failWebhook(service, sample)
+  })
+  afterAll(() => stopReceiver?.())
+
+  const show = async (page: Page, { width, colorScheme }: View) => {
+    await page.setViewportSize({ width, height: 740 })
+    await page.emulateMedia({ colorScheme })
+  }
+  it.each(places)('$path', async ({ path, states, isNewOrganization, expectedErrors = /^$/ }) => {
+    const organization = isNewOrganization ? await service.organization() : sample
+    const { width, colorScheme } = views.at(-1)!
+    const viewport = { width, height: 740 }
+    const work = async (page: Page) => {
+      for (const [state, reach] of Object.entries(states)) {
+        await reach(page)
+        for (const view of views) {
+          if (views.length > 1) await show(page, view)
+          expect([state, view, await accessibilityFaults(page)]).toEqual([state, view, []])
+          expect([state, view, await overflowOf(page)]).toEqual([state, view, 0])
+        }
+      }
+    }
+    await open(organization, path, work, { expectedErrors, viewport, colorScheme })
+  })
+}
