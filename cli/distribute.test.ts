@@ -22,7 +22,7 @@ it.each([[[]], [['--dry-run']]])(
 it('has help with an example, and exits with 2 on wrong usage', async () => {
   expect(await kith('--help')).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('kith -- distribute --dry-run'),
+    stdout: expect.stringContaining('npx kith distribute --dry-run'),
   })
   expect(await kith('now')).toMatchObject({ code: 2, stdout: '' })
 })

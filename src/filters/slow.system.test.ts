@@ -215,7 +215,7 @@ describe('a filter that reaches the time limit of a request', () => {
   it('suggests another condition if no index would help', async () => {
     expect(await errorOf(slowFilter)).toEqual({
       status: 504,
-      message: expect.stringContaining('Add a condition that an index answers'),
+      message: expect.stringContaining('Add a condition that an index serves'),
       details: [],
     })
   })

@@ -149,17 +149,18 @@ describe('a lost database connection', () => {
 
   it('returns 503 for the interrupted items of a batch and 201 for those that are stored', async () => {
     const lock = await lockPerson(database.url, 'ada')
-    const operations = [
-      { op: 'create', external_id: 'bob', body: {} },
-      // It changes nothing, and keeps the next one of the same person for another set, which waits for the lock.
-      { op: 'patch', external_id: 'ada', body: {} },
-      { op: 'patch', external_id: 'ada', body: { first_name: 'Ada' } },
-    ]
+    // The first 256 operations are a set. The last one is in the next set, which waits for the lock.
+    const operations: object[] = Array.from({ length: 256 }, (_, n) => ({
+      op: 'create',
+      external_id: `b${n}`,
+      body: {},
+    }))
+    operations.push({ op: 'patch', external_id: 'ada', body: { first_name: 'Ada' } })
     const answer = service.send('POST', '/v1/people/batch', { operations })
     await expect.poll(lock.waiting).toBe(1)
     await lock.terminateWaiting()
     const { body } = await answer
-    expect(body.data.items.map(({ status }: { status: number }) => status)).toEqual([201, 200, 503])
+    expect(body.data.items.map(({ status }: { status: number }) => status)).toEqual([...Array(256).fill(201), 503])
     await lock.release()
     await expectRecovered(service)
   })
