@@ -6,9 +6,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
 import { runInProcess } from '../test/support/command.ts'
-import { type Organization, useService } from '../test/support/service.ts'
+import { type Organization, useOwnService } from '../test/support/service.ts'
 
-const service = useService()
+const service = useOwnService()
 let organization: Organization
 let client: Client
 let directory: string

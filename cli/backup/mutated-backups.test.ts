@@ -1,15 +1,12 @@
 import { Readable } from 'node:stream'
 import { zstdCompressSync } from 'node:zlib'
 import { beforeAll, expect, it } from 'vitest'
-import { migrate } from '../../src/db/migrate.ts'
-import { contentsOf, useBackupFixture } from '../../test/support/backups.ts'
-import { query } from '../../test/support/embedded-service.ts'
+import { useBackupFixture } from '../../test/support/backups.ts'
 import { frame, frameOf, makeValidBackup, writeSealed } from '../../test/support/mutated-backups.ts'
-import { type End, type Header, verifyBackup } from './container.ts'
-import { loadBackup } from './load.ts'
+import { type Header, verifyBackup } from './container.ts'
 
 const fixture = useBackupFixture()
-const { kith, newFile, pathTo, newDatabase } = fixture
+const { pathTo } = fixture
 const signal = new AbortController().signal
 let header: Header
 let plain: Buffer
@@ -79,15 +76,6 @@ it('refuses a frame that claims more than 16 MiB before it is read', async () =>
   }
 })
 
-it('writes a row of any length in frames that it reads', async () => {
-  const url = await newDatabase()
-  await query(url, 'create table long (text text)')
-  await query(url, `insert into long select repeat('kith', 10000000)`)
-  const file = newFile()
-  expect((await kith(['backup', file], url)).code).toBe(0)
-  await readAll(file)
-})
-
 it('stops within a frame when the signal aborts', async () => {
   const controller = new AbortController()
   const body = frame('R', 16_000_000, Buffer.alloc(16_000_000))
@@ -97,69 +85,4 @@ it('stops within a frame when the signal aborts', async () => {
       if (type === 'rows') controller.abort()
   }
   await expect(reading()).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
-})
-
-const restore = async (url: string) =>
-  loadBackup({ url, backup: await verify('mutated'), signal, onBytes: () => {}, onRows: () => {} })
-
-it('a restore stores nothing of a file whose tables, rows and counts do not fit together', async () => {
-  const target = await newDatabase()
-  await migrate(target)
-  const tables = header.tables.map(({ name }) => frameOf('T', name))
-  const counts = Object.fromEntries(header.tables.map(({ name }) => [name, 0]))
-  const end = (rows: object, sequences: object[] = []) => frameOf('E', JSON.stringify({ rows, sequences }))
-  const { sequences } = JSON.parse(plain.toString('latin1', plain.lastIndexOf('{"rows":'))) as End
-  const { name, columns } = header.tables[0]!
-  const columnsOfChanges = header.tables.find(table => table.name === 'changes')!.columns
-  const deep = `${columnsOfChanges.map(column => (column === 'after' ? '['.repeat(1_000_000) : '\\N')).join('\t')}\n`
-  const others = header.tables.slice(1)
-  const files: [object, Buffer[], RegExp][] = [
-    [{ ...header, tables: others }, [...tables.slice(1), end({})], new RegExp(`lacks the table ${name}`)],
-    [header, [end({})], /got no rows/],
-    [header, [...tables.slice(1), end(counts)], /got no rows/],
-    [header, [...tables, end({})], /the last frame counts none/],
-    [header, [...tables, end({ ...counts, [name]: 1 })], /got 0 rows, but the last frame counts 1/],
-    [header, [tables[0]!, ...tables, end(counts)], new RegExp(`has the table ${name} twice`)],
-    [header, [frameOf('T', 'nowhere'), ...tables, end(counts)], /its header does not name/],
-    [header, tables, /its last frame is missing/],
-    [header, [...tables, end(counts), end(counts)], /goes on after its last frame/],
-    [header, [...tables, frameOf('E', '{')], /in its last frame, /],
-    [header, [...tables, end(counts, [{ name: 'x', last_value: '1e9', is_called: true }])], /in its last frame, /],
-    [header, [...tables, end(counts)], /it lacks the sequence /],
-    [
-      { ...header, tables: [{ name, columns: columns.slice(1) }, ...others] },
-      [...tables, end(counts)],
-      new RegExp(`lacks the column ${columns[0]} of ${name}`),
-    ],
-    [header, [frameOf('T', name), frameOf('R', 'a\tb\n'), end(counts)], /PostgreSQL refuses the rows of/],
-    [
-      header,
-      [frameOf('T', 'changes'), frameOf('R', deep), end(counts)],
-      /PostgreSQL refuses the rows of changes \(stack/,
-    ],
-    [
-      { ...header, tables: [{ name, columns: [...columns, 'nowhere'] }, ...others] },
-      [...tables, end(counts)],
-      /PostgreSQL refuses the rows of/,
-    ],
-    [
-      header,
-      [
-        ...tables,
-        end(
-          counts,
-          sequences.map(sequence => ({ ...sequence, last_value: '9999999999999999999' })),
-        ),
-      ],
-      /PostgreSQL refuses the sequence/,
-    ],
-  ]
-  const before = await contentsOf(target)
-  for (const [head, frames, message] of files) {
-    await writeMutated(head, zstdCompressSync(Buffer.concat(frames)))
-    await expect(restore(target), String(message)).rejects.toThrow(message)
-  }
-  expect(await contentsOf(target)).toEqual(before)
-  await writeMutated(header, zstdCompressSync(Buffer.concat([...tables, end(counts, sequences)])))
-  expect(await restore(target)).toMatchObject({ rows: 0, tables: header.tables.length })
 })

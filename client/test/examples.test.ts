@@ -11,6 +11,7 @@ import { follow } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useOwnService } from '../../test/support/service.ts'
+import { createShop } from '../../test/support/shop.ts'
 import { createClient } from '../index.ts'
 import { moduleOf, readDocument, readExamples, readQuickStarts, runExample } from './examples.ts'
 
@@ -31,21 +32,16 @@ afterAll(async () => {
 
 /** An organization with two stacks, two people, an order and a webhook, in which every example runs. */
 async function openShop() {
-  const { key, token } = await service.organization()
+  const { key, token } = await createShop(
+    service,
+    'orders',
+    { key: 'visits', kind: 'item' },
+    { key: 'orders', owner: 'people', type: 'stack', target_stack: 'orders', cardinality: 'many' },
+    'referrer',
+    'buyer',
+    { key: 'total', owner: 'orders', type: 'number' },
+  )
   const client = createClient({ url: service.address, token })
-  const { stacks, attributes } = client.schema
-  await stacks.create({ key: 'orders', kind: 'item' })
-  await stacks.create({ key: 'visits', kind: 'event' })
-  await attributes.create({
-    key: 'orders',
-    owner: 'people',
-    type: 'stack',
-    target_stack: 'orders',
-    cardinality: 'many',
-  })
-  await attributes.create({ key: 'referrer', owner: 'people', type: 'person' })
-  await attributes.create({ key: 'buyer', owner: 'orders', type: 'person' })
-  await attributes.create({ key: 'total', owner: 'orders', type: 'number' })
   await client.people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
   await client.people.create({ external_id: 'grace', first_name: 'Grace', last_name: 'Hopper' })
   await client.stack('orders').create({ external_id: 'o-1', attribute_values: { total: 10, buyer: 'ada' } })

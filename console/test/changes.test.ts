@@ -6,9 +6,8 @@ import type { Sender } from '../../src/webhooks/send.ts'
 import { useConsole } from '../../test/support/console.ts'
 import { follow } from '../../test/support/followers.ts'
 import { createLoopbackSender, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { useOwnService } from '../../test/support/service.ts'
 
-const { service, open } = useConsole(useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' }))
+const { service, open } = useConsole({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let sender: Sender
 let nowMs: number

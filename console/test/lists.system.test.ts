@@ -14,9 +14,8 @@ import {
 import { history } from '../../test/support/console-person.ts'
 import { createOrders, firstCells } from '../../test/support/console-records.ts'
 import { insertManyPeople } from '../../test/support/many-people.ts'
-import { useOwnService } from '../../test/support/service.ts'
 
-const { service, open, openPerson } = useConsole(useOwnService())
+const { service, open, openPerson } = useConsole()
 
 it('a list of people says that an attribute without an index sorts nothing, and indexes it', async () => {
   const shop = await createCustomers(service)

@@ -4,9 +4,8 @@ import { button, dialog, useConsole } from '../../test/support/console.ts'
 import { indexWords } from '../../test/support/console-people.ts'
 import { choose, downloaded, section } from '../../test/support/console-person.ts'
 import { startSealing } from '../../test/support/ledger.ts'
-import { useOwnService } from '../../test/support/service.ts'
 
-const { service, openPerson } = useConsole(useOwnService())
+const { service, openPerson } = useConsole()
 
 // The receipt of an answer waits until it is sealed.
 let stopSealing: () => Promise<void>

@@ -4,13 +4,13 @@ import { type Dataset, matches, type StoredEntity } from '../../test/support/fil
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
 import { someRuns } from '../../test/support/runs.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { instantOf } from '../attributes/instant.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { isDate, isDateTime } from '../formats.ts'
 
-const service = useService()
+const service = useOwnService()
 let dataset: Dataset
 const organization = useSharedShop(service)
 beforeAll(async () => {

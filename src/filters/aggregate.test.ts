@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { insertPeople } from '../../test/support/many-people.ts'
-import { type Reply, useService } from '../../test/support/service.ts'
+import { type Reply, useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 const shop = useSharedShop(service, 'orders')
 beforeAll(async () => {
   const { ok } = shop

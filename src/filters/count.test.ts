@@ -3,11 +3,11 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
 import { someRuns } from '../../test/support/runs.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 const organization = useSharedShop(service)
 const { send } = organization
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Send, useService } from '../../test/support/service.ts'
+import { type Send, useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
-const service = useService()
+const service = useOwnService()
 const organization = useSharedShop(service, 'bought')
 const { send } = organization
 beforeAll(async () => {

@@ -5,12 +5,12 @@ import { mistypedFilters, orderFilters, personFilters, typedFilters } from '../.
 import { findMistypedOperands } from '../../test/support/filter-operands.ts'
 import { createDataset, readDataset } from '../../test/support/filter-world.ts'
 import { someRuns } from '../../test/support/runs.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { readFilteredPage } from './page.ts'
 
-const service = useService()
+const service = useOwnService()
 let world: Dataset
 const organization = useSharedShop(service)
 beforeAll(async () => {

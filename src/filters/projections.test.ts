@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createDataset } from '../../test/support/filter-world.ts'
 import { insertPeople } from '../../test/support/many-people.ts'
 import { someRuns } from '../../test/support/runs.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 
-const service = useService()
+const service = useOwnService()
 const organization = useSharedShop(service)
 const { send } = organization
 beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
-import { useService } from '../../test/support/service.ts'
+import { useOwnService } from '../../test/support/service.ts'
 import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names, runBeforeTransaction, write, writeAll } from '../../test/support/writes.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { retentionFollower } from '../rights/retention.ts'
 
-const service = useService()
+const service = useOwnService()
 const shop = useShop(service, 'referrer', 'friends')
 
 const get = async (path: string) => (await shop.send('GET', `/v1/people/${path}`)).body.data

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
-import { type Organization, useService } from '../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 import { type fieldsWithWords, searchFollower } from '../entities/indexes/search-index.ts'
 import { type Frequencies, findPlaces } from './search.ts'
 import { parseSearchText } from './search-text.ts'
 
-const service = useService()
+const service = useOwnService()
 
 const index = () => follow(service.db, [searchFollower({ entitiesPerBatch: 3 })])
 const search = ({ send }: Pick<Organization, 'send'>, body: object, path = '/v1/people') =>

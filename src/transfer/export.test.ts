@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { exportAll } from '../../test/support/lines.ts'
+import { insertPeople } from '../../test/support/many-people.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -9,9 +10,9 @@ const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
 const organization = useShop(service)
 
 const path = '/v1/people/export'
-/** People of 5 KB each. An export of 2,000 or more is larger than what the sockets between service and client hold. */
-const named = (count: number) =>
-  Array.from({ length: count }, (_, n) => ({ external_id: `p${n}`, attribute_values: { text: 'n'.repeat(5_000) } }))
+/** Stores people of 5 KB each. An export of 2,000 or more is larger than what the sockets between service and client hold. */
+const storePeople = (count: number) =>
+  insertPeople(service.sql, organization.id, count, { attributes: `jsonb_build_object('text', repeat('n', 5000))` })
 
 async function open(): Promise<IncomingMessage> {
   const sent = request(`${service.address}${path}`, {
@@ -57,7 +58,7 @@ describe('an export', () => {
   })
 
   it('continues after after_id, which may be an id that does not exist', async () => {
-    await importLines(organization, '/v1/people/import', linesFrom(named(5)))
+    await storePeople(5)
     const all = await exportAll(organization, path)
     expect(await exportAll(organization, `${path}?after_id=${all[2]!.id}`)).toEqual(all.slice(3))
     expect(await exportAll(organization, `${path}?after_id=00000000-0000-0000-0000-000000000000`)).toEqual(all)
@@ -74,7 +75,7 @@ describe('an export', () => {
   })
 
   it('shows one moment, regardless of concurrent writes', async () => {
-    await importLines(organization, '/v1/people/import', linesFrom(named(4_000)))
+    await storePeople(4_000)
     const response = await open()
     await organization.send('PATCH', '/v1/people/p3999', { first_name: 'later' })
     await organization.send('DELETE', '/v1/people/p3998')
@@ -87,7 +88,7 @@ describe('an export', () => {
   }, 30_000)
 
   it('frees its slot whenever its client disconnects', async () => {
-    await importLines(organization, '/v1/people/import', linesFrom(named(2_000)))
+    await storePeople(2_000)
     for (let time = 0; time < 30; time += 1) {
       const response = await open()
       response.on('error', () => {})
@@ -103,7 +104,7 @@ describe('an export', () => {
   }, 60_000)
 
   it('frees its connection if its client disconnects or does not read; a third one of the organization gets 503', async () => {
-    await importLines(organization, '/v1/people/import', linesFrom(named(4_000)))
+    await storePeople(4_000)
     const [first, second] = [await open(), await open()]
     const third = await organization.send('POST', path)
     expect({ status: third.status, after: third.headers.get('Retry-After') }).toEqual({ status: 503, after: '10' })

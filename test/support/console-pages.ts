@@ -9,7 +9,7 @@ import { choose, history, section } from './console-person.ts'
 import { overflowOf } from './console-records.ts'
 import { follow } from './followers.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
-import { type Organization, type Service, useOwnService } from './service.ts'
+import type { Organization, Service } from './service.ts'
 import { createShop } from './shop.ts'
 
 /** A page of the console, and the states in which it is checked. Each state begins where the one before it ended. */
@@ -343,7 +343,7 @@ type View = { width: number; colorScheme: 'light' | 'dark' }
  * wider than its window. The page comes to its next state in the last view.
  */
 export function checkPages(views: readonly View[]): void {
-  const { service, open } = useConsole(useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' }))
+  const { service, open } = useConsole({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
   let sample: Organization
   let stopReceiver: () => Promise<void>
   beforeAll(async () => {

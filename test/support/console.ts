@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { type TestBrowser, useBrowser, type Visit } from './browser.ts'
 import { signIn } from './browser-session.ts'
-import { type Organization, type Service, useService } from './service.ts'
+import { type Organization, type Service, useOwnService } from './service.ts'
 
 type ConsoleOptions = {
   /** The scopes of the session, separated by spaces. The default is all. */
@@ -31,8 +31,9 @@ export type TestConsole = {
   openPerson: TestConsole['open']
 }
 
-/** Gives the tests of the file the console of the service that the files of the worker share, or of another one. */
-export function useConsole(service: Service = useService()): TestConsole {
+/** Gives the tests of the file the console of a service of their own. Many of them fill indexes, which indexes the people of all organizations. */
+export function useConsole(environment: Record<string, string> = {}): TestConsole {
+  const service = useOwnService(environment)
   const browser = useBrowser()
   const open: TestConsole['open'] = async (organization, path, work, options = {}) => {
     const { scope, name = 'Ada', expectedErrors, ...look } = options

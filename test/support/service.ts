@@ -171,7 +171,7 @@ let shared: Promise<Service> | undefined
 
 /**
  * The service of the worker, which its files share: each test has organizations of its own. A file uses {@link useOwnService} if it changes
- * what all organizations share, or if it counts what belongs to all, such as followers. The service ends with the worker.
+ * what all organizations share, counts what belongs to all, or lets followers and backfills work, which work for all organizations. The service ends with the worker.
  */
 export function useService(): Service {
   const service = {} as Service

@@ -231,7 +231,7 @@ const globalStatements = [
   'read_oldest_transaction',
   'read_migrations',
   'read_server',
-  // Cells: src/cells/cells.test.ts and src/cells/move/move.test.ts.
+  // Cells: src/cells/cells.test.ts and src/cells/move/move.system.test.ts.
   'begin_move',
   'cancel_move',
   'count_organizations',

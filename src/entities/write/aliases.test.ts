@@ -4,7 +4,7 @@ import { follow } from '../../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { momentBetween } from '../../../test/support/moments.ts'
 import { linksOf, requestPage } from '../../../test/support/pages.ts'
-import { type Organization, useService } from '../../../test/support/service.ts'
+import { type Organization, useOwnService } from '../../../test/support/service.ts'
 import { createShop, useShop } from '../../../test/support/shop.ts'
 import {
   names,
@@ -21,7 +21,7 @@ import { parseLink } from '../../links/token.ts'
 
 import { backfillIndexes } from '../indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 let ada: string
 let old: string
 let before: string

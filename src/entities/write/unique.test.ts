@@ -3,12 +3,12 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
 import { insertPeople } from '../../../test/support/many-people.ts'
 import { someRuns } from '../../../test/support/runs.ts'
-import { type Reply, useService } from '../../../test/support/service.ts'
+import { type Reply, useOwnService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 import { names } from '../../../test/support/writes.ts'
 import { backfillIndexes } from '../indexes/index-backfill.ts'
 
-const service = useService()
+const service = useOwnService()
 const organization = useShop(service)
 const { send } = organization
 
