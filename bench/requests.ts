@@ -44,12 +44,14 @@ export const ask = async <T>(target: Target, request: BenchRequest): Promise<T> 
 
 /** Imports people, each a line. Throws unless all lines end with `result`. Returns their number. */
 export async function importPeople(target: Target, lines: readonly string[], result: string, query = '') {
-  const response = await fetch(`${target.address}/v1/people/import${query}`, {
+  const path = `/v1/people/import${query}`
+  const response = await fetch(target.address + path, {
     method: 'POST',
     headers: { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/x-ndjson' },
     body: lines.join(''),
   })
   const text = await response.text()
+  if (!response.ok) throw new UnexpectedResponse({ method: 'POST', path }, response.status, text)
   const summary = JSON.parse(text.trim().split('\n').at(-1)!) as Record<string, number>
   if (summary[result] !== lines.length) throw new Error(`Not all people were ${result}: ${JSON.stringify(summary)}`)
   return lines.length

@@ -3,11 +3,7 @@ import { emailKey, mobileKey } from '../match-keys.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
 
 /** How a write recognizes its person: the values of its body, in the order in which they are tried. */
-export type MatchPlan = {
-  tried: readonly { kind: MatchKind; key: string }[]
-  /** The emails and phones, as map keys. Writes with the same one are decided one after the other. */
-  names: readonly string[]
-}
+export type MatchPlan = { tried: readonly { kind: MatchKind; key: string }[] }
 
 /**
  * Returns what a request wants people to be recognized by, or undefined if it is their external identifier alone. Throws a Fault of
@@ -25,7 +21,7 @@ export function planMatch(match: readonly MatchKind[], body: EntityBody): MatchP
     const key = keyOf(kind, body)
     return key ? [{ kind, key }] : []
   })
-  return { tried, names: tried.filter(({ kind }) => kind !== 'external_id').map(({ kind, key }) => `${kind}\n${key}`) }
+  return { tried }
 }
 
 function keyOf(kind: MatchKind, body: EntityBody): string | null | undefined {

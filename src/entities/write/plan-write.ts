@@ -37,8 +37,7 @@ export type Plan = {
   faults: Detail[]
   /** The required keys that the write does not mention, as faults of a write that leaves them without a value. */
   required?: readonly Detail[] | undefined
-  /** The unique attributes that the write may set or clear, and the values that it sets. Absent if there are none. */
-  uniques?: readonly IndexedAttribute[]
+  /** The values of unique attributes that the write sets. Absent if there are none. */
   claims?: readonly Claim[]
 }
 
@@ -117,7 +116,7 @@ export function planWrite(
   const required = definitions.required.get(write.stack_id)
   if (required && write.operation !== 'delete' && write.operation !== 'restore') planRequired(plan, required, write)
   const unique = definitions.unique.get(write.stack_id)
-  if (unique) planUnique(plan, unique, write)
+  if (unique) planUnique(plan, unique)
   return plan
 }
 
@@ -133,12 +132,9 @@ function planRequired(plan: Plan, attributes: readonly Attribute[], { body: { at
   if (unmentioned.length > 0) plan.required = unmentioned
 }
 
-function planUnique(plan: Plan, attributes: readonly IndexedAttribute[], { operation }: Write) {
-  const touchesAll = plan.clearsRest || operation === 'delete'
-  const uniques = touchesAll ? attributes : attributes.filter(({ key }) => plan.plain.has(key))
-  if (uniques.length === 0) return
-  plan.uniques = uniques
-  plan.claims = uniques.flatMap(attribute => claimOf(attribute, plan.plain.get(attribute.key)) ?? [])
+function planUnique(plan: Plan, attributes: readonly IndexedAttribute[]) {
+  const claims = attributes.flatMap(attribute => claimOf(attribute, plan.plain.get(attribute.key)) ?? [])
+  if (claims.length > 0) plan.claims = claims
 }
 
 // Most writes have no links and share this empty map.
