@@ -1,6 +1,6 @@
 // Writes pictures of all pages of the console, filled with the sample shop, to docs/console/images. Into another folder, it writes
-// dark and narrow ones too:
-//   node scripts/with-service.ts node scripts/console-screenshots.ts [folder]
+// dark and narrow ones too, in the language of the locale:
+//   node scripts/with-service.ts node scripts/console-screenshots.ts [folder] [locale]
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { launchChromium } from '../test/support/chromium.ts'
 const { KITH_URL: url, KITH_TOKEN: token } = process.env
 if (!url || !token) throw new Error('usage: node scripts/with-service.ts node scripts/console-screenshots.ts')
 
-const [otherFolder] = process.argv.slice(2)
+const [otherFolder, locale = 'en-GB'] = process.argv.slice(2)
 const folder = otherFolder ?? join(import.meta.dirname, '../docs/console/images')
 
 /** The pages by the names of their pictures. */
@@ -55,13 +55,14 @@ try {
 async function takePictures(browser: Browser, { name, colorScheme, viewport }: (typeof views)[number]) {
   const client = createClient({ url: url!, token: token! })
   const { client_id, client_secret } = await client.access.clients.create({ name: 'screenshots', scopes: [...scopes] })
-  const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB' })
+  const context = await browser.newContext({ colorScheme, viewport, locale })
   const page = await context.newPage()
   await page.goto(`${url}/console/sign-in`, { waitUntil: 'networkidle' })
   await page.screenshot({ path: join(folder, `sign-in-${name}.png`) })
-  await page.getByLabel('Client id').fill(client_id)
-  await page.getByLabel('Client secret').fill(client_secret)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  // Labels differ between languages.
+  await page.locator('form input').nth(0).fill(client_id)
+  await page.locator('form input').nth(1).fill(client_secret)
+  await page.locator('form button[type=submit]').click()
   await page.waitForURL(address => !address.pathname.endsWith('/sign-in'))
   for (const [picture, path] of Object.entries(pages)) {
     await page.goto(`${url}/console${path}`)
