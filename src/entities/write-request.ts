@@ -23,8 +23,7 @@ export type Write = {
   /**
    * An upsert creates a missing entity and merges into an existing one like a patch. An import does the same, except
    * for events. It completes placeholders like a create, and it ignores consent answers that repeat the current ones,
-   * so a repeated import changes nothing. Imports of one set may link to each other's entities in any order. A restore
-   * brings back a deleted entity. It is always the only write of its set.
+   * so a repeated import changes nothing. A restore brings back a deleted entity.
    */
   operation: 'create' | 'put' | 'patch' | 'upsert' | 'import' | 'delete' | 'restore'
   stack_id: number

@@ -1,14 +1,14 @@
 import type { Database } from '../db/db.ts'
 import { listResidents } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
-import { retentionMs } from './kept-responses.ts'
+import { expiredBefore } from './kept-responses.ts'
 import { forgetKeysSql } from './sql.ts'
 
 const maxKeysPerStatement = 1_000
 
 /** Deletes the keys that are older than 24 hours, in small transactions. Returns the number of deleted keys. */
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
-  const before = new Date(Date.now() - retentionMs).toISOString()
+  const before = expiredBefore()
   let forgotten = 0
   for (const { id } of await listResidents(db)) forgotten += await forgetKeysOf(db, id, before, signal)
   return forgotten

@@ -3,7 +3,10 @@ import { createRefusal, type Refusal } from '../errors.ts'
 import { forgetExpiredKeysSql, keepResponsesSql, readKeysSql } from './sql.ts'
 
 /** The retention of a key and its response. */
-export const retentionMs = 24 * 60 * 60 * 1_000
+const retentionMs = 24 * 60 * 60 * 1_000
+
+/** The time before which the keys have expired. */
+export const expiredBefore = (nowMs = Date.now()): string => new Date(nowMs - retentionMs).toISOString()
 
 /** A stored response. `body` is JSON text, of the data or of the refusal. */
 export type StoredResponse = { status: number; headers: Record<string, string>; body: string }
@@ -11,7 +14,7 @@ export type StoredResponse = { status: number; headers: Record<string, string>; 
 /** The digests of a key with its caller and of the request, in hexadecimal. */
 export type RequestKey = { id: string; request_sha256: string }
 
-/** What is stored under a key. An expired response counts no more. */
+/** A stored response with its key. An expired one is not repeated. */
 export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 
 export type StoredKeys = ReadonlyMap<string, StoredKey>
@@ -19,8 +22,7 @@ export type StoredKeys = ReadonlyMap<string, StoredKey>
 /** Reads what is stored under the keys. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
 export async function readKeys(tx: Transaction, organization_id: number, ids: string[]): Promise<StoredKeys> {
   if (ids.length === 0) return noKeys
-  const expiredBefore = new Date(Date.now() - retentionMs).toISOString()
-  const keys = await tx.query<StoredKey>(readKeysSql, [organization_id, ids, expiredBefore])
+  const keys = await tx.query<StoredKey>(readKeysSql, [organization_id, ids, expiredBefore()])
   return new Map(keys.map(key => [key.id, key]))
 }
 
@@ -53,9 +55,8 @@ export function keepResponses(
 ): Promise<unknown>[] {
   if (responses.length === 0) return []
   const expired = responses.map(({ id }) => id).filter(id => keys.get(id)?.expired)
-  const expiredBefore = new Date(Date.now() - retentionMs).toISOString()
   return [
-    ...(expired.length > 0 ? [tx.query(forgetExpiredKeysSql, [organization_id, expired, expiredBefore])] : []),
+    ...(expired.length > 0 ? [tx.query(forgetExpiredKeysSql, [organization_id, expired, expiredBefore()])] : []),
     tx.query(keepResponsesSql, [organization_id, JSON.stringify(responses), at]),
   ]
 }

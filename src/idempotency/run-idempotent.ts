@@ -6,7 +6,7 @@ import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { otherRequestRefusal, retentionMs, type StoredResponse } from './kept-responses.ts'
+import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
 /** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
@@ -74,13 +74,13 @@ async function claim(
 ): Promise<StoredResponse | undefined> {
   const now = Date.now()
   const at = new Date(now).toISOString()
-  const expiredBefore = new Date(now - retentionMs).toISOString()
+  const before = expiredBefore(now)
   for (;;) {
     const claimed = await tx.query(claimKeySql, [organization_id, id, request_sha256, at]).catch(failIfRunning)
     if (claimed.length > 0) return undefined
     // A separate statement is needed: the snapshot of the claim does not include the row for which it waited.
-    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id, expiredBefore]).catch(failIfRunning)
-    if (stored?.expired) await tx.query(forgetKeySql, [organization_id, id, expiredBefore]).catch(failIfRunning)
+    const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id, before]).catch(failIfRunning)
+    if (stored?.expired) await tx.query(forgetKeySql, [organization_id, id, before]).catch(failIfRunning)
     else if (stored) return responseForSameRequest(stored, request_sha256)
   }
 }

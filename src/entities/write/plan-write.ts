@@ -215,7 +215,7 @@ export function addressedName({ address, stack_id }: Write): Name | undefined {
 export const addressReference = ({ address, stack_id }: Write): Reference | undefined =>
   address ? { stack_id, ...address } : undefined
 
-/** The new name in a rename. A create has none: its external identifier is its address, by which the row is locked. */
+/** The new name in a rename. A create has none: its external identifier is its address. */
 export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
   if (operation === 'create' || !body.external_id) return undefined
   if (address && 'external_id' in address && address.external_id === body.external_id) return undefined

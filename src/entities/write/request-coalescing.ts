@@ -20,7 +20,7 @@ const maxSettledPerTurn = 8
 /**
  * Number of waiting reads at which a second batch starts. Node then answers one batch while PostgreSQL works on the other. With 64 clients,
  * that gives a sixth more reads per second. Thresholds of 16 and 32 gave less. Sets of writes run one after the other: a second one only
- * waited for the lock of the head, and was smaller for having started early (docs/decisions/0049).
+ * waited for the lock of the head, and was smaller for having started early (docs/decisions/0050).
  */
 const secondReadFrom = 24
 
@@ -90,8 +90,9 @@ export async function writeArray(
 ): Promise<Outcome[]> {
   const { items, definitions } = await planWrites(db, organization_id, writes, options)
   const outcomes = new Map<number, Outcome>()
-  for (let rest = items; rest.length > 0; rest = rest.slice(lengthOf(rest))) {
-    const stretch = { items: rest.slice(0, lengthOf(rest)), definitions }
+  for (let [rest, length] = [items, 0]; rest.length > 0; rest = rest.slice(length)) {
+    length = lengthOf(rest)
+    const stretch = { items: rest.slice(0, length), definitions }
     try {
       for (const [index, outcome] of await writeStretch(db, stretch, options)) outcomes.set(index, unkeyed(outcome))
     } catch (error) {
@@ -144,7 +145,7 @@ function createWriteQueue(db: Database, limits: WriteLimits): Queue<Stretch, Rea
   })
 }
 
-/** Runs stretches as one set. Those that were planned with other definitions than the newest are planned again under the lock. */
+/** Runs stretches as one set. If the definitions of the oldest plan no longer stand, all stretches are planned again under the lock. */
 async function runStretches(
   db: Database,
   stretches: readonly Stretch[],

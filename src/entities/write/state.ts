@@ -24,7 +24,7 @@ import {
 } from './plan-write.ts'
 import { claimsOf, type Holders } from './unique-claims.ts'
 
-/** What is stored of all that the items of a round name. */
+/** The stored entities, links, versions and keys that the items of a round name. */
 export type Loaded = {
   /** The ids of the entities that the items name, by {@link referenceKey}. */
   ids: ReadonlyMap<string, string>
@@ -41,7 +41,7 @@ export type Loaded = {
   knownAnswers: KnownAnswers
   /** The deleted entities that restores bring back. */
   deleted: ReadonlyMap<Item, DeletedEntity>
-  /** What is stored under the Idempotency-Keys of the items, by id. */
+  /** The stored responses under the Idempotency-Keys of the items, by the id of the key. */
   keys: StoredKeys
   /** Up to two entities that have each unique value that the items claim. */
   holders: Holders | undefined

@@ -1,6 +1,11 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
-import type { StoredResponse } from '../../idempotency/kept-responses.ts'
-import { answerOf, keepResponses, type RequestKey, type StoredKeys } from '../../idempotency/kept-responses.ts'
+import {
+  answerOf,
+  keepResponses,
+  type RequestKey,
+  type StoredKeys,
+  type StoredResponse,
+} from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { lockHead, readDefinitions } from '../../organizations/head.ts'
 import type { DecisionLimits } from '../decide/decide.ts'
