@@ -10,7 +10,7 @@ import { type BenchPostgres, type Service, startService } from './environment.ts
 import { loadCounted } from './load.ts'
 import { runProgram } from './measure.ts'
 import { type Population, populate, randomOf } from './population.ts'
-import { type BenchRequest, headersOf, type Target } from './requests.ts'
+import { type BenchRequest, headersOf, type Target, UnexpectedResponse } from './requests.ts'
 
 /** A revision of kith with its own database, its running service and the people in it. */
 export class Side implements Target, Population {
@@ -107,7 +107,7 @@ export class Side implements Target, Population {
       headers: headersOf(this, request),
       body: body ? JSON.stringify(body) : null,
     })
-    if (!response.ok) throw new Error(`${method} ${path} was answered with ${response.status}.`)
+    if (!response.ok) throw new UnexpectedResponse(request, response.status, await response.text())
     let count = 0
     for await (const _ of createInterface({ input: Readable.fromWeb(response.body as ReadableStream) })) count += 1
     return count
