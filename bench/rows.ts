@@ -77,6 +77,13 @@ export const rows: readonly Row[] = [
   },
   {
     group: 'core',
+    name: 'attributes',
+    title: 'PATCH 2 attributes of a random person, which no search finds',
+    requests: side => () =>
+      patch(`/v1/people/${side.randomPerson()}`, { attribute_values: { city: `c${word()}`, score: word() } }),
+  },
+  {
+    group: 'core',
     name: 'get',
     title: 'GET a person by external id',
     requests: side => () => get(`/v1/people/${side.randomPerson()}`),

@@ -55,15 +55,21 @@ export const listChangedEntitiesSql = statement(
    ) p where c.operation in ('merge', 'unmerge')`,
 )
 
-/** $2: stack, $3: ids, $4: keys. Returns each id with its entity's values, if it exists, and with its document, if it has one. */
+/**
+ * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases. Returns each id with its entity's values, if it exists, and with its
+ * document, if it has one.
+ */
 export const readSearchSourcesSql = statement(
   'read_search_sources',
-  `select v.id, e.fields, e."values", d.words,
-     (select array_agg(a.external_id) from aliases a
-      where $2 = 0 and a.organization_id = $1 and a.person_id = v.id) as aliases
+  `select v.id, e.*, d.words,
+     case when $5 then (
+       select array_agg(a.external_id) from aliases a where a.organization_id = $1 and a.person_id = v.id
+     ) end as aliases
    from unnest($3::uuid[]) as v(id) left join lateral (
-     select array[e.first_name, e.last_name, e.email, e.mobile_key, e.mobile_number, e.external_id] as fields,
-       (select jsonb_agg(e.attributes->k.key) from unnest($4::text[]) as k(key) where e.attributes ? k.key) as "values"
+     select true as exists, e.first_name, e.last_name, e.email, e.mobile_key, e.mobile_number, e.external_id,
+       case when cardinality($4::text[]) > 0 then (
+         select jsonb_agg(e.attributes->k.key) from unnest($4::text[]) as k(key) where e.attributes ? k.key
+       ) end as "values"
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.id = v.id offset 0
    ) e on true left join lateral (
      select d.words from search_documents d
@@ -87,14 +93,16 @@ export const deleteDocumentsSql = statement(
   `delete from search_documents d where d.organization_id = $1 and d.stack_id = $2 and d.entity_id = any($3::uuid[])`,
 )
 
-/** $2: stack, $3: words, $4: the entity of each. */
+/**
+ * $2: stack, $3: words, $4: the entity of each. The words of an entity are those of its document, so none is there yet. `on conflict` would
+ * cost more than the insert: 14 µs a word instead of 6.
+ */
 export const insertWordsSql = statement(
   'insert_search_words',
   `insert into search_words (organization_id, stack_id, word, entity_id)
    select h.organization_id, $2, v.word, v.id
    from change_heads h cross join unnest($3::text[], $4::uuid[]) as v(word, id)
-   where h.organization_id = $1
-   on conflict do nothing`,
+   where h.organization_id = $1`,
 )
 
 /** $2: stack, $3: words, $4: the entity of each. */

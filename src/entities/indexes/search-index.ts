@@ -77,7 +77,7 @@ async function indexOrganization(task: Task, limit: number): Promise<Progress> {
     // finds the follower behind if this one stops.
     if (indexes.length === 0 && stack_id === peopleStackId) sequence = Math.max(sequence, head - 1)
     if (!isCurrent) await beginIndex(task, stack_id, keys, sequence)
-    await fillIndex(task, { stack_id, keys, after_id: isCurrent ? index.after_id : firstId }, limit)
+    await fillIndex(task, definitions, { stack_id, keys, after_id: isCurrent ? index.after_id : firstId }, limit)
   }
   while (sequence < head && !signal.aborted) {
     const until = Math.min(head, sequence + changesPerBatch)
@@ -109,6 +109,7 @@ async function beginIndex(task: Task, stack_id: number, keys: string[], sequence
 
 async function fillIndex(
   task: Task,
+  definitions: Definitions,
   { stack_id, keys, after_id }: Pick<SearchIndex, 'stack_id' | 'keys' | 'after_id'>,
   limit: number,
 ) {
@@ -118,7 +119,7 @@ async function fillIndex(
       await task.hold(tx)
       const rows = await tx.query<{ id: string }>(listEntityIdsSql, [task.organization_id, stack_id, after, limit])
       const ids = rows.map(({ id }) => id)
-      await indexEntities(tx, task.organization_id, { stack_id, keys, ids })
+      await indexEntities(tx, definitions, { stack_id, keys, ids })
       isComplete = ids.length < limit
       const progress = [stack_id, ids.at(-1) ?? null, ids.length, isComplete]
       await tx.query(advanceSearchIndexSql, [task.organization_id, ...progress])
@@ -154,7 +155,7 @@ async function indexChanges(
     for (const [stack_id, entities] of Map.groupBy(changed, each => each.stack_id)) {
       const keys = wanted.get(stack_id)
       if (!keys) continue
-      await indexEntities(tx, organization_id, { stack_id, keys, ids: entities.map(({ id }) => id) })
+      await indexEntities(tx, definitions, { stack_id, keys, ids: entities.map(({ id }) => id) })
     }
     await task.advance(tx, until)
   })
@@ -162,8 +163,15 @@ async function indexChanges(
 
 type Source = {
   id: string
-  /** First name, last name, email, phone in E.164, phone and external identifier. Null if the entity does not exist. */
-  fields: (string | null)[] | null
+  /** Null if the entity does not exist. Its other members are null then, too. */
+  exists: true | null
+  first_name: string | null
+  last_name: string | null
+  email: string | null
+  /** The phone in E.164. */
+  mobile_key: string | null
+  mobile_number: string | null
+  external_id: string | null
   values: unknown[] | null
   aliases: string[] | null
   words: string | null
@@ -174,11 +182,13 @@ type Document = { id: string; words: string }
 /** Stores the words that the entities have now, and deletes those of entities that do not exist. */
 async function indexEntities(
   tx: Transaction,
-  organization_id: number,
+  { organization_id, has_aliases }: Definitions,
   { stack_id, keys, ids }: { stack_id: number; keys: string[]; ids: string[] },
 ) {
   if (ids.length === 0) return
-  const sources = await tx.query<Source>(readSearchSourcesSql, [organization_id, stack_id, ids, keys])
+  const mayHaveAliases = has_aliases && stack_id === peopleStackId
+  const values = [organization_id, stack_id, ids, keys, mayHaveAliases]
+  const sources = await tx.query<Source>(readSearchSourcesSql, values)
   const stored: Document[] = []
   const deleted: Document[] = []
   const inserted: WordOfEntity[] = []
@@ -186,7 +196,7 @@ async function indexEntities(
   for (const source of sources) {
     const { id } = source
     const before = listWords(source.words ?? '')
-    const after = source.fields ? searchWords(source) : []
+    const after = source.exists ? searchWords(source) : []
     if (after.length === 0 && source.words !== null) deleted.push({ id, words: source.words })
     if (after.length === 0) continue
     const words = documentOf(after)
@@ -264,7 +274,7 @@ const listWords = (document: string): string[] => document.split(' ').filter(wor
 const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
 
 /** The distinct words that an entity is found by. */
-function searchWords({ fields, values, aliases }: Source): string[] {
+function searchWords(source: Source): string[] {
   const words = new Set<string>()
   const add = (text: string) => {
     for (const word of wordsOf(text.slice(0, maxTextCharacters))) {
@@ -272,11 +282,11 @@ function searchWords({ fields, values, aliases }: Source): string[] {
       words.add(word)
     }
   }
-  const [firstName, lastName, email, internationalPhone, phone, external_id] = fields!
-  for (const text of [firstName, lastName, email, external_id]) if (text) add(text)
-  for (const number of [internationalPhone, phone]) if (number) add(number.replace(/\P{Nd}/gu, ''))
-  for (const alias of aliases ?? []) add(alias)
-  for (const value of (values ?? []).flat()) if (typeof value === 'string') add(value)
+  const { first_name, last_name, email, external_id, mobile_key, mobile_number } = source
+  for (const text of [first_name, last_name, email, external_id]) if (text) add(text)
+  for (const number of [mobile_key, mobile_number]) if (number) add(number.replace(/\P{Nd}/gu, ''))
+  for (const alias of source.aliases ?? []) add(alias)
+  for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]
 }
 

@@ -31,6 +31,14 @@ describe('the words of a text', () => {
     expect(wordsOf('𠀀'.repeat(100))).toEqual(['𠀀'.repeat(64)])
   })
 
+  it('are the same for ASCII alone and beside other letters', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii', maxLength: 40 }), text => {
+        expect([...wordsOf(text), 'e']).toEqual(wordsOf(`${text} é`))
+      }),
+    )
+  })
+
   it('are words of themselves, and the same in every case and composition of the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), text => {
