@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Cleanup } from './cleanup.ts'
 import { inDatabase } from './database.ts'
@@ -73,6 +74,14 @@ export class Side implements Target, Population {
     return this.#service.token
   }
 
+  /** Waits until the index of the search has reached the head of the log. A revision may have none. */
+  async settle(): Promise<void> {
+    await inDatabase(this.service.url, async client => {
+      const { rows } = await client.query<{ exists: boolean }>(`select to_regclass('followers') is not null as exists`)
+      while (rows[0]!.exists && (await client.query(behindSql)).rows.length > 0) await setTimeout(50)
+    })
+  }
+
   /** Replaces the process of the service by a new one. */
   async restart(): Promise<void> {
     await this.#service.stop()
@@ -113,6 +122,9 @@ export class Side implements Target, Population {
     return count
   }
 }
+
+const behindSql = `select f.name from followers f join change_heads h using (organization_id)
+  where f.name = 'search' and f.sequence < h.sequence`
 
 export const checkout = fileURLToPath(new URL('..', import.meta.url))
 const git = (...words: string[]) => runProgram('git', ['-C', checkout, ...words], process.env)

@@ -223,26 +223,25 @@ async function storeWords(
   if (stored.length > 0)
     await run(
       storeDocumentsSql,
-      stored.map(({ id }) => id),
-      stored.map(({ words }) => words),
+      linesOf(stored, ({ id }) => id),
+      linesOf(stored, ({ words }) => words),
     )
   if (inserted.length === 0) return
   inserted.sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0))
-  const words = inserted.map(({ word }) => word)
   await run(
     insertWordsSql,
-    words,
-    inserted.map(({ id }) => id),
+    linesOf(inserted, ({ word }) => word),
+    linesOf(inserted, ({ id }) => id),
   )
-  const features = featuresByWord(words)
+  const features = featuresByWord(inserted)
   if (features) await run(insertFeaturesSql, features)
 }
 
 async function deleteWords(tx: Transaction, organization_id: number, stack_id: number, left: WordOfEntity[]) {
   if (left.length === 0) return
-  const words = left.map(({ word }) => word)
-  await tx.query(deleteWordsSql, [organization_id, stack_id, words, left.map(({ id }) => id)])
-  const features = featuresByWord(words)
+  const lines = [linesOf(left, ({ word }) => word), linesOf(left, ({ id }) => id)]
+  await tx.query(deleteWordsSql, [organization_id, stack_id, ...lines])
+  const features = featuresByWord(left)
   if (features) await tx.query(deleteFeaturesSql, [organization_id, stack_id, features])
 }
 
@@ -255,17 +254,14 @@ async function deleteDocuments(tx: Transaction, organization_id: number, stack_i
 const wordsOfDocuments = (documents: readonly Document[]): WordOfEntity[] =>
   documents.flatMap(({ id, words }) => listWords(words).map(word => ({ word, id })))
 
+/** A text of each of the items, in lines. Neither a word nor an id has a line feed, and pg escapes each element of an array. */
+const linesOf = <T>(items: readonly T[], textOf: (item: T) => string): string => items.map(textOf).join('\n')
+
 /** The features of the words that have any, as JSON. */
-function featuresByWord(words: readonly string[]): string | undefined {
-  const features: Record<string, string[]> = Object.create(null)
-  let isEmpty = true
-  for (const word of words) {
-    const own = featuresOf(word)
-    if (own.length === 0) continue
-    features[word] = own
-    isEmpty = false
-  }
-  return isEmpty ? undefined : JSON.stringify(features)
+function featuresByWord(words: readonly WordOfEntity[]): string | undefined {
+  const distinct = new Set(words.map(({ word }) => word))
+  const features = [...distinct].map(word => [word, featuresOf(word)] as const).filter(([, own]) => own.length > 0)
+  return features.length === 0 ? undefined : JSON.stringify(Object.fromEntries(features))
 }
 
 const listWords = (document: string): string[] => document.split(' ').filter(word => word !== '')
