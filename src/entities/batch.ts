@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import type { Static } from 'typebox'
 import { findOutcomeUnknown, unavailability } from '../db/pg-errors.ts'
 import { ifMatchMessage, readIfMatch } from '../entity-tag.ts'
 import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../errors.ts'
-import type { BatchCall, Call, HandlerResult } from '../http/pipeline/route.ts'
+import type { BatchCall, Call, HandlerResult, Keyed } from '../http/pipeline/route.ts'
+import { otherRequestRefusal, type StoredResponse } from '../idempotency/kept-responses.ts'
 import { Type } from '../json-schema.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
@@ -11,7 +13,7 @@ import { dryRun } from './write/dry-run.ts'
 import { readMatch } from './write/match-plan.ts'
 import { writeArray } from './write/request-coalescing.ts'
 import { planWrites } from './write/run-writes.ts'
-import type { Address, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
+import type { Address, Decided, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
 
 const operation = Type.Object(
   {
@@ -52,11 +54,17 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
     itemFrom(kind, call, { stack_id, match: operation.op === 'upsert' ? match : undefined }, operation, index),
   )
   if (call.isDryRun) return respondDryRun(kind, call, items)
-  const outcomes = await (call.body.atomic ? runAtomic : runEach)(call, items)
+  const { outcomes, isReplayed } = await (call.body.atomic ? runAtomic : runEach)(call, items)
   call.written.sequence = Math.max(0, ...outcomes.map(outcome => ('done' in outcome ? outcome.done.sequence : 0)))
   const resultItems = outcomes.map((outcome, index) => batchResult(kind, outcome, index))
-  return { status: 200, data: { items: resultItems, failed: countFailed(outcomes) } }
+  const data = { items: resultItems, failed: countFailed(outcomes) }
+  return isReplayed
+    ? call.keyed!.replay({ status: 200, headers: {}, body: JSON.stringify(data) })
+    : { status: 200, data }
 }
+
+/** The outcome of each operation, and whether all of them are those of an earlier request with the same Idempotency-Key. */
+type BatchOutcomes = { outcomes: Outcome[]; isReplayed: boolean }
 
 const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done' in outcome)).length
 
@@ -164,14 +172,40 @@ function writeFrom(
 
 const writesOf = (items: Item[]) => items.flatMap(item => ('write' in item ? [item.write] : []))
 
-async function runEach({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<Outcome[]> {
-  const written = await writeArray(db, caller.organization.id, writesOf(items), { limits, signal })
+async function runEach({ db, caller, limits, signal, keyed }: Call<Batch>, items: Item[]): Promise<BatchOutcomes> {
+  const writes = writesOf(items)
+  if (keyed && writes.length > 0) keepOutcomes(writes, keyed)
+  const answered = await writeArray(db, caller.organization.id, writes, { limits, signal })
+  if (answered.some(outcome => 'refusal' in outcome && outcome.refusal === otherRequestRefusal))
+    throw new Fault(otherRequestRefusal)
+  const written = answered.map(outcome => ('replayed' in outcome ? readOutcome(outcome.replayed) : outcome))
   const errors = written.flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   // If nothing was written, the whole request fails. If a write has an unknown outcome, the error reports that.
   if (errors.length > 0 && (signal.aborted || errors.length === written.length))
     throw findOutcomeUnknown(errors) ?? errors[0]
-  return merge(items, written)
+  return {
+    outcomes: merge(items, written),
+    isReplayed: answered.length > 0 && answered.every(each => 'replayed' in each),
+  }
 }
+
+/**
+ * Keeps the outcome of each write under a key of its own, so that the writes of a batch share sets with others. A repetition of the request
+ * repeats the outcomes that are kept, and runs the writes that failed or were not reached.
+ */
+function keepOutcomes(writes: Write[], keyed: Keyed) {
+  keyed.hasBegun = true
+  const { id, request_sha256 } = keyed.key
+  for (const [index, write] of writes.entries())
+    write.keyed = {
+      id: createHash('sha256').update(`${id} ${index}`).digest('hex'),
+      batch_id: id,
+      request_sha256,
+      responseTo: outcome => ({ status: 200, headers: {}, body: JSON.stringify(outcome) }),
+    }
+}
+
+const readOutcome = ({ body }: StoredResponse) => JSON.parse(body) as Decided
 
 /** Returns the outcome of each operation, of which `written` has those that are writes. */
 function merge(items: Item[], written: Outcome[]): Outcome[] {
@@ -190,11 +224,11 @@ function beforeRefusal(items: Item[]): { writes: Write[]; nextRefusal?: Refusal 
   return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
 }
 
-async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<{ done: Done }[]> {
+async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
   const planned = await planWrites(db, caller.organization.id, writes, { limits, signal })
   const written = await writeAtomically(db, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)
-  return written.map(done => ({ done }))
+  return { outcomes: written.map(done => ({ done })), isReplayed: false }
 }
 
 function allDone(outcomes: Outcome[], nextRefusal: Refusal | undefined): { done: Done }[] {

@@ -65,7 +65,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
         ...(noun === 'record' && { 200: 'The event stack already has this record.' }),
       },
       refusals: duplicateStatus,
-      keepsResponses: true,
+      keepsResponses: () => true,
       handle: call => createEntity(kind, call as Call<EntityBody>),
     },
     {
@@ -85,7 +85,7 @@ export function entityEndpoints(kind: EntityKind, limits: Pick<Limits, 'batchByt
       versioned: true,
       successes: { 201: 'Created.', 200: 'Merged into the existing one.' },
       refusals: { ...duplicateStatus, ...updatesOf(kind) },
-      keepsResponses: true,
+      keepsResponses: () => true,
       handle: call => upsertEntity(kind, call as Call<UpsertBody>),
     },
     batchEndpoint(kind, limits),
@@ -120,7 +120,7 @@ function restoreEndpoint(kind: EntityKind): Route {
     refusals: duplicateStatus,
     prefers: ['erased=recreate'],
     dryRun: dryRunAnswer,
-    keepsResponses: true,
+    keepsResponses: () => true,
     handle: call => restoreEntity(kind, call as Call<EntityBody>),
   }
 }
@@ -150,6 +150,8 @@ function batchEndpoint(kind: EntityKind, limits: Pick<Limits, 'batchBytes'>): Ro
     item: body,
     // The other limits apply to each operation.
     bodyBytes: limits.batchBytes,
+    // An atomic batch and its response are one transaction.
+    keepsResponses: call => !(call.body as Batch).atomic,
     handle: call => batchEntities(kind, call as BatchCall<Batch>),
   }
 }
@@ -191,7 +193,7 @@ function endpointsAt(
       ...operationNames('replace', 'Replace'),
       description: 'Omitted fields are cleared, except `external_id` and the consent answers.',
       ...updates,
-      keepsResponses: true,
+      keepsResponses: () => true,
       handle: call => updateEntity(kind, 'put', call as Call<EntityBody>),
     },
     {
@@ -201,7 +203,7 @@ function endpointsAt(
       description: 'Only the given fields change. `null` clears a field, and `attribute_values` is merged key by key.',
       ...updates,
       statuses: kind.patchStatuses,
-      keepsResponses: true,
+      keepsResponses: () => true,
       handle: call => updateEntity(kind, 'patch', call as Call<EntityBody>),
     },
     {

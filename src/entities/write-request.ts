@@ -1,7 +1,7 @@
 import type { ConsentBody } from '../consents/answers.ts'
 import type { IfMatch } from '../entity-tag.ts'
 import type { Refusal } from '../errors.ts'
-import type { RequestKey, StoredResponse } from '../idempotency/kept-responses.ts'
+import type { StoredResponse, WriteKey } from '../idempotency/kept-responses.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
 
@@ -52,7 +52,7 @@ export type Write = {
    */
   represent: boolean | 'whole'
   /** The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept. */
-  keyed?: RequestKey & { responseTo(outcome: Decided): StoredResponse | undefined }
+  keyed?: WriteKey & { responseTo(outcome: Decided): StoredResponse | undefined }
   /** The size of the body. It counts toward the size of a set. */
   bytes: number
   actor: string

@@ -14,6 +14,9 @@ export type StoredResponse = { status: number; headers: Record<string, string>; 
 /** The digests of a key with its caller and of the request, in hexadecimal. */
 export type RequestKey = { id: string; request_sha256: string }
 
+/** The key of a write. `batch_id` is the key of the batch that it is part of. */
+export type WriteKey = RequestKey & { batch_id?: string }
+
 /** A stored response with its key. An expired one is not repeated. */
 export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 
@@ -30,33 +33,42 @@ const noKeys: StoredKeys = new Map()
 
 /** The response of the first request with the key, or the refusal of another request with it. Undefined if the key is free. */
 export function answerOf(
-  { id, request_sha256 }: RequestKey,
+  { id, request_sha256, batch_id }: WriteKey,
   keys: StoredKeys,
 ): { replayed: StoredResponse } | { refusal: Refusal } | undefined {
+  const batch = batch_id === undefined ? undefined : keys.get(batch_id)
+  if (batch && !batch.expired && batch.request_sha256 !== request_sha256) return { refusal: otherRequestRefusal }
   const stored = keys.get(id)
   if (!stored || stored.expired) return undefined
   const { status, headers, body } = stored
   return stored.request_sha256 === request_sha256
     ? { replayed: { status, headers, body } }
-    : { refusal: otherRequestRefusal() }
+    : { refusal: otherRequestRefusal }
 }
 
-export const otherRequestRefusal = (): Refusal =>
-  createRefusal('invalid_parameter', 'This Idempotency-Key was already used for a different request. Use a new key.', {
-    status: 422,
-  })
+/** The refusal of a key that belongs to another request. */
+export const otherRequestRefusal: Refusal = createRefusal(
+  'invalid_parameter',
+  'This Idempotency-Key was already used for a different request. Use a new key.',
+  { status: 422 },
+)
 
-/** Stores responses under their keys. Returns a promise for each statement. */
+/** Stores responses under their keys, and the keys of their batches. Returns a promise for each statement. */
 export function keepResponses(
   tx: Transaction,
   organization_id: number,
-  responses: readonly (RequestKey & StoredResponse)[],
+  responses: readonly (WriteKey & StoredResponse)[],
   { keys, at }: { keys: StoredKeys; at: string },
 ): Promise<unknown>[] {
   if (responses.length === 0) return []
-  const expired = responses.map(({ id }) => id).filter(id => keys.get(id)?.expired)
+  const batches = new Map<string, RequestKey & StoredResponse>()
+  for (const { batch_id: id, request_sha256 } of responses)
+    if (id !== undefined && (keys.get(id)?.expired ?? true))
+      batches.set(id, { id, request_sha256, status: 200, headers: {}, body: '' })
+  const kept = [...responses, ...batches.values()]
+  const expired = kept.map(({ id }) => id).filter(id => keys.get(id)?.expired)
   return [
     ...(expired.length > 0 ? [tx.query(forgetExpiredKeysSql, [organization_id, expired, expiredBefore()])] : []),
-    tx.query(keepResponsesSql, [organization_id, JSON.stringify(responses), at]),
+    tx.query(keepResponsesSql, [organization_id, JSON.stringify(kept), at]),
   ]
 }

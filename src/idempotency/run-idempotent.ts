@@ -98,5 +98,5 @@ function responseForSameRequest(
   request_sha256: Buffer,
 ): StoredResponse {
   if (first.equals(request_sha256)) return { status, headers, body }
-  throw new Fault(otherRequestRefusal())
+  throw new Fault(otherRequestRefusal)
 }

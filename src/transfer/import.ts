@@ -4,7 +4,7 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { dryRun } from '../entities/write/dry-run.ts'
 import { readMatch } from '../entities/write/match-plan.ts'
 import { requireKeys } from '../entities/write/match-stage.ts'
-import { writeStretch } from '../entities/write/request-coalescing.ts'
+import { maxStretchItems, writeStretch } from '../entities/write/request-coalescing.ts'
 import { planWrites } from '../entities/write/run-writes.ts'
 import { type EntityBody, type MatchKind, type Outcome, unkeyed, type Write } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
@@ -16,8 +16,8 @@ import { type Line, linesOf } from './lines.ts'
 import { createRefusals, type RefusedLine, throwBusy } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
-/** The maximum size of a set, the lines of one transaction: see docs/decisions/0018, 0020 and 0022. */
-const setSize = { items: 448, bytes: 1_048_576 }
+/** The maximum size of a set, the lines of one transaction. */
+const setSize = { items: maxStretchItems, bytes: 1_048_576 }
 
 /** The maximum number of sets of an import in memory: one is stored, and the next ones are read and planned meanwhile. */
 const maxConcurrentSets = 3
@@ -204,14 +204,14 @@ async function writeSet(
 const errorsOf = (outcomes: Outcome[]) =>
   outcomes.flatMap(outcome => ('error' in outcome ? [outcome.error as unknown] : []))
 
-/** Plans sets one after the other, so that they are written in their order. */
+/** Writes sets one after the other, in their order. Other writes that arrive during a set come before the next one. */
 class Turns {
   #last: Promise<unknown> = Promise.resolve()
 
-  run<T>(plan: () => Promise<T>): Promise<T> {
-    const planned = this.#last.then(plan)
-    this.#last = planned.catch(() => {})
-    return planned
+  run<T>(write: () => Promise<T>): Promise<T> {
+    const written = this.#last.then(write)
+    this.#last = written.catch(() => {})
+    return written
   }
 }
 
@@ -235,8 +235,10 @@ async function writeWithin(
       onStart()
       return (await dryRun(db, id, writes, options)).outcomes
     }
-    const planned = await turns.run(() => planWrites(db, id, writes, options))
-    const written = await writeStretch(db, planned, options)
+    const planning = planWrites(db, id, writes, options)
+    // The turn awaits it too, but perhaps later than it fails.
+    planning.catch(() => {})
+    const written = await turns.run(async () => writeStretch(db, await planning, options))
     const outcomes = writes.map((_, index) => unkeyed(written.get(index)!))
     const errors = errorsOf(outcomes)
     if (controller.signal.aborted && errors.length > 0) throw findOutcomeUnknown(errors) ?? controller.signal.reason

@@ -1,6 +1,6 @@
 import type { Database, Statement } from '../../src/db/db.ts'
 import { writeArray } from '../../src/entities/write/request-coalescing.ts'
-import type { EntityBody, Outcome, Write } from '../../src/entities/write-request.ts'
+import { type EntityBody, type Outcome, unkeyed, type Write } from '../../src/entities/write-request.ts'
 import type { Organization, Service } from './service.ts'
 import { createShop, type Shop } from './shop.ts'
 
@@ -80,8 +80,11 @@ export function runBeforeTransaction(db: Database, act: () => Promise<unknown>):
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
 /** Writes to an organization. Returns the outcome of each write. */
-export const writeAll = (db: Database, organization: Pick<Organization, 'id'>, writes: Write[]): Promise<Outcome[]> =>
-  writeArray(db, organization.id, writes, { limits })
+export const writeAll = async (
+  db: Database,
+  organization: Pick<Organization, 'id'>,
+  writes: Write[],
+): Promise<Outcome[]> => (await writeArray(db, organization.id, writes, { limits })).map(unkeyed)
 
 /** The result of a write: the result, the error code of a refusal, `error`, or `missing`. */
 export const resultOf = (outcome: Outcome | undefined) => {

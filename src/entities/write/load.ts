@@ -25,8 +25,8 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
   const readingVersions = readLastVersions(tx, organization_id, items)
   const findingHolders = findHoldersFor(tx, organization_id, items)
   const readingReferences = readReferences(tx, definitions, items)
-  const keyIds = items.flatMap(({ write }) => write.keyed?.id ?? [])
-  const readingKeys = readKeys(tx, organization_id, keyIds)
+  const keyIds = items.flatMap(({ write: { keyed } }) => (keyed ? [keyed.id, keyed.batch_id ?? []].flat() : []))
+  const readingKeys = readKeys(tx, organization_id, [...new Set(keyIds)])
   await awaitPipelined([readingRows, readingVersions, findingHolders, readingReferences, readingKeys])
   const [{ rows, ids }, lastVersionOf, holders] = [await readingRows, await readingVersions, await findingHolders]
   const references = await readingReferences

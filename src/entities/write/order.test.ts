@@ -208,7 +208,7 @@ const told = (outcomes: Outcome[]) =>
 async function runOneByOne(steps: Step[], at: Start): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const each of writesOf(steps, at))
-    outcomes.push(...(await writeArray(service.db, at.shop.id, [each], { limits })))
+    outcomes.push(...(await writeArray(service.db, at.shop.id, [each], { limits })).map(unkeyed))
   return outcomes
 }
 

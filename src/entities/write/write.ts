@@ -2,9 +2,9 @@ import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import {
   answerOf,
   keepResponses,
-  type RequestKey,
   type StoredKeys,
   type StoredResponse,
+  type WriteKey,
 } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { lockHead, readDefinitions } from '../../organizations/head.ts'
@@ -81,10 +81,10 @@ const keyedItems = ({ decisions }: DecidedRound, keys: StoredKeys): Item[] =>
   [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
 
 /** The response to keep under the key of an item. Undefined if none is kept. */
-function responseTo({ write }: Item, outcome: KeyedOutcome): (RequestKey & StoredResponse) | undefined {
-  const { id, request_sha256, responseTo } = write.keyed!
+function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredResponse) | undefined {
+  const { responseTo, ...key } = write.keyed!
   const response = responseTo(outcome as Decided)
-  return response && { id, request_sha256, ...response }
+  return response && { ...key, ...response }
 }
 
 /**

@@ -138,10 +138,31 @@ describe('the same request with the same key', () => {
     expect(await changes()).toBe(2)
   })
 
-  it('gets 409 with Retry-After in both services while a batch runs, and then its response', async () => {
+  it('waits for a batch that runs, and gets the outcomes of its operations; another batch gets 422', async () => {
+    await organization.send('POST', '/v1/people', { external_id: 'busy' })
+    const lock = await lockPerson(service.databaseUrl, 'busy')
+    const creates = Array.from({ length: 299 }, (_, n) => ({ op: 'create', body: { first_name: `${n}` } }))
+    const operations = [{ op: 'patch', external_id: 'busy', body: { first_name: 'Late' } }, ...creates]
+    const first = ask('POST', '/v1/people/batch', { operations })
+    await expect.poll(lock.waiting).toBe(1)
+    const repeated = ask('POST', '/v1/people/batch', { operations }, { address: second.address })
+    await expect.poll(lock.waiting).toBe(2)
+    await lock.release()
+    const { said } = await first
+    expect(JSON.parse(said.text).data).toMatchObject({ failed: 0, items: { length: 300 } })
+    expect((await repeated).said.text).toBe(said.text)
+    expect(await ask('POST', '/v1/people/batch', { operations })).toMatchObject({ said, replayed: 'true' })
+    for (const others of [operations.slice(1), [...operations, ...creates]]) {
+      const other = await ask('POST', '/v1/people/batch', { operations: others })
+      expect([other.said.status, await changes()]).toEqual([422, 301])
+    }
+  })
+
+  it('gets 409 with Retry-After in both services while an atomic batch runs, and then its response', async () => {
     await organization.send('POST', '/v1/people', { external_id: 'held' })
     const lock = await lockPerson(service.databaseUrl, 'held')
-    const body = { operations: [{ op: 'patch', external_id: 'held', body: { first_name: 'Late' } }] }
+    const operations = [{ op: 'patch', external_id: 'held', body: { first_name: 'Late' } }]
+    const body = { atomic: true, operations }
     const first = ask('POST', '/v1/people/batch', body)
     await expect.poll(lock.waiting).toBe(1)
     for (const { address } of [service, second]) {

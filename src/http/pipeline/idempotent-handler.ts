@@ -31,20 +31,17 @@ export async function idempotentHandler(
   const id = digest([caller.identity, row.method, row.path, call.params, readKey(key)])
   const request_sha256 = digest([call.boundFrom, ...preferencesOf(row, call)], source)
   let work = (db: Database) => handle({ ...call, db })
-  if (row.keepsResponses) {
+  if (row.keepsResponses?.(call)) {
     const keyed: Keyed = {
       key: { id: id.toString('hex'), request_sha256: request_sha256.toString('hex') },
       hasBegun: false,
       toKept: handle => keptOrUndefined(row, handle, written),
       replay,
     }
-    try {
-      return withSequence(await handle({ ...call, keyed }), written)
-    } catch (error) {
-      // A refusal before the write is kept as well, if the key is free.
-      if (keyed.hasBegun || !(error instanceof Fault)) throw error
-      work = () => Promise.reject(error)
-    }
+    const settled = await settle(handle({ ...call, keyed }))
+    if (keyed.hasBegun) return withSequence(settled(), written)
+    // What the handler responds before a write is kept as well, if the key is free.
+    work = async () => settled()
   }
   const run = async (db: Database) => toKept(row, await settle(work(db)), written)
   const { response, replayed } = await runIdempotent(call.db, { organization_id, id, request_sha256 }, run, signal)

@@ -231,7 +231,7 @@ type RouteDescription = {
    */
   refusals?: Partial<Record<number, ErrorCode>>
   /** Whether the handler keeps the response to an Idempotency-Key in the transaction of its write, see {@link Keyed}. */
-  keepsResponses?: true
+  keepsResponses?: (call: Call) => boolean
   /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
   showsSecret?: true
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
