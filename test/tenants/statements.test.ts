@@ -354,6 +354,9 @@ async function useEveryEndpoint(shop: Shop) {
     created: 299,
     updated: 1,
   })
+  // More changes than one statement stores and logs.
+  const operations = lines.slice(1).map(({ external_id }) => ({ op: 'patch', external_id, body: { last_name: 'All' } }))
+  await ok('POST', '/v1/people/batch', { atomic: true, operations })
   expect((await importLines(shop, '/v1/people/import', linesFrom(answered))).counts).toMatchObject({ unchanged: 2 })
   for (const direction of ['asc', 'desc']) {
     const cursor_configuration = { size: 2, after_id: ada.id }
