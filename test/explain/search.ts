@@ -40,7 +40,7 @@ const reads = (id: number) => {
       [...from, 0, ['p7', 'p8'], [1, 1], [10, 10], 'zz', 10, ['common'], ...noSimilar, ['% zz%'], [' (common)']],
     ],
     [listChangedEntitiesSql, [id, base, base + 300, ['last_name'], []]],
-    [readSearchSourcesSql, [id, 0, [personId(7)], ['city']]],
+    [readSearchSourcesSql, [id, 0, [personId(7)], ['city'], true]],
   ] as const
 }
 
