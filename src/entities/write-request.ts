@@ -106,5 +106,5 @@ export type Outcome = Decided | { error: unknown }
 /** The outcome of a write that may have an Idempotency-Key, whose first request had this response. */
 export type KeyedOutcome = Outcome | { replayed: StoredResponse }
 
-/** The outcome of a write without an Idempotency-Key. Only a write of its own has one. */
+/** The outcome of a write without an Idempotency-Key, as in an import, an atomic batch or a dry run. */
 export const unkeyed = (outcome: KeyedOutcome): Outcome => outcome as Outcome

@@ -22,11 +22,16 @@ export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 
 export type StoredKeys = ReadonlyMap<string, StoredKey>
 
-/** Reads what is stored under the keys. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
-export async function readKeys(tx: Transaction, organization_id: number, ids: string[]): Promise<StoredKeys> {
-  if (ids.length === 0) return noKeys
-  const keys = await tx.query<StoredKey>(readKeysSql, [organization_id, ids, expiredBefore()])
-  return new Map(keys.map(key => [key.id, key]))
+/** Reads what is stored under the keys and those of their batches. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
+export async function readKeys(
+  tx: Transaction,
+  organization_id: number,
+  keys: readonly WriteKey[],
+): Promise<StoredKeys> {
+  if (keys.length === 0) return noKeys
+  const ids = new Set(keys.flatMap(({ id, batch_id }) => (batch_id === undefined ? id : [id, batch_id])))
+  const stored = await tx.query<StoredKey>(readKeysSql, [organization_id, [...ids], expiredBefore()])
+  return new Map(stored.map(key => [key.id, key]))
 }
 
 const noKeys: StoredKeys = new Map()

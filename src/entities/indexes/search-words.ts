@@ -27,17 +27,13 @@ const insideWords = /[\p{M}'’ʼ`´\u00ad\u200b-\u200d\u2060\ufeff]/gu
 
 /** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
 export const foldText = (text: string): string =>
-  isAscii(text)
-    ? text.replace(/['`]/g, '').toLowerCase()
-    : text
-        .normalize('NFKD')
-        .replace(insideWords, '')
-        .toLowerCase()
-        .normalize('NFKD')
-        .replace(/\p{M}/gu, '')
-        .replace(undecomposed, letter => plainLetters[letter]!)
-
-const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text)
+  text
+    .normalize('NFKD')
+    .replace(insideWords, '')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(undecomposed, letter => plainLetters[letter]!)
 
 /** The words of a text, folded: its runs of letters and digits, in order. */
 export function wordsOf(text: string): string[] {

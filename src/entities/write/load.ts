@@ -25,8 +25,11 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
   const readingVersions = readLastVersions(tx, organization_id, items)
   const findingHolders = findHoldersFor(tx, organization_id, items)
   const readingReferences = readReferences(tx, definitions, items)
-  const keyIds = items.flatMap(({ write: { keyed } }) => (keyed ? [keyed.id, keyed.batch_id ?? []].flat() : []))
-  const readingKeys = readKeys(tx, organization_id, [...new Set(keyIds)])
+  const readingKeys = readKeys(
+    tx,
+    organization_id,
+    items.flatMap(({ write: { keyed } }) => keyed ?? []),
+  )
   await awaitPipelined([readingRows, readingVersions, findingHolders, readingReferences, readingKeys])
   const [{ rows, ids }, lastVersionOf, holders] = [await readingRows, await readingVersions, await findingHolders]
   const references = await readingReferences

@@ -38,10 +38,15 @@ export async function idempotentHandler(
       toKept: handle => keptOrUndefined(row, handle, written),
       replay,
     }
-    const settled = await settle(handle({ ...call, keyed }))
-    if (keyed.hasBegun) return withSequence(settled(), written)
-    // What the handler responds before a write is kept as well, if the key is free.
-    work = async () => settled()
+    // What the handler responds without a write is kept as well, if the key is free.
+    try {
+      const result = await handle({ ...call, keyed })
+      if (keyed.hasBegun) return withSequence(result, written)
+      work = async () => result
+    } catch (error) {
+      if (keyed.hasBegun || !(error instanceof Fault)) throw error
+      work = () => Promise.reject(error)
+    }
   }
   const run = async (db: Database) => toKept(row, await settle(work(db)), written)
   const { response, replayed } = await runIdempotent(call.db, { organization_id, id, request_sha256 }, run, signal)
