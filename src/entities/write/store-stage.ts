@@ -1,22 +1,17 @@
-import { CopyRows } from '../../db/copy-rows.ts'
 import type { Statement, Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import type { Change } from '../decide/decide.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
-import type { Columns, StoredRow } from '../entity-row.ts'
-import { changedMatchKeys, type MatchKeys, matchKeys } from '../match-keys.ts'
+import type { StoredRow } from '../entity-row.ts'
+import { changedMatchKeys, matchKeys } from '../match-keys.ts'
 import { storeAliases } from './alias-stage.ts'
-import { insertChangesSql, insertEntitiesSql } from './distributed-sql.ts'
 import {
-  appendChangesSql,
   appendConsentHistorySql,
-  applyChangesSql,
   deleteLeftLinksSql,
   deleteLinksSql,
-  insertedColumnCount,
+  insertChangesSql,
+  insertEntitiesSql,
   insertLinksSql,
-  makeEntitiesSql,
   rememberLeftLinksSql,
   rememberLinksSql,
   storeChangesSql,
@@ -35,17 +30,16 @@ export function storeRound(
   base: number,
 ): { statements: Promise<unknown>[]; sequence: number } {
   if (round.accepted.length === 0) return { statements: [], sequence: base }
-  const entries = entriesOf(round, base)
   const statements = [
     ...insertEntities(tx, round),
     ...replaceLinks(tx, round),
     ...indexTerms(tx, round),
     ...appendConsentHistory(tx, round),
     ...forgetTombstones(tx, round),
-    ...applyChanges(tx, round, entries),
+    ...applyChanges(tx, round, base),
     ...storeAliases(tx, round),
   ]
-  return { statements, sequence: entries.at(-1)!.sequence }
+  return { statements, sequence: base + round.accepted.length }
 }
 
 const insertsRow = ({ operation }: Change) => operation === 'create' || returnsRow(operation)
@@ -53,219 +47,50 @@ const insertsRow = ({ operation }: Change) => operation === 'create' || returnsR
 /** Whether the operation brings back an entity as it was. */
 const returnsRow = (operation: Change['operation']) => operation === 'restore' || operation === 'unmerge'
 
-type NewEntity = {
-  stack_id: number
-  id: string
-  columns: Columns
-  attributes: Record<string, unknown>
-  /** The time of the creation of an entity that comes back. */
-  created_at?: string | undefined
-}
-
-/** Insert stage: inserts creates, placeholders, and entities that come back. */
+/** Insert stage: inserts creates, placeholders, and entities that come back, which have the time of their creation. */
 function insertEntities(tx: Transaction, { definitions, at, net }: DecidedRound): Promise<unknown>[] {
+  const rows = net
+    .filter(({ change }) => insertsRow(change))
+    .map(({ stack_id, change: { id, columns, set, created_at = at } }) => ({
+      ...{ stack_id, id, answers: {}, ...columns, attributes: set, created_at },
+      ...(stack_id === peopleStackId && matchKeys(columns)),
+    }))
+  return rows.length === 0 ? [] : [tx.query(insertEntitiesSql, [definitions.organization_id, JSON.stringify(rows), at])]
+}
+
+/** Apply stage: updates and deletes rows, advances the head to the number of the last change, and appends the log. */
+function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
+  const { definitions, at, accepted, net } = round
   const { organization_id } = definitions
-  const newEntities: NewEntity[] = []
-  for (const { stack_id, change } of net)
-    if (insertsRow(change))
-      newEntities.push({
-        stack_id,
-        id: change.id,
-        columns: change.columns,
-        attributes: change.set,
-        created_at: change.created_at,
-      })
-  if (newEntities.length === 0) return []
-  return [insertRows(tx, organization_id, newEntities, at)]
+  const stored = net.filter(({ change }) => !insertsRow(change)).map(storedOf)
+  const logged = accepted.map((entry, index) => loggedOf(entry, base + index + 1, round))
+  return [
+    tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
+    tx.query(insertChangesSql, [organization_id, JSON.stringify(logged), at]),
+  ]
 }
 
-function insertRows(tx: Transaction, organization_id: number, entities: NewEntity[], at: string): Promise<unknown> {
-  if (tx.isDistributed) {
-    const rows = entities.map(({ stack_id, id, columns, attributes, created_at = at }) => {
-      const values = { answers: {}, ...columns, attributes, created_at, updated_at: at, has_keys: true }
-      return { stack_id, id, ...values, ...(stack_id === peopleStackId ? matchKeys(columns) : noKeys) }
-    })
-    return tx.query(insertEntitiesSql, [organization_id, JSON.stringify(rows)])
-  }
-  const rows = new CopyRows(organization_id, insertedColumnCount, entities.length)
-  const atMs = Date.parse(at)
-  for (const entity of entities) writeEntity(rows, entity, atMs)
-  return tx.copy(makeEntitiesSql, rows)
+/** What a change makes of its row, in the format of {@link storeChangesSql}. */
+function storedOf({ stack_id, change, row }: Accepted): object {
+  const { operation, id, version, columns, set, removed } = change
+  const { ctid, version: read_version } = (row ?? {}) as Partial<StoredRow>
+  const stored = { stack_id, id, ctid, operation, version, read_version }
+  if (operation !== 'update') return stored
+  const keys = row && stack_id === peopleStackId ? changedMatchKeys(row, columns) : undefined
+  const hasAttributes = removed.length > 0 || Object.keys(set).length > 0
+  return { ...stored, columns: { ...columns, ...keys }, ...(hasAttributes && { attributes: set, removed_keys: removed }) }
 }
 
-function writeEntity(rows: CopyRows, { stack_id, id, columns, attributes, created_at }: NewEntity, atMs: number) {
-  rows.begin()
-  rows.integer(stack_id)
-  rows.uuid(id)
-  rows.text(columns.external_id)
-  rows.boolean(columns.active)
-  rows.integer(columns.version!)
-  for (const column of profileTexts) rows.text(columns[column])
-  for (const column of profileFlags) rows.boolean(columns[column])
-  rows.json(JSON.stringify(columns.answers ?? {}))
-  rows.json(JSON.stringify(attributes))
-  rows.time(created_at === undefined ? atMs : Date.parse(created_at))
-  rows.time(atMs)
-  const keys = stack_id === peopleStackId ? matchKeys(columns) : noKeys
-  rows.text(keys.email_key)
-  rows.text(keys.mobile_key)
-  rows.text(keys.name_key)
-  rows.boolean(true)
-}
-
-const noKeys: MatchKeys = { email_key: null, mobile_key: null, name_key: null }
-
-/** A change in the format of {@link applyChangesSql}. */
-type Entry = {
-  sequence: number
-  stack_id: number
-  id: string
-  ctid?: string | undefined
-  operation: Change['operation']
-  version: number
-  read_version?: number | undefined
-  before: object | null
-  after: object
-  actor: string
-  request_id: string
-  link_targets?: LinkTargets | undefined
-  columns?: Columns & Partial<MatchKeys>
-  attributes?: Change['set']
-  removed_keys?: string[]
+/** The entry of a change in the log, in the format of {@link insertChangesSql}. */
+function loggedOf({ item, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
+  const { operation, id, version, before, after } = change
+  const { actor, request_id } = item.write
+  const link_targets = linkTargetsOf(change, placeholders)
+  return { sequence, stack_id, id, operation, version, before, after, actor, request_id, link_targets }
 }
 
 /** The ids of the targets of each replaced relationship attribute, in order, by attribute id. */
 type LinkTargets = Record<string, string[]>
-
-/** Up to this many changes, one statement stores and logs them. It is the default size of a set. */
-const maxStoredAndLogged = 256
-
-/** Apply stage: stores and logs the changes, and advances the head. */
-function applyChanges(tx: Transaction, { definitions, at }: DecidedRound, entries: Entry[]): Promise<unknown>[] {
-  const { organization_id } = definitions
-  const store = (statement: Statement, changes: object[]) =>
-    tx.query(statement, [organization_id, JSON.stringify(changes), entries.at(-1)!.sequence, at])
-  if (!tx.isDistributed && entries.length <= maxStoredAndLogged) return [store(applyChangesSql, entries)]
-  const stored = entries.filter(({ operation }) => operation !== 'create').map(withoutLog)
-  if (tx.isDistributed)
-    return [
-      store(storeChangesSql, stored),
-      tx.query(insertChangesSql, [organization_id, JSON.stringify(entries.map(logOf)), at]),
-    ]
-  const log = new CopyRows(organization_id, changeFields, entries.length)
-  const atMs = Date.parse(at)
-  for (const entry of entries) writeEntry(log, entry, atMs)
-  return [store(storeChangesSql, stored), tx.copy(appendChangesSql, log)]
-}
-
-/** Number of columns of {@link appendChangesSql}. */
-const changeFields = 13
-
-function writeEntry(log: CopyRows, entry: Entry, atMs: number) {
-  log.begin()
-  log.bigint(entry.sequence)
-  log.time(atMs)
-  log.text('entity')
-  log.integer(entry.stack_id)
-  log.uuid(entry.id)
-  log.text(entry.operation)
-  log.integer(entry.version)
-  log.json(entry.before && JSON.stringify(entry.before))
-  log.json(JSON.stringify(entry.after))
-  log.text(entry.actor)
-  log.text(entry.request_id)
-  log.json(entry.link_targets ? JSON.stringify(entry.link_targets) : null)
-}
-
-const withoutLog = ({
-  stack_id,
-  id,
-  ctid,
-  operation,
-  version,
-  read_version,
-  columns,
-  attributes,
-  removed_keys,
-}: Entry) => ({
-  stack_id,
-  id,
-  ctid,
-  operation,
-  version,
-  read_version,
-  columns,
-  attributes,
-  removed_keys,
-})
-
-const logOf = ({
-  sequence,
-  stack_id,
-  id,
-  operation,
-  version,
-  before,
-  after,
-  actor,
-  request_id,
-  link_targets,
-}: Entry) => ({
-  sequence,
-  stack_id,
-  id,
-  operation,
-  version,
-  before,
-  after,
-  actor,
-  request_id,
-  link_targets,
-})
-
-/** The changes in order, with their numbers. The last one of an entity stores all of them. */
-function entriesOf({ accepted, net, placeholders }: DecidedRound, base: number): Entry[] {
-  if (net === accepted) return accepted.map((entry, index) => entryOf(base + index + 1, entry, entry, placeholders))
-  const last = new Map(accepted.map(entry => [entry.change.id, entry]))
-  const netById = new Map(net.map(entry => [entry.change.id, entry]))
-  return accepted.map((entry, index) => {
-    const { id } = entry.change
-    return entryOf(base + index + 1, entry, last.get(id) === entry ? netById.get(id) : undefined, placeholders)
-  })
-}
-
-function entryOf(
-  sequence: number,
-  { item, stack_id, change }: Accepted,
-  net: Accepted | undefined,
-  placeholders: DecidedRound['placeholders'],
-): Entry {
-  const { operation, id, version, before, after } = change
-  const { actor, request_id } = item.write
-  const row = net?.row as StoredRow | undefined
-  const link_targets = linkTargetsOf(change, placeholders)
-  const entry: Entry = {
-    sequence,
-    stack_id,
-    id,
-    ctid: row?.ctid,
-    operation,
-    version,
-    read_version: row?.version,
-    before,
-    after,
-    actor,
-    request_id,
-    link_targets,
-  }
-  if (net?.change.operation !== 'update') return entry
-  const { columns, set, removed } = net.change
-  entry.columns = row && stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row, columns) } : columns
-  if (removed.length === 0 && Object.keys(set).length === 0) return entry
-  entry.attributes = set
-  entry.removed_keys = removed
-  return entry
-}
 
 /**
  * The targets of the replaced links. A deletion or merge ends all links, so its log entry lists none. A restore or unmerge always
