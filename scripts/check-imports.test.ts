@@ -17,7 +17,7 @@ describe('an import that the rules allow', () => {
     ['src/entities/pagination-sql.ts', './sql.ts'],
     ['src/entities/read-sql.ts', '../profile-fields.ts'],
     ['src/consents/contactable-sql.ts', '../changes/people-sql.ts'],
-    ['src/entities/plan-write.ts', '../errors.ts'],
+    ['src/entities/plan.ts', '../errors.ts'],
     ['src/http/pipeline/pipeline.ts', '../../auth/verify.ts'],
     ['src/auth/verify.ts', '../organizations/organizations.ts'],
     ['src/db/embedded.ts', './embedded/cluster.ts'],
@@ -33,7 +33,7 @@ describe('an import that the rules allow', () => {
 
 describe('an import against the rules', () => {
   it.each([
-    ['src/entities/run-writes.ts', '../people/people.ts', 'entities/ does not import people/'],
+    ['src/entities/run.ts', '../people/people.ts', 'entities/ does not import people/'],
     ['src/people/people.ts', '../records/records.ts', 'people/ does not import records/'],
     ['src/people/people.ts', '../auth/caller.ts', 'people/ does not import auth/'],
     ['src/changes/sql.ts', '../changes/changes.ts', 'a sql file imports only db/, sql files of its module'],
@@ -69,12 +69,8 @@ describe('an import against the rules', () => {
   ])('is reported in every syntax: %s', text => expect(messagesOf('src/changes/changes.ts', text)).toHaveLength(1))
 
   it('is accepted for types of the route table in every module', () => {
-    expect(messagesOf('src/entities/run-writes.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual(
-      [],
-    )
-    expect(
-      messagesOf('src/entities/run-writes.ts', `import type { Reply } from '../http/pipeline/reply.ts'`),
-    ).toHaveLength(1)
+    expect(messagesOf('src/entities/run.ts', `import type { Call } from '../http/pipeline/route.ts'`)).toEqual([])
+    expect(messagesOf('src/entities/run.ts', `import type { Reply } from '../http/pipeline/reply.ts'`)).toHaveLength(1)
   })
 
   it('is reported with file, line and reason', () => {
@@ -106,6 +102,13 @@ describe('reading process.env', () => {
   it('does not include a mention in text, or another field of process', () => {
     expect(messagesOf('src/db/db.ts', `// process.env\nconst a = 'process.env'\nconst { pid } = process`)).toEqual([])
   })
+})
+
+it('reports the name of a channel, except in the table of channels and in tests', () => {
+  const text = "const channel = 'sms'"
+  expect(messagesOf('src/consents/answers.ts', text)).toEqual([expect.stringContaining('derive from its table')])
+  for (const path of ['src/channels.ts', 'src/consents/answers.test.ts', 'cli/import.ts'])
+    expect(messagesOf(path, text)).toEqual([])
 })
 
 describe('the names of files and folders', () => {

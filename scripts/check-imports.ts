@@ -36,8 +36,8 @@ const areas: Record<string, string[]> = {
   console: ['console', 'client', 'cli'],
 }
 
-/** The files outside of its module that a sql file may import: the columns of a person's profile, and the people of the change log. */
-const sharedSql = ['src/profile-fields.ts', 'src/changes/people-sql.ts']
+/** The files outside of its module that a sql file may import: the columns of a person's profile, the channels, and the people of the change log. */
+const sharedSql = ['src/profile-fields.ts', 'src/channels.ts', 'src/changes/people-sql.ts']
 
 /** The files of the command line that the console runs too: the rules of imports and exports, and the page of a dossier. They use nothing of Node. */
 const sharedWithConsole =
@@ -139,7 +139,7 @@ function fileOf(path: string): File {
 export function checkImports(sources: Source[]): Violation[] {
   const imports = new Map(sources.map(source => [source.path, importsOf(source)]))
   return [
-    ...sources.flatMap(source => [...checkName(source), ...checkEnvironment(source)]),
+    ...sources.flatMap(source => [...checkName(source), ...checkEnvironment(source), ...checkChannels(source)]),
     ...[...imports].flatMap(([path, found]) => checkRules(fileOf(path), found)),
     ...checkCycles(imports),
   ].sort((a, b) => (a.path === b.path ? a.line - b.line : a.path < b.path ? -1 : 1))
@@ -197,6 +197,17 @@ function checkEnvironment(source: Source): Violation[] {
       })
   })
   return found
+}
+
+/** The service derives everything about a channel from src/channels.ts, so a channel is added there alone. */
+function checkChannels({ path, text }: Source): Violation[] {
+  const { area, role } = fileOf(path)
+  if (area !== 'src' || role === 'test' || path === 'src/channels.ts') return []
+  return [...text.matchAll(/'sms'/g)].map(({ index }) => ({
+    path,
+    line: lineOf(text, index),
+    message: "only src/channels.ts names the channel 'sms': derive from its table",
+  }))
 }
 
 /** `process.env`, `process['env']`, `const { env } = process`, `import { env } from 'node:process'`. */

@@ -20,17 +20,6 @@ export const exceptions: Exception[] = [
     ['read_sequences'],
     'One look at a standby serves the reads of all organizations that wait.',
   ),
-  ...except(
-    'insert is main',
-    ['apply_changes'],
-    'In two statements a PATCH costs PostgreSQL 10 % more CPU time. Citus runs store_changes and insert_changes.',
-  ),
-  ...except('insert knows its shard', ['apply_changes'], 'As above.'),
-  ...except(
-    'no copy in',
-    ['make_entities', 'append_changes'],
-    'COPY takes half the time of an INSERT of 1,024 rows. Citus runs insert_entities and insert_changes.',
-  ),
   // Cells are plain databases: an organization moves neither to Citus nor from it.
   ...except(
     'insert knows its shard',

@@ -1,6 +1,7 @@
+import { channelTable, channels, type Channel, type SummaryFlag } from '../channels.ts'
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
-import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
+import { type ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
 
 /**
@@ -23,9 +24,7 @@ export type Question = { consent_type_id: number; channel: Channel }
 export type ConsentAssignment = Question & { state: boolean; collected_at?: string } & Evidence
 
 /** The fields of a person's body that answer purposes. */
-export type ConsentBody = {
-  email_consent?: boolean | null
-  sms_consent?: boolean | null
+export type ConsentBody = { [Flag in SummaryFlag]?: boolean | null } & {
   /** At most one for each question. */
   consents?: ConsentAssignment[] | null
 }
@@ -48,10 +47,6 @@ export type Answer = Question & {
   stored: StandingAnswer
 }
 
-export type SummaryFlag = 'email_consent' | 'sms_consent'
-/** The summary flag of each channel. */
-export const summaryFlags: Record<Channel, SummaryFlag> = { email: 'email_consent', sms: 'sms_consent' }
-
 /** The answers of a body's consent fields. A flag is in `standaloneFlags` if its channel has no purpose to answer. */
 export type ExpandedAnswers = {
   answers: Answer[]
@@ -69,9 +64,7 @@ const canBeAnswered = (type: ConsentType, channel: Channel) =>
 
 /** Whether a body answers any consent. Most writes do not and skip the rest. */
 export function hasAnswers(body: ConsentBody): boolean {
-  return (
-    typeof body.email_consent === 'boolean' || typeof body.sms_consent === 'boolean' || Boolean(body.consents?.length)
-  )
+  return Boolean(body.consents?.length) || channels.some(channel => typeof body[channelTable[channel].flag] === 'boolean')
 }
 
 /**
@@ -92,7 +85,7 @@ export function expandAnswers(
     answers.set(key, { ...decideAnswer(assignment, current[key], type, at), source })
   }
   for (const channel of channels) {
-    const flag = body[summaryFlags[channel]]
+    const flag = body[channelTable[channel].flag]
     if (typeof flag === 'boolean') applyFlag(channel, flag, types, addAnswer, result)
   }
   for (const fault of entryFaults(body.consents ?? [], types, answers)) result.faults.push(fault)
@@ -163,7 +156,7 @@ function applyFlag(
   addAnswer: AddAnswer,
   result: ExpandedAnswers,
 ) {
-  const flag = summaryFlags[channel]
+  const flag = channelTable[channel].flag
   const answerable = types.filter(type => canBeAnswered(type, channel))
   if (!state) {
     for (const type of answerable) addAnswer({ consent_type_id: type.id, channel, state }, 'flag')
@@ -207,7 +200,7 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
   if (collected_at === undefined || !byFlag.has(answerKey(consent_type_id, channel))) return undefined
   return {
     field: 'collected_at',
-    message: `cannot be combined with ${summaryFlags[channel]}, which records an answer to the same purpose`,
+    message: `cannot be combined with ${channelTable[channel].flag}, which records an answer to the same purpose`,
   }
 }
 

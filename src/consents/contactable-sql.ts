@@ -1,3 +1,4 @@
+import { channelTable, channels } from '../channels.ts'
 import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
@@ -12,7 +13,7 @@ const lastAnswer = (person: string, condition = '') =>
 const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
 
 /** The address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
-const contact = `case $4::text when 'email' then e.email else e.mobile_number end as address,
+const contact = `case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].address}`).join(' ')} end as address,
        coalesce((e.answers->concat($3::integer, ':', $4::text)->>'person_id')::uuid, e.id) as answered_by`
 
 /** The deletion, or the erasure, of a person who does not exist. */

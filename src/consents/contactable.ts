@@ -1,8 +1,9 @@
+import { channelTable, type Channel } from '../channels.ts'
 import { pastTimeOf } from '../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type Channel, type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
+import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../organizations/past-definitions.ts'
 import { personOf } from '../person-addresses.ts'
 import { type Contact, type ContactDecision, decideContact } from './contact-decision.ts'
@@ -111,9 +112,6 @@ type PastFactsRow = {
   address: string | null
 } & StandingAnswer
 
-/** The fields of a person that are the address on a channel. */
-const addressFields = { email: 'email', sms: 'mobile_number' } as const satisfies Record<Channel, string>
-
 /** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
 async function decideAt(
   { db, caller, params, body: { consent_type_id, channel }, signal }: Call<ContactableBody>,
@@ -125,7 +123,7 @@ async function decideAt(
   }
   const sequence = await readSequenceAt(reader, organization_id, at)
   const readFacts = async (by: 'id' | 'external_id', identifier: string) => {
-    const values = [organization_id, identifier, consent_type_id, channel, sequence, addressFields[channel]]
+    const values = [organization_id, identifier, consent_type_id, channel, sequence, channelTable[channel].address]
     const [row] = await reader.query<PastFactsRow>(readPastContactFacts[by], values)
     return row!
   }

@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
 import {
@@ -11,7 +12,7 @@ import {
 } from '../organizations/definition-schema.ts'
 import { methods } from './evidence.ts'
 
-const channel = Type.Enum(['email', 'sms'])
+const channel = Type.Enum(channels)
 
 const method = Type.Enum([...methods], { description: 'How the answer was given.' })
 const textVersion = Type.Integer({
@@ -148,7 +149,7 @@ const standingAnswer = nullable(
 export const answerChange = Type.Object(
   {
     consent_type_id: Type.Integer({ minimum: 1 }),
-    channel: Type.Enum(['email', 'sms']),
+    channel: Type.Enum(channels),
     before: standingAnswer,
     after: standingAnswer,
   },
@@ -273,7 +274,7 @@ export const contactDecisions = Type.Object(
 
 const purpose = {
   consent_type_id: Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'The purpose to write for.' }),
-  channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
+  channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
 }
 
 /** Body of POST /v1/people/{external_id}/contactable. */

@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
 
@@ -13,7 +14,7 @@ export const statisticsBody = Type.Object(
     consent_type_id: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Only this consent type. The default is all.' }),
     ),
-    channel: Type.Optional(Type.Enum(['email', 'sms'], { description: 'Only this channel. The default is all.' })),
+    channel: Type.Optional(Type.Enum(channels, { description: 'Only this channel. The default is all.' })),
     from: Type.Optional(moment('The first interval contains this time. By default there are 30 intervals.')),
     to: Type.Optional(moment('The end of the last interval. The default is now, and so is a time in the future.')),
     interval: Type.Enum(['day', 'week', 'month'], {
@@ -37,7 +38,7 @@ export const consentStatistics = Type.Object(
       Type.Object(
         {
           consent_type_id: Type.Integer({ minimum: 1 }),
-          channel: Type.Enum(['email', 'sms']),
+          channel: Type.Enum(channels),
           granted: counts(
             'How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then.',
           ),

@@ -1,3 +1,4 @@
+import { channelTable, channels, type Channel } from '../channels.ts'
 import { statement } from '../db/db.ts'
 import { answersOf } from './recorded-answers-sql.ts'
 
@@ -9,9 +10,12 @@ const question = 'a.consent_type_id, a.channel'
 /** The kind of an answer a while it is in force. */
 const kind = `case when a.pending then 'pending' when a.state then 'granted' else 'refused' end`
 
+const positions = channels.map((channel, position) => `when '${channel}' then ${position}`).join(' ')
+const addressOf = (channel: Channel) => `e.${channelTable[channel].address}`
+
 /** The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half of the time that texts take. */
 const groupOf = (at: string) =>
-  `(a.consent_type_id * 2 + (a.channel = 'sms')::integer) * 1024 + width_bucket(${at}, $2::timestamptz[])`
+  `(a.consent_type_id * ${channels.length} + case a.channel ${positions} end) * 1024 + width_bucket(${at}, $2::timestamptz[])`
 
 /** The changes of the counts by an answer that takes the place of another. */
 const deltas = (kind: string, previous: string) =>
@@ -107,7 +111,8 @@ export const readConsentStatisticsSql = statement(
      ) a
      where a.kind is distinct from a.previous
    ), steps as (
-     select c.position / 2048 as consent_type_id, case c.position / 1024 % 2 when 1 then 'sms' else 'email' end as channel,
+     select c.position / ${1024 * channels.length} as consent_type_id,
+       (array[${channels.map(channel => `'${channel}'`).join(', ')}])[c.position / 1024 % ${channels.length} + 1] as channel,
        c.position % 1024 as position, sum(c.granted) as granted, sum(c.refused) as refused, sum(c.pending) as pending
      from changed c group by c.position
    ), answered as (
@@ -115,7 +120,7 @@ export const readConsentStatisticsSql = statement(
      from (
        select a.key collate "C" as key, a.value from entities e cross join lateral jsonb_each(e.answers) a
        where e.organization_id = $1 and e.stack_id = 0 and e.answers <> '{}'
-         and case when a.key like '%:email' then e.email else e.mobile_number end <> ''
+         and case ${channels.map(channel => `when a.key like '%:${channel}' then ${addressOf(channel)}`).join(' ')} end <> ''
      ) a group by a.key
    )
    select h.sequence, (
@@ -125,7 +130,7 @@ export const readConsentStatisticsSql = statement(
      ) as types, (
        select coalesce(json_agg(s), '[]') from steps s
      ) as steps, (
-       select json_build_object('email', count(*) filter (where e.email <> ''), 'sms', count(*) filter (where e.mobile_number <> ''))
+       select json_build_object(${channels.map(channel => `'${channel}', count(*) filter (where ${addressOf(channel)} <> '')`).join(', ')})
        from entities e where e.organization_id = $1 and e.stack_id = 0
      ) as people, (
        select coalesce(json_agg(a), '[]') from answered a

@@ -1,8 +1,6 @@
 import type pg from 'pg'
 import { OutcomeUnknown } from './pg-errors.ts'
 
-const distributed = new WeakSet<object>()
-
 // Citus plans a statement for its shard only with the values of its parameters. A `set local` has to reach the workers of the
 // transaction: they wait for the locks.
 const adapt = `select set_config('plan_cache_mode', 'auto', false), set_config('citus.propagate_set_commands', 'local', false)
@@ -13,16 +11,8 @@ const adapt = `select set_config('plan_cache_mode', 'auto', false), set_config('
  * connection as it is: its first own statement tells the error.
  */
 export function adaptToCitus(client: pg.ClientBase): void {
-  client.query(adapt).then(
-    ({ rowCount }) => {
-      if (rowCount) distributed.add(client)
-    },
-    () => {},
-  )
+  client.query(adapt).catch(() => {})
 }
-
-/** Whether the connection is to a database with Citus. It is known as soon as a statement of the connection has a result. */
-export const isDistributed = (client: pg.ClientBase): boolean => distributed.has(client)
 
 /** An error if Citus cannot tell whether a worker has committed. It has no code of its own. */
 export const unknownOutcomeOfShard = (error: unknown): OutcomeUnknown | undefined =>

@@ -1,38 +1,4 @@
 import pg from 'pg'
-import type { CopyRows } from './copy-rows.ts'
-import { clearWarning } from './warnings.ts'
-
-type RawConnection = pg.Connection & { _send(message: Buffer): void }
-
-/**
- * A COPY whose rows are known. They follow the command at once, so it travels in one flush with other statements. If the command
- * fails, the server discards the rows.
- */
-class CopyFrom extends pg.Query {
-  constructor(text: string, rows: CopyRows) {
-    super(text)
-    this.submit = connection => {
-      connection.query(text)
-      const raw = connection as RawConnection
-      raw._send(rows.message())
-    }
-  }
-
-  handleCopyInResponse() {}
-}
-
-/** Runs a `copy … from stdin (format binary)` on a connection, within a transaction. */
-export function copyFrom(client: pg.ClientBase, text: string, rows: CopyRows): Promise<pg.QueryResult> {
-  return new Promise((resolve, reject) => {
-    const copy = new CopyFrom(text, rows)
-    copy.on('end', result => {
-      clearWarning(client)
-      resolve(result as unknown as pg.QueryResult)
-    })
-    copy.on('error', reject as () => void)
-    client.query(copy)
-  })
-}
 
 /** Takes one row: the bytes from `start` on, valid only during the call. Returns true to pause the COPY. */
 export type TakeRow = (bytes: Buffer, start: number) => boolean

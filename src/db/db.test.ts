@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
-import { CopyRows } from './copy-rows.ts'
 import { awaitPipelined, type Database, openDatabase, parseTimestamp, statement } from './db.ts'
 import { isUnavailable, unavailability } from './pg-errors.ts'
 
@@ -34,8 +33,6 @@ const session = statement(
 const ownPidSql = statement('own_pid', 'select pg_backend_pid() as pid')
 const notes = () => query(database.url, 'select id, text from notes order by id')
 
-const specialTexts = ['', '\\N', '\\.', '\\', '\t', '\r\n', '\n\\.\n', 'a\\tb', 'NULL']
-
 /** Expects the connection to be outside any transaction, with its initial settings. */
 const expectClean = async () =>
   expect(await db.query(session, [])).toEqual([{ lock_timeout: '0', no_transaction: true }])
@@ -47,90 +44,9 @@ describe('a transaction', () => {
     expect(await notes()).toHaveLength(3)
   })
 
-  it('copies any text, and null, unchanged', async () => {
-    await query(database.url, 'create table copies (batch integer, n integer, text text)')
-    const copy = statement('copy_texts', 'copy copies (batch, n, text) from stdin (format binary)')
-    let batch = 0
-    const texts = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...specialTexts))))
-    await fc.assert(
-      fc.asyncProperty(texts, async generated => {
-        const texts = generated.map(text => text?.replaceAll('\0', '') ?? null)
-        batch += 1
-        const rows = new CopyRows(batch, 3, 1)
-        for (const [n, text] of texts.entries()) {
-          rows.begin()
-          rows.integer(n)
-          rows.text(text)
-        }
-        await db.transaction(tx => awaitPipelined([tx.copy(copy, rows), tx.commit()]))
-        const stored = await query(database.url, `select text from copies where batch = ${batch} order by n`)
-        expect(stored.map(({ text }) => text)).toEqual(texts)
-      }),
-      { numRuns: 50 },
-    )
-  })
-
-  it('copies integers, booleans, times, identifiers and JSON unchanged', async () => {
-    await query(
-      database.url,
-      'create table kinds (batch integer, n integer, b boolean, at timestamptz, id uuid, j jsonb)',
-    )
-    const copy = statement('copy_kinds', 'copy kinds (batch, n, b, at, id, j) from stdin (format binary)')
-    const kinds = fc.record({
-      n: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
-      b: fc.option(fc.boolean()),
-      at: fc.date({ min: new Date('1900-01-01'), max: new Date('2200-01-01'), noInvalidDate: true }),
-      id: fc.uuid(),
-      j: fc.option(
-        fc.object({
-          maxDepth: 1,
-          key: fc.string(),
-          values: [fc.string({ unit: 'grapheme' }), fc.integer(), fc.boolean()],
-        }),
-      ),
-    })
-    let batch = 0
-    await fc.assert(
-      fc.asyncProperty(fc.array(kinds), async generated => {
-        const storable = generated.filter(({ j }) => !JSON.stringify(j).includes('\\u0000'))
-        batch += 1
-        const rows = new CopyRows(batch, 6, storable.length)
-        for (const { n, b, at, id, j } of storable) {
-          rows.begin()
-          rows.integer(n)
-          rows.boolean(b)
-          rows.time(at.getTime())
-          rows.uuid(id)
-          rows.json(j && JSON.stringify(j))
-        }
-        await db.transaction(tx => awaitPipelined([tx.copy(copy, rows), tx.commit()]))
-        const stored = await query(
-          database.url,
-          `select n, b, at, id, j from kinds where batch = ${batch} order by id::text`,
-        )
-        // COPY may fill an earlier page, so the rows are compared in order of their ids.
-        const byId = storable.toSorted((a, b) => (a.id < b.id ? -1 : 1))
-        expect(stored).toEqual(byId.map(row => ({ ...row, j: row.j && JSON.parse(JSON.stringify(row.j)) })))
-      }),
-      { numRuns: 10 },
-    )
-  })
-
-  it('stores nothing if one of its copied rows is refused, and leaves the connection clean', async () => {
-    const copy = statement('copy_notes', 'copy notes (id, text) from stdin (format binary)')
-    const rowOf = (id: number, text: string) => {
-      const rows = new CopyRows(id, 2, 1)
-      rows.begin()
-      rows.text(text)
-      return rows
-    }
+  it('stores nothing if one of its rows is refused, and leaves the connection clean', async () => {
     const twice = db.transaction(tx =>
-      awaitPipelined([
-        tx.copy(copy, rowOf(1, 'a')),
-        tx.copy(copy, rowOf(1, 'b')),
-        tx.copy(copy, rowOf(2, 'c')),
-        tx.commit(),
-      ]),
+      awaitPipelined([tx.query(insert, [1, 'a']), tx.query(insert, [1, 'b']), tx.query(insert, [2, 'c']), tx.commit()]),
     )
     await expect(twice).rejects.toMatchObject({ code: '23505', table: 'notes' })
     expect(await notes()).toEqual([])

@@ -2,10 +2,8 @@ import pg from 'pg'
 import type { Observer } from '../observer.ts'
 import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
-import { adaptToCitus, isDistributed, unknownOutcomeOfShard } from './citus.ts'
+import { adaptToCitus, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
-import { copyFrom } from './copy.ts'
-import type { CopyRows } from './copy-rows.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
@@ -26,8 +24,6 @@ export function statement(name: string, text: string): Statement {
 /** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
-  /** Inserts rows by a `copy … from stdin (format binary)`. */
-  copy(statement: Statement, rows: CopyRows): Promise<void>
   /**
    * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
    * OutcomeUnknown if the server warns or the connection is lost.
@@ -35,8 +31,6 @@ export type Transaction = {
   commit(): Promise<void>
   /** Sends ROLLBACK. After a lock, COMMIT would wait for the disk and a synchronous standby even if nothing was stored. */
   rollback(): Promise<void>
-  /** Whether the database is distributed by Citus. It is known after the first result. */
-  readonly isDistributed?: boolean | undefined
 }
 
 export type TransactionOptions = {
@@ -290,18 +284,10 @@ async function transact<T>(
     if (beginError) throw beginError
   }
   const tx: Transaction = {
-    get isDistributed() {
-      return isDistributed(client)
-    },
     query: async (statement, values) => {
       await begin()
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
-    },
-    copy: async (statement, rows) => {
-      await begin()
-      signal?.throwIfAborted()
-      await observed(observer, statement.name, tx, () => copyFrom(client, statement.text, rows))
     },
     commit: async () => {
       await begin()

@@ -34,10 +34,6 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
     throwIfBroken()
     return tx.query(statement, values)
   }
-  const copy: Transaction['copy'] = async (statement, rows) => {
-    throwIfBroken()
-    return tx.copy(statement, rows)
-  }
   const db: Database = {
     outer,
     observer: outer.observer,
@@ -54,13 +50,7 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
-        const result = await work({
-          query,
-          copy,
-          commit: async () => {},
-          rollback: async () => {},
-          isDistributed: tx.isDistributed,
-        })
+        const result = await work({ query, commit: async () => {}, rollback: async () => {} })
         await awaitPipelined([beginning, query(commit, [])])
         return result
       } catch (error) {

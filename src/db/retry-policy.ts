@@ -3,7 +3,7 @@ import type { Signal } from '../signal.ts'
 
 // Work runs again after three kinds of errors, until the request's deadline:
 // - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most, with a growing pause (retryConflicts).
-// - Another error of writes that share a transaction: one by one, without a pause (entities/write/run-writes.ts).
+// - Another error of writes that share a transaction: one by one, without a pause (entities/write/run.ts).
 // - The deadline of one request of a batch, which rolls the batch back: the other requests, at once (coalesce.ts).
 // A write does not run again if the database became unavailable, because a COMMIT that was sent may have succeeded.
 

@@ -8,11 +8,9 @@ import { otherRequestRefusal, type StoredResponse } from '../idempotency/kept-re
 import { Type } from '../json-schema.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
-import { AtomicRefusal, requireAll, writeAtomically } from './write/atomic.ts'
-import { dryRun } from './write/dry-run.ts'
-import { readMatch } from './write/match-plan.ts'
+import { readMatch } from './write/match.ts'
 import { writeArray } from './write/request-coalescing.ts'
-import { planWrites } from './write/run-writes.ts'
+import { AtomicRefusal, dryRun, planWrites, requireAll, writeAtomically } from './write/run.ts'
 import type { Address, Decided, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
 
 const operation = Type.Object(

@@ -5,9 +5,9 @@ import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
 import { type Identifiers, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
-import { dryRun } from './write/dry-run.ts'
-import { readMatch } from './write/match-plan.ts'
+import { readMatch } from './write/match.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
+import { dryRun } from './write/run.ts'
 import type { Address, Decided, Done, EntityBody, MatchKind, Write } from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */

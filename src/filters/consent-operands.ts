@@ -1,5 +1,6 @@
+import { channels, type Channel } from '../channels.ts'
 import { consentDefaults } from '../consents/answers.ts'
-import { type Channel, type ConsentType, channels } from '../organizations/definitions.ts'
+import { type ConsentType } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 import type { OperandFault } from './operand-types.ts'
 

@@ -1,4 +1,5 @@
-import type { Attribute, Channel } from '../organizations/definitions.ts'
+import { type Channel } from '../channels.ts'
+import type { Attribute } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */

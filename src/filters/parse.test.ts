@@ -1,6 +1,7 @@
+import { type Channel } from '../channels.ts'
 import { describe, expect, it } from 'vitest'
 import { type Detail, Fault } from '../errors.ts'
-import { type Attribute, buildDefinitions, type Channel, type ConsentType } from '../organizations/definitions.ts'
+import { type Attribute, buildDefinitions, type ConsentType } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'
 import { scopesOf } from './scopes.ts'
 

@@ -1,9 +1,10 @@
+import { channelTable, channels } from '../channels.ts'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type Answers, answerKey, type StandingAnswer, summaryFlags } from '../consents/answers.ts'
+import { type Answers, answerKey, type StandingAnswer } from '../consents/answers.ts'
 import { decideContact } from '../consents/contact-decision.ts'
 import type { CurrentState, EntityRow } from '../entities/entity-row.ts'
-import { buildDefinitions, type ConsentType, channels } from '../organizations/definitions.ts'
+import { buildDefinitions, type ConsentType } from '../organizations/definitions.ts'
 import { planMerge } from './merge.ts'
 
 const time = fc.integer({ min: 0, max: 4 }).map(day => `2026-01-0${day + 1}T00:00:00.000Z`)
@@ -119,7 +120,7 @@ it('keeps a refusal of a channel that has no purpose to answer', () => {
       const without = (state: CurrentState) => ({ ...state, row: { ...state.row, answers: {} } })
       const { fill } = planMerge(without(survivor), without(other), definitions, 100)
       for (const channel of channels) {
-        const name = summaryFlags[channel]
+        const name = channelTable[channel].flag
         const isRefused = [survivor, other].some(({ row }) => row[name] === false)
         if (isRefused) expect({ ...survivor.row, ...fill.columns }[name]).toBe(false)
       }

@@ -1,8 +1,9 @@
+import { channelTable, channels } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import { type Answers, questionsOf, type StandingAnswer, summaryFlag, summaryFlags } from '../consents/answers.ts'
+import { type Answers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
 import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
-import { type ConsentType, channels } from '../organizations/definitions.ts'
+import { type ConsentType } from '../organizations/definitions.ts'
 
 /**
  * Returns which of two answers to one question stands: the one that was collected later, at equal times the refusal, then the
@@ -46,7 +47,7 @@ export function answerColumns(
   const columns: Columns = { answers }
   for (const channel of channels) {
     if (!changed.some(({ key }) => key.endsWith(`:${channel}`))) continue
-    const flag = summaryFlags[channel]
+    const flag = channelTable[channel].flag
     const summary = summaryFlag(channel, answers, types)
     if (summary !== row[flag]) columns[flag] = summary
   }

@@ -1,10 +1,10 @@
+import { channelTable, channels } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import { summaryFlags } from '../consents/answers.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'
 import type { Columns, CurrentState, Target } from '../entities/entity-row.ts'
 import { type Detail, pointer } from '../errors.ts'
-import { type Attribute, channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
 import { addAnswers, answerColumns } from './merge-answers.ts'
 
@@ -96,7 +96,7 @@ function fillColumns({ row }: CurrentState, other: CurrentState, answered: Colum
     if (others !== null && (own === null || (isRefused && own !== false))) columns[column] = others
   }
   for (const channel of channels) {
-    const flag = summaryFlags[channel]
+    const flag = channelTable[channel].flag
     const isAnswered = Object.keys({ ...row.answers, ...answered.answers }).some(key => key.endsWith(`:${channel}`))
     if (!isAnswered && other.row[flag] === false && row[flag] !== false) columns[flag] = false
   }

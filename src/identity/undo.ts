@@ -1,4 +1,5 @@
-import type { Answers, Question, SummaryFlag } from '../consents/answers.ts'
+import { type SummaryFlag } from '../channels.ts'
+import type { Answers, Question } from '../consents/answers.ts'
 import type { Columns } from '../entities/entity-row.ts'
 import type { MergePlan } from './merge.ts'
 

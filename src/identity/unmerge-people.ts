@@ -1,15 +1,13 @@
+import { channelTable, channels } from '../channels.ts'
 import { answerChangesToJson } from '../consents/answer-changes.ts'
-import { summaryFlags } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { eachOnce, readPastChange } from '../entities/past/past-state.ts'
-import { readBearersWithAliasesSql } from '../entities/write/alias-sql.ts'
-import { readNamesLeftSql } from '../entities/write/sql.ts'
-import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store-changes.ts'
-import { checkReturn } from '../entities/write/tombstone-stage.ts'
-import { claimsOf, takenRefusal } from '../entities/write/unique-claims.ts'
-import { findHolders } from '../entities/write/unique-stage.ts'
+import { readBearersWithAliasesSql, readNamesLeftSql } from '../entities/write/load-sql.ts'
+import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store.ts'
+import { checkReturn } from '../entities/write/tombstones.ts'
+import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
 import type { Address } from '../entities/write-request.ts'
 import { createRefusal, createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -210,7 +208,7 @@ async function readFacts(
 
 /** All fields and attribute keys that a merge filled. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
-  fields: new Set([...Object.keys(filled.columns), ...Object.values(summaryFlags)]),
+  fields: new Set([...Object.keys(filled.columns), ...channels.map(channel => channelTable[channel].flag)]),
   keys: new Set([
     ...Object.keys(filled.attributes),
     ...filled.links.flatMap(({ attribute_id }) => attributeById.get(attribute_id)?.key ?? []),

@@ -1,21 +1,12 @@
+import { channelTable, channels, type SummaryFlag } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import {
-  type Answer,
-  type Answers,
-  answerKey,
-  type Question,
-  questionsOf,
-  rankOf,
-  type StandingAnswer,
-  type SummaryFlag,
-  summaryFlags,
-} from '../consents/answers.ts'
+import { type Answer, type Answers, answerKey, type Question, questionsOf, rankOf, type StandingAnswer } from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { linkedByKey } from '../entities/decide/decide-attributes.ts'
 import { jsonEqual } from '../entities/decide/json-equal.ts'
 import type { Columns, CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
-import { channels, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
 import type { Undo } from './undo.ts'
 
@@ -87,7 +78,7 @@ function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: Unmer
     if (!(after === false && isRefused(name))) columns[name] = before
   }
   for (const channel of channels) {
-    const flag: SummaryFlag = summaryFlags[channel]
+    const flag: SummaryFlag = channelTable[channel].flag
     const isAnswered = Object.keys(answered.answers ?? row.answers).some(key => key.endsWith(`:${channel}`))
     if (answered[flag] === undefined || isAnswered || written.fields.has(flag)) continue
     columns[flag] = isRefused(flag) ? false : undo.flags[flag]

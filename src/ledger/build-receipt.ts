@@ -1,3 +1,4 @@
+import { channelTable } from '../channels.ts'
 import type { KeyObject } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { CompactSign } from 'jose/jws/compact/sign'
@@ -93,7 +94,7 @@ function describe({ entry, origin, proof, names, created }: ReceiptParts) {
       },
       'dpv:hasLegalBasis': 'eu-gdpr:A6-1-a',
       'dpv:hasPurpose': purposeOf(names),
-      'dpv:hasPersonalData': entry.channel === 'email' ? 'pd:EmailAddress' : 'pd:TelephoneNumber',
+      'dpv:hasPersonalData': channelTable[entry.channel].term,
       'dpv:hasRight': 'eu-gdpr:A7-3',
       ...(names.text && { 'dpv:hasNotice': noticeOf(names.text) }),
       'dpv:hasConsentStatus': statusOf(entry),

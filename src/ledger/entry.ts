@@ -1,3 +1,4 @@
+import { type Channel } from '../channels.ts'
 import { hash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 
@@ -8,7 +9,7 @@ export type LedgerEntry = {
   sequence: number
   person_id: string
   consent_type_id: number
-  channel: 'email' | 'sms'
+  channel: Channel
   state: boolean
   /** Only if an answer stood before. */
   previous_state?: boolean

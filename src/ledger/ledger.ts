@@ -1,3 +1,4 @@
+import { type Channel } from '../channels.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
@@ -29,7 +30,7 @@ export type StoredEntry = {
   index: number
   sequence: number
   consent_type_id: number
-  channel: 'email' | 'sms'
+  channel: Channel
   salt: Buffer | null
   hash: Buffer
 }

@@ -1,3 +1,4 @@
+import { channels, isChannel, type Channel } from '../channels.ts'
 import { setTimeout } from 'node:timers/promises'
 import { findPersonSql } from '../changes/people-sql.ts'
 import type { Database } from '../db/db.ts'
@@ -42,9 +43,9 @@ export async function answerReceipt(originName: string, call: ReceiptCall): Prom
   return { status: 200, data }
 }
 
-function channelOf(text: string): LedgerEntry['channel'] {
-  if (text === 'email' || text === 'sms') return text
-  const details = [{ path: '/channel', message: 'must be email or sms' }]
+function channelOf(text: string): Channel {
+  if (isChannel(text)) return text
+  const details = [{ path: '/channel', message: `must be ${channels.join(' or ')}` }]
   return refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
 }
 

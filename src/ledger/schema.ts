@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
 import receiptExample from './receipt-example.json' with { type: 'json' }
@@ -110,7 +111,7 @@ export const ledgerEntry = Type.Object(
     sequence: Type.Integer({ minimum: 1, description: 'The number of the change in the change log.' }),
     person_id: Type.String({ format: 'uuid' }),
     consent_type_id: Type.Integer({ minimum: 1 }),
-    channel: Type.Enum(['email', 'sms']),
+    channel: Type.Enum(channels),
     state: Type.Boolean(),
     previous_state: Type.Optional(Type.Boolean()),
     superseded: Type.Boolean(),

@@ -1,6 +1,6 @@
+import { channels, type Channel } from '../channels.ts'
 import { refuse } from '../errors.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
-import { type Channel, channels } from '../organizations/definitions.ts'
 import { type Html, html } from './html.ts'
 import type { ChoiceWithText, OpenLink } from './open-link.ts'
 import { sealForm, unsealForm } from './token.ts'

@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
 
@@ -20,7 +21,7 @@ export const consentLinksBody = Type.Object(
       }),
     ),
     channel: Type.Optional(
-      Type.Enum(['email', 'sms'], { description: 'The channel of these. Without it: all channels.' }),
+      Type.Enum(channels, { description: 'The channel of these. Without it: all channels.' }),
     ),
     expires_in: Type.Optional(
       Type.Integer({

@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Limits } from '../config.ts'
 import type { Database, Transaction } from '../db/db.ts'
 import { isUniqueViolation } from '../db/pg-errors.ts'
@@ -46,8 +47,7 @@ const firstConsentType = {
   key: 'marketing',
   name: 'Marketing',
   channels: [
-    { channel: 'email', is_default: true, double_opt_in: false },
-    { channel: 'sms', is_default: true, double_opt_in: false },
+    ...channels.map(channel => ({ channel, is_default: true, double_opt_in: false })),
   ],
 } as const satisfies Partial<ConsentType>
 

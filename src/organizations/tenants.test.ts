@@ -130,13 +130,6 @@ describe('SQL statements', () => {
       expect(() => copyAllSql(...values)).toThrow('the values of a COPY')
   })
 
-  it('that copy in begin each row with organization_id', async () => {
-    const copying = (await statements()).filter(({ text }) => /^copy\b/.test(text))
-    expect(copying.map(({ name }) => name)).toContain('make_entities')
-    for (const { text } of copying)
-      expect(text).toMatch(/^copy \w+ \(organization_id,[\w,\s]+\) from stdin \(format binary\)$/)
-  })
-
   it('only append to consent_history, except an erasure, and no other file changes it', async () => {
     const erasing = ['delete_answers', 'erase_salts']
     const naming = (await statements()).filter(

@@ -1,3 +1,4 @@
+import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
 import type { Limits } from '../config.ts'
 import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
@@ -13,7 +14,7 @@ export const consentAssignment = Type.Object(
       minimum: 1,
       description: 'An active, non-mandatory consent type of the organization.',
     }),
-    channel: Type.Enum(['email', 'sms'], { description: 'A channel that the consent type is configured for.' }),
+    channel: Type.Enum(channels, { description: 'A channel that the consent type is configured for.' }),
     state: Type.Boolean({ description: 'true grants the purpose on the channel, false refuses it.' }),
     ...evidenceFields,
   },
@@ -104,7 +105,7 @@ export const person = Type.Object(
             method: 'web_form',
             text_version: 1,
           },
-          { consent_type_id: 1, channel: 'sms', state: false, source: 'default', answered_at: null },
+          { consent_type_id: 2, channel: 'email', state: false, source: 'default', answered_at: null },
         ],
         attribute_values: { city: 'London', referrer: 'grace' },
         state: 'active',

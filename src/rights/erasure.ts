@@ -18,7 +18,7 @@ import {
   readVersions,
 } from '../entities/erase/erase-stage.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
-import { insertTombstonesSql } from '../entities/write/tombstone-sql.ts'
+import { insertTombstonesSql } from '../entities/write/store-sql.ts'
 import { type IfMatch, meetsIfMatch } from '../entity-tag.ts'
 import { refuse } from '../errors.ts'
 import type { Written } from '../http/pipeline/route.ts'

@@ -4,20 +4,12 @@ import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules, noRu
 import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
-import { claimOf } from '../entities/write/unique-claims.ts'
-import { findHolders } from '../entities/write/unique-stage.ts'
+import { claimOf, findHolders } from '../entities/write/unique.ts'
 import { pointer, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import {
-  type Attribute,
-  currentDefinitions,
-  type Definitions,
-  type IndexedAttribute,
-  isRelationship,
-  peopleStackId,
-} from '../organizations/definitions.ts'
+import { type Attribute, currentDefinitions, type Definitions, type IndexedAttribute, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
 import { defaultViolations, type Violation, type ViolationName, type ViolationsQuery } from './violations-schema.ts'
 import { scanValuesSql } from './violations-sql.ts'

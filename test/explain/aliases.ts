@@ -4,13 +4,8 @@ import { readContactFacts, readManyContactFactsSql, readPastContactFacts } from 
 import { readConsentHistory } from '../../src/consents/recorded-answers-sql.ts'
 import { statement } from '../../src/db/db.ts'
 import { findPersonByAnyIdentifier, readPeopleByAnyIdentifier } from '../../src/entities/read/read-sql.ts'
-import {
-  countFirstAliasSql,
-  deleteAliasesSql,
-  insertAliasesSql,
-  readBearersWithAliasesSql,
-  readRowsWithAliasesSql,
-} from '../../src/entities/write/alias-sql.ts'
+import { readBearersWithAliasesSql, readRowsWithAliasesSql } from '../../src/entities/write/load-sql.ts'
+import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql } from '../../src/entities/write/store-sql.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
 import { matchingStatements } from '../../src/filters/select.ts'
 import { readLinkedPersonSql } from '../../src/links/sql.ts'

@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import { readPageByKey } from '../../src/entities/read/read-sql.ts'
-import { findMatchesSql, readIsFillingSql } from '../../src/entities/write/match-sql.ts'
+import { findMatchesSql, readIsFillingSql } from '../../src/entities/write/load-sql.ts'
 import { listUnfilledSql, readWithoutKeysSql } from '../../src/identity/key-fill-sql.ts'
 import { expectReads, type Knowledge } from './explain.ts'
 import { related, type World } from './world.ts'

@@ -58,7 +58,9 @@ it('sends a span for each stage of a PATCH, below the span of the caller', async
     authenticate: {},
     bind: {},
     wait: {},
-    'write batch': { transaction: { lock_head: {}, read_named: {}, apply_changes: {}, commit: {} } },
+    'write batch': {
+      transaction: { lock_head: {}, read_named: {}, store_changes: {}, insert_changes: {}, commit: {} },
+    },
   })
   const line = kith.output.stdout.split('\n').find(text => text.includes('"PATCH"'))
   expect(JSON.parse(line!).trace_id).toBe(traceId)

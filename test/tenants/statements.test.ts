@@ -10,7 +10,6 @@ import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-c
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
-import * as distributedStatements from '../../src/entities/write/distributed-sql.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
@@ -173,9 +172,6 @@ const exportStatements = [
   ...['copy_all', 'read_answers_after'],
   ...statementsOf(dossierStatements).map(({ name }) => name),
 ]
-
-/** Statements that only a database with Citus runs: npm run test:cluster. */
-const distributed = statementsOf(distributedStatements).map(({ name }) => name)
 
 /** Statements on organizations, on signing keys or on all tables, and those that create an organization. */
 const globalStatements = [
@@ -820,9 +816,7 @@ it('limits every statement to its organization when another has identical rows a
   )
   expect(watch.leaks).toEqual([])
   expect(
-    names.filter(
-      name => !watch.executions.has(name) && ![...globalStatements, ...exportStatements, ...distributed].includes(name),
-    ),
+    names.filter(name => !watch.executions.has(name) && ![...globalStatements, ...exportStatements].includes(name)),
   ).toEqual([])
 })
 

@@ -1,17 +1,7 @@
-import {
-  type Answer,
-  type Answers,
-  answerKey,
-  expandAnswers,
-  hasAnswers,
-  isRepeat,
-  type LoggedAnswer,
-  summaryFlag,
-  summaryFlags,
-  withAnswers,
-} from '../../consents/answers.ts'
+import { channelTable, channels } from '../../channels.ts'
+import { type Answer, type Answers, answerKey, expandAnswers, hasAnswers, isRepeat, type LoggedAnswer, summaryFlag, withAnswers } from '../../consents/answers.ts'
 import type { Detail } from '../../errors.ts'
-import { channels, type Definitions } from '../../organizations/definitions.ts'
+import { type Definitions } from '../../organizations/definitions.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
 import type { Write } from '../write-request.ts'
 
@@ -45,7 +35,7 @@ export function decideAnswers(
   faults.push(...bodyAnswers.faults)
   if (bodyAnswers.faults.length > 0) return { answers: [] }
   for (const channel of channels) {
-    const flag = summaryFlags[channel]
+    const flag = channelTable[channel].flag
     const flagValue = bodyAnswers.standaloneFlags[flag]
     if (flagValue !== undefined && flagValue !== (row?.[flag] ?? null)) columns[flag] = flagValue
   }
@@ -54,7 +44,7 @@ export function decideAnswers(
   if (standing.length > 0) columns.answers = withAnswers(current, standing)
   for (const channel of channels) {
     if (!standing.some(answer => answer.channel === channel)) continue
-    const flag = summaryFlags[channel]
+    const flag = channelTable[channel].flag
     const summary = summaryFlag(channel, columns.answers!, consent_types)
     if (summary !== (row?.[flag] ?? null)) columns[flag] = summary
   }

@@ -2,14 +2,7 @@ import type { Detail } from '../../errors.ts'
 import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { internalKeys } from '../../relationships/normalize.ts'
 import { type CurrentState, type Links, relationshipValue, type Target } from '../entity-row.ts'
-import {
-  lookalikeOf,
-  type Name,
-  type Plan,
-  type PlannedLinks,
-  type Reference,
-  referenceKey,
-} from '../write/plan-write.ts'
+import { lookalikeOf, type Name, type Plan, type PlannedLinks, type Reference, referenceKey } from '../write/plan.ts'
 import { jsonEqual } from './json-equal.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */

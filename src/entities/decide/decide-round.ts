@@ -3,7 +3,7 @@ import { answerOf } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
-import type { Item } from '../write/plan-write.ts'
+import type { Item } from '../write/plan.ts'
 import { type Accepted, type Loaded, mergeValues, type RoundDecision, WriteState } from '../write/state.ts'
 import { type Change, type DecisionContext, decide } from './decide.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Attribute, buildDefinitions, type Definitions } from '../../organizations/definitions.ts'
 import type { CurrentState, EntityRow, Links } from '../entity-row.ts'
-import { planWrite, referenceKey } from '../write/plan-write.ts'
+import { planWrite, referenceKey } from '../write/plan.ts'
 import type { EntityBody, Write } from '../write-request.ts'
 import { type Decision, type DecisionContext, decide } from './decide.ts'
 

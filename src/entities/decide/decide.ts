@@ -6,8 +6,8 @@ import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.t
 import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from '../entity-row.ts'
 import { erasedRefusal } from '../erase/erasable-values.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan-write.ts'
-import { claimsOf, type Holders, takenRefusal } from '../write/unique-claims.ts'
+import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan.ts'
+import { claimsOf, type Holders, takenRefusal } from '../write/unique.ts'
 import { canCreate, isCompleting, type Write } from '../write-request.ts'
 import { type ConsentChange, decideAnswers, type FieldValues, type KnownAnswers } from './decide-answers.ts'
 import {

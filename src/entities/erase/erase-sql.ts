@@ -1,3 +1,4 @@
+import { channelTable, channels } from '../../channels.ts'
 import { withoutNames } from '../../changes/people-sql.ts'
 import { statement } from '../../db/db.ts'
 import { profileTexts } from '../../profile-fields.ts'
@@ -253,7 +254,7 @@ const consentsWithoutFilled = (logged: string) =>
          'answered_at', x.value->'answered_at')))
      ), '[]')`
 
-const flagChannels = `(values ('email_consent', 'email'), ('sms_consent', 'sms'), ('push_notification_consent', null))
+const flagChannels = `(values ${channels.map(channel => `('${channelTable[channel].flag}', '${channel}')`).join(', ')}, ('push_notification_consent', null))
          as f(name, channel)`
 const isFlagFilled = `q.filled ? f.name and (q.given->f.name = q.filled->f.name
          or q.taken @> jsonb_build_array(jsonb_build_object('channel', f.channel)))`

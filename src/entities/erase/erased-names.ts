@@ -1,5 +1,5 @@
 import type { Transaction } from '../../db/db.ts'
-import { rememberNamesSql } from '../write/sql.ts'
+import { rememberNamesSql } from '../write/store-sql.ts'
 
 /**
  * Remembers the versions of the names that erased entities had, because their changes no longer tell them. The names of a stack share the

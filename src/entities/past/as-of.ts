@@ -11,8 +11,7 @@ import { definitionsAfter, readDefinitionChanges } from '../../organizations/pas
 import { requireScope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import { printEntity } from '../read/entity-json.ts'
-import { readBearersWithAliasesSql } from '../write/alias-sql.ts'
-import { readBearersSql } from '../write/sql.ts'
+import { readBearersSql, readBearersWithAliasesSql } from '../write/load-sql.ts'
 import type { Address } from '../write-request.ts'
 import {
   type PastChange,

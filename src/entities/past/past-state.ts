@@ -1,8 +1,9 @@
+import { type Channel } from '../../channels.ts'
 import type { Operation } from '../../changes/schema.ts'
 import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
 import type { Transaction } from '../../db/db.ts'
-import { type Attribute, type Channel, type Definitions, isRelationship } from '../../organizations/definitions.ts'
+import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import {
   definitionsAfter,
   type LoggedDefinitionChange,

@@ -578,6 +578,6 @@ describe('an organization without aliases', () => {
     for (const operation of ['patch', 'upsert', 'import', 'put', 'delete'] as const)
       await writeAll(db, fresh, [write(operation, 'eve', { first_name: operation })])
     expect(statements.filter(name => /alias|check_names/.test(name))).toEqual([])
-    expect(statements).toContain('apply_changes')
+    expect(statements).toContain('store_changes')
   })
 })

@@ -6,7 +6,7 @@ import { write } from '../../../test/support/writes.ts'
 import { currentDefinitions } from '../../organizations/definitions.ts'
 import { type EntityBody, type Outcome, unkeyed, type Write } from '../write-request.ts'
 import { writeArray } from './request-coalescing.ts'
-import { planWrites, runSet } from './run-writes.ts'
+import { planWrites, runSet } from './run.ts'
 
 const service = useService()
 /** The random histories of a run. */

@@ -3,7 +3,7 @@ import { type Definitions, peopleKey, peopleStackId } from '../../organizations/
 import type { Change } from '../decide/decide.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
 import type { WritePreview } from '../write-request.ts'
-import type { Item } from './plan-write.ts'
+import type { Item } from './plan.ts'
 import type { Accepted } from './state.ts'
 
 /** Collects what the writes of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */

@@ -5,8 +5,8 @@ import type { Work } from '../../observer.ts'
 import type { Signal } from '../../signal.ts'
 import { maxBatchedRowBytes, readSerialized, type SerializedEntity } from '../read/entity-reader.ts'
 import type { Address, KeyedOutcome, Write } from '../write-request.ts'
-import type { Item } from './plan-write.ts'
-import { planWrites, runSet, type WriteOptions } from './run-writes.ts'
+import type { Item } from './plan.ts'
+import { planWrites, runSet, type WriteOptions } from './run.ts'
 import type { Planned, WriteLimits } from './write.ts'
 
 // A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.

@@ -21,8 +21,8 @@ import {
   releasesName,
   requiredLinkAttributes,
   requiredReferences,
-} from './plan-write.ts'
-import { claimsOf, type Holders } from './unique-claims.ts'
+} from './plan.ts'
+import { claimsOf, type Holders } from './unique.ts'
 
 /** The stored entities, links, versions and keys that the items of a round name. */
 export type Loaded = {

@@ -20,7 +20,14 @@ describe('a set', () => {
       db,
     )
     expect(outcomes.map(resultOf)).toEqual(Array(count).fill('created'))
-    expect(statements).toEqual(['lock_head', 'read_named', 'read_names_left', 'make_entities', 'apply_changes'])
+    expect(statements).toEqual([
+      'lock_head',
+      'read_named',
+      'read_names_left',
+      'insert_entities',
+      'store_changes',
+      'insert_changes',
+    ])
     expect(transactions()).toBe(1)
   })
 
@@ -36,7 +43,7 @@ describe('a set', () => {
       names('p', count).map(name => write('patch', name, { attribute_values: { city: 'Rome' } })),
       db,
     )
-    expect(statements).toEqual(['lock_head', 'read_named', 'apply_changes'])
+    expect(statements).toEqual(['lock_head', 'read_named', 'store_changes', 'insert_changes'])
   })
 
   it.each([1, 50])('patches all kinds of fields of %i people with one statement per kind', async count => {
@@ -63,12 +70,13 @@ describe('a set', () => {
       'read_names_left',
       'read_bearers',
       'read_links',
-      'make_entities',
+      'insert_entities',
       'remember_links',
       'unlink',
       'link',
       'append_consent_history',
-      'apply_changes',
+      'store_changes',
+      'insert_changes',
     ])
     const [counted] = await service.sql<{ placeholders: number }>(
       `select count(*)::integer as placeholders from entities where organization_id = $1 and not active`,

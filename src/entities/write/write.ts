@@ -10,14 +10,14 @@ import type { Definitions } from '../../organizations/definitions.ts'
 import { lockHead, readDefinitions } from '../../organizations/head.ts'
 import type { DecisionLimits } from '../decide/decide.ts'
 import { type DecidedRound, decideRound } from '../decide/decide-round.ts'
-import type { SerializedEntity } from '../read/entity-reader.ts'
+import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
+import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { type LoadedItems, load } from './load.ts'
-import { type Item, planItems } from './plan-write.ts'
+import { type Item, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
-import { readRepresentations } from './read-stage.ts'
-import { storeRound } from './store-stage.ts'
-import { decideUnlessErased } from './tombstone-stage.ts'
+import { storeRound } from './store.ts'
+import { decideUnlessErased } from './tombstones.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 
@@ -153,4 +153,26 @@ function outcomeOf(
   const preview = previews?.get(item)
   if (preview) done.preview = preview
   return { done }
+}
+
+/** Reads the entities that the writes return, as the transaction sees them. Returns them by id. */
+async function readRepresentations(
+  tx: Transaction,
+  { definitions, decisions }: DecidedRound,
+): Promise<Representations> {
+  const idsByStack = new Map<number, string[]>()
+  let maxRowBytes = maxBatchedRowBytes
+  for (const [{ write }, decision] of decisions) {
+    if (!write.represent || 'refusal' in decision || 'replayed' in decision) continue
+    if (write.represent === 'whole') maxRowBytes = unlimitedRowBytes
+    const ids = idsByStack.get(write.stack_id) ?? []
+    idsByStack.set(write.stack_id, ids)
+    ids.push('change' in decision ? decision.change.id : decision.unchanged.id)
+  }
+  const reads = [...idsByStack].map(([stack_id, ids]) =>
+    readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes),
+  )
+  await awaitPipelined(reads)
+  const found = (await Promise.all(reads)).flat()
+  return new Map(found.map(entity => [entity.identifier, entity]))
 }

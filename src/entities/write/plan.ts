@@ -3,18 +3,12 @@ import { isPresent, ruleFault } from '../../attributes/rules.ts'
 import { coerceValue, valueFault } from '../../attributes/values.ts'
 import { type Detail, pointer } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
-import {
-  type Attribute,
-  type Definitions,
-  type IndexedAttribute,
-  isRelationship,
-  peopleStackId,
-} from '../../organizations/definitions.ts'
+import { type Attribute, type Definitions, type IndexedAttribute, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
 import { looksInternal, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
 import { uuidOfRecord } from '../identifiers.ts'
-import type { Write } from '../write-request.ts'
-import { type MatchPlan, planMatch } from './match-plan.ts'
-import { type Claim, claimOf } from './unique-claims.ts'
+import { emailKey, mobileKey } from '../match-keys.ts'
+import type { EntityBody, MatchKind, Write } from '../write-request.ts'
+import { type Claim, claimOf } from './unique.ts'
 
 /** The name of an entity, existing or not: its stack and external identifier. */
 export type Name = { stack_id: number; external_id: string }
@@ -244,3 +238,20 @@ export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
   alias === undefined ? undefined : { stack_id, external_id: alias }
 
 const noReferences: Reference[] = []
+
+/** How a write recognizes its person: the values of its body, in the order in which they are tried. */
+export type MatchPlan = { tried: readonly { kind: MatchKind; key: string }[] }
+
+/** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
+function planMatch(match: readonly MatchKind[], body: EntityBody): MatchPlan {
+  const tried = match.flatMap(kind => {
+    const key = keyOf(kind, body)
+    return key ? [{ kind, key }] : []
+  })
+  return { tried }
+}
+
+function keyOf(kind: MatchKind, body: EntityBody): string | null | undefined {
+  if (kind === 'external_id') return body.external_id
+  return kind === 'email' ? emailKey(body.email) : mobileKey(body.mobile_prefix, body.mobile_number)
+}

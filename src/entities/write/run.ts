@@ -1,12 +1,16 @@
 import { announceCommit } from '../../changes/commit-events.ts'
 import type { Database } from '../../db/db.ts'
+import { KeyedSemaphore } from '../../db/keyed-semaphore.ts'
 import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
+import { runAndRollBack } from '../../db/run-and-roll-back.ts'
+import { Fault, type Refusal } from '../../errors.ts'
 import { cachedDefinitions, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { countGrowth } from '../indexes/statistics.ts'
-import type { KeyedOutcome, Write } from '../write-request.ts'
-import { type Item, planItems } from './plan-write.ts'
+import { type Done, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
+import { type Item, planItems } from './plan.ts'
+import { Previews } from './previews.ts'
 import { type Planned, type WriteLimits, write } from './write.ts'
 
 export type WriteOptions = { limits: WriteLimits; signal?: Signal | undefined }
@@ -89,4 +93,84 @@ function countInserted(
   }
   for (const table of ['entities', 'links'] as const)
     countGrowth(db.outer ?? db, organization_id, table, inserted[table])
+}
+
+/** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
+export class AtomicRefusal extends Fault {
+  readonly index: number
+  constructor(index: number, refusal: Refusal) {
+    super(refusal)
+    this.index = index
+  }
+}
+
+/**
+ * Writes all items in one transaction, or none. Throws {@link AtomicRefusal} for the first refused one. The caller gives `nextRefusal` if
+ * it has already refused the item after the last one. Then nothing is stored, and the function throws `nextRefusal` if no item is refused.
+ */
+export async function writeAtomically(
+  db: Database,
+  planned: Planned,
+  { limits, signal }: WriteOptions,
+  nextRefusal?: Refusal,
+): Promise<Done[]> {
+  const transact = () =>
+    db.transaction(
+      async tx => {
+        const { outcomes } = await write(tx, planned, limits, 'continue')
+        return requireAll(
+          planned.items.map(({ index }) => unkeyed(outcomes.get(index)!)),
+          nextRefusal,
+        )
+      },
+      { signal },
+    )
+  const done = await retryConflicts(transact, isConflict, signal)
+  announceCommit(db, planned.definitions.organization_id)
+  return done
+}
+
+/** Returns what all writes did. Throws as {@link writeAtomically} does. */
+export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal): Done[] {
+  const done = outcomes.map((outcome, index) => {
+    if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
+    if ('error' in outcome) throw outcome.error
+    return outcome.done
+  })
+  if (nextRefusal) throw new Fault(nextRefusal)
+  return done
+}
+
+/**
+ * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the head, and
+ * the writes of the organization need connections too.
+ */
+const maxConcurrentDryRuns = 2
+const dryRunPermits = new KeyedSemaphore<number>(maxConcurrentDryRuns)
+
+/** What the writes would do. `isTooLarge` says that their values together have more characters of JSON than `maxLength`. */
+export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
+
+/**
+ * Tells what writes would do. Their transaction stores only what a later one of them depends on, and is rolled back. Throws what fails it.
+ */
+export async function dryRun(
+  db: Database,
+  organization_id: number,
+  writes: readonly Write[],
+  options: WriteOptions & { maxLength?: number },
+): Promise<DryRun> {
+  const { limits, signal, maxLength } = options
+  const planned = await planWrites(db, organization_id, writes, options)
+  const attempt = () =>
+    runAndRollBack(
+      db,
+      async tx => {
+        const previews = new Previews(maxLength)
+        const { outcomes } = await write(tx, planned, limits, previews)
+        return { outcomes: writes.map((_, index) => unkeyed(outcomes.get(index)!)), isTooLarge: previews.isTooLarge }
+      },
+      { signal },
+    )
+  return retryConflicts(() => dryRunPermits.run(db, organization_id, signal, attempt), isConflict, signal)
 }

@@ -1,7 +1,7 @@
 import type { Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
-import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql, rememberAliasesSql } from './alias-sql.ts'
+import { countFirstAliasSql, deleteAliasesSql, insertAliasesSql, rememberAliasesSql } from './store-sql.ts'
 
 export type NewAlias = {
   external_id: string

@@ -1,9 +1,11 @@
+import type { Database, Transaction } from '../../db/db.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
-import { type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
+import { type Definitions, type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
 import type { Target } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { termOf } from '../indexes/index-keys.ts'
 import type { Write } from '../write-request.ts'
+import { findHoldersSql } from './load-sql.ts'
 
 /** A value of a unique attribute, which one entity may have. `key` is a map key: different from that of any name. */
 export type Claim = { attribute: IndexedAttribute; value: unknown; term: string; key: string }
@@ -55,3 +57,27 @@ function describe({ id, external_id }: Target, { stack_id, mayRead }: Pick<Write
   if (external_id !== null) return `the ${noun} with the external_id ${external_id}`
   return isPerson ? `the person with the id ${id}` : `the record with the record_id ${recordIdOf(id)}`
 }
+
+/** Finds up to two entities for each claim, so one that is not the claiming entity itself. */
+export async function findHolders(
+  db: Pick<Database, 'query'>,
+  organization_id: number,
+  claims: readonly Claim[],
+): Promise<Map<string, readonly Target[]>> {
+  const asked = claims.map((claim, number) => ({ number, ...parametersOf(claim) }))
+  const rows = await db.query<Target & { number: number }>(findHoldersSql, [organization_id, JSON.stringify(asked)])
+  const holders = new Map<string, readonly Target[]>()
+  for (const { number, ...holder } of rows) {
+    const { key } = claims[number]!
+    holders.set(key, [...(holders.get(key) ?? []), holder])
+  }
+  return holders
+}
+
+const parametersOf = ({ attribute, term, value }: Claim) => ({
+  stack_id: attribute.owner_stack_id,
+  index_id: attribute.index.id,
+  term,
+  key: attribute.key,
+  value,
+})

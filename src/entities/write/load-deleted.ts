@@ -11,9 +11,8 @@ import {
   unlimited,
 } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
-import { readBearersWithAliasesSql } from './alias-sql.ts'
-import type { Item } from './plan-write.ts'
-import { readBearersSql, readNamesLeftSql } from './sql.ts'
+import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
+import type { Item } from './plan.ts'
 import type { Loaded } from './state.ts'
 
 /**

@@ -3,7 +3,8 @@ import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
 import { erasableValues, erasedRefusal, type Giving, normalFormsOf } from '../erase/erasable-values.ts'
-import { deleteTombstonesSql, readTombstonesSql } from './tombstone-sql.ts'
+import { readTombstonesSql } from './load-sql.ts'
+import { deleteTombstonesSql } from './store-sql.ts'
 
 /**
  * Tombstone stage: decides a round, and decides it again if a change would give a value of an erased person to somebody. Without an

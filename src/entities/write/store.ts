@@ -1,10 +1,13 @@
-import type { Statement, Transaction } from '../../db/db.ts'
-import { peopleStackId } from '../../organizations/definitions.ts'
+import { awaitPipelined, type Statement, type Transaction } from '../../db/db.ts'
+import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
+import { type DecidedRound, netOf } from '../decide/decide-round.ts'
 import type { StoredRow } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
-import { storeAliases } from './alias-stage.ts'
+import { storeAliases } from './aliases.ts'
+import type { Item } from './plan.ts'
+import { type Accepted, idOf } from './state.ts'
 import {
   appendConsentHistorySql,
   deleteLeftLinksSql,
@@ -15,10 +18,9 @@ import {
   rememberLeftLinksSql,
   rememberLinksSql,
   storeChangesSql,
-} from './sql.ts'
-import { type Accepted, idOf } from './state.ts'
-import { indexTerms } from './term-index-stage.ts'
-import { forgetTombstones } from './tombstone-stage.ts'
+} from './store-sql.ts'
+import { indexTerms } from './terms.ts'
+import { forgetTombstones } from './tombstones.ts'
 
 /**
  * Pipelines the insert, link, index, history, apply and alias stages in one flush. `base` is the number of the head, which is locked.
@@ -78,7 +80,11 @@ function storedOf({ stack_id, change, row }: Accepted): object {
   if (operation !== 'update') return stored
   const keys = row && stack_id === peopleStackId ? changedMatchKeys(row, columns) : undefined
   const hasAttributes = removed.length > 0 || Object.keys(set).length > 0
-  return { ...stored, columns: { ...columns, ...keys }, ...(hasAttributes && { attributes: set, removed_keys: removed }) }
+  return {
+    ...stored,
+    columns: { ...columns, ...keys },
+    ...(hasAttributes && { attributes: set, removed_keys: removed }),
+  }
 }
 
 /** The entry of a change in the log, in the format of {@link insertChangesSql}. */
@@ -161,3 +167,57 @@ function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: De
   if (answers.length === 0) return []
   return [tx.query(appendConsentHistorySql, [definitions.organization_id, JSON.stringify(answers), at])]
 }
+
+/** A change that follows from no body. `row` is the stored row, if the entity has one. */
+export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
+
+/** The writer, as the change log names it. */
+export type ChangeAuthor = { actor: string; request_id: string }
+
+/**
+ * Stores and logs changes in the order given, in a transaction that has locked the head of the organization. Returns the number of the last
+ * one.
+ */
+export async function storeChanges(
+  tx: Transaction,
+  definitions: Definitions,
+  at: string,
+  author: ChangeAuthor,
+  changes: readonly PlannedChange[],
+): Promise<number> {
+  const accepted = changes.map(
+    ({ stack_id, change, row }, index): Accepted => ({ item: itemOf(stack_id, author, index), stack_id, change, row }),
+  )
+  const round = {
+    definitions,
+    at,
+    decisions: new Map(),
+    rows: new Map(),
+    accepted,
+    net: netOf(accepted),
+    placeholders: new Map(),
+  }
+  const { sequence: base } = await lockHead(tx, definitions.organization_id)
+  const { statements, sequence } = storeRound(tx, round, base)
+  await awaitPipelined(statements)
+  return sequence
+}
+
+const itemOf = (stack_id: number, { actor, request_id }: ChangeAuthor, index: number): Item => ({
+  index,
+  name: undefined,
+  plan: { plain: new Map(), links: new Map(), clearsRest: false, faults: [] },
+  write: {
+    operation: 'patch',
+    stack_id,
+    address: null,
+    body: {},
+    boundFrom: 'body',
+    if_match: null,
+    references: 'create',
+    represent: false,
+    bytes: 0,
+    actor,
+    request_id,
+  },
+})

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Attribute, buildDefinitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { Write } from '../write-request.ts'
-import { planItems } from './plan-write.ts'
+import { planItems } from './plan.ts'
 
 const definitions = buildDefinitions(1, {
   version: 1,

@@ -1,10 +1,56 @@
-import type { SortIndex } from '../../organizations/definitions.ts'
+import type { Transaction } from '../../db/db.ts'
+import type { Definitions, SortIndex } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
 import type { EntityRow } from '../entity-row.ts'
-import { type Term, termOf } from '../indexes/index-keys.ts'
+import { type Term, termOf, termsOf } from '../indexes/index-keys.ts'
+import { deleteKeysSql, insertKeysSql } from '../indexes/index-keys-sql.ts'
 import { type SortField, type SortTime, sortFieldOf } from '../indexes/sort-field.ts'
+import { deleteTimeTermsSql } from '../indexes/sort-index-sql.ts'
 import { sortTermOf } from '../indexes/sort-terms.ts'
+import type { Accepted } from './state.ts'
+
+/**
+ * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes those of deleted
+ * entities. The stored row has the old values, so each old term is deleted by its key.
+ */
+export function indexTerms(tx: Transaction, round: DecidedRound): Promise<unknown>[] {
+  const { definitions, net } = round
+  const { organization_id } = definitions
+  const terms: TermChanges = { deleted: [], inserted: [], deletedTimes: [] }
+  const { deleted, inserted, deletedTimes } = terms
+  for (const entry of net) collectTerms(entry, definitions, deleted, inserted)
+  collectSortTerms(round, terms)
+  const statements: Promise<unknown>[] = []
+  if (deletedTimes.length > 0)
+    statements.push(tx.query(deleteTimeTermsSql, [organization_id, JSON.stringify(deletedTimes)]))
+  if (deleted.length > 0) statements.push(tx.query(deleteKeysSql, [organization_id, JSON.stringify(deleted)]))
+  if (inserted.length > 0) statements.push(tx.query(insertKeysSql, [organization_id, JSON.stringify(inserted)]))
+  return statements
+}
+
+function collectTerms(
+  { stack_id, change, row }: Accepted,
+  definitions: Definitions,
+  deleted: Term[],
+  inserted: Term[],
+) {
+  const declared = definitions.declared.get(stack_id)
+  if (!declared) return
+  for (const key of [...Object.keys(change.set), ...change.removed]) {
+    const attribute = declared.get(key)
+    if (!attribute?.index) continue
+    const { type, index } = attribute
+    const before = termsOf(type, ownValue(row?.attributes, key))
+    const after = termsOf(type, change.operation === 'delete' ? undefined : ownValue(change.set, key))
+    const ids = { index_id: index.id, entity_id: change.id }
+    for (const value of before.difference(after)) deleted.push({ ...ids, value })
+    for (const value of after.difference(before)) inserted.push({ ...ids, value })
+  }
+}
+
+const ownValue = (values: Record<string, unknown> | undefined, key: string): unknown =>
+  values && Object.hasOwn(values, key) ? values[key] : undefined
 
 /** The term of a time that a row still has. PostgreSQL computes it, because a set does not read the times of the rows that it locks. */
 export type TimeTerm = { index_id: number; column: SortTime; stack_id: number; id: string }

@@ -1,11 +1,61 @@
 import type { Database, Transaction } from '../../db/db.ts'
-import { Fault, type Refusal } from '../../errors.ts'
+import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
 import type { Target } from '../entity-row.ts'
 import { fillingRefusal } from '../match-keys.ts'
-import type { MatchKind } from '../write-request.ts'
-import { ambiguityRefusal, type MatchPlan, maxCandidates, missingKeysRefusal } from './match-plan.ts'
-import { findMatchesSql, readIsFillingSql } from './match-sql.ts'
-import type { Item } from './plan-write.ts'
+import type { EntityBody, MatchKind } from '../write-request.ts'
+import { findMatchesSql, readIsFillingSql } from './load-sql.ts'
+import type { Item, MatchPlan } from './plan.ts'
+
+/**
+ * Returns what a request wants people to be recognized by, or undefined if it is their external identifier alone. Throws a Fault of
+ * 400 if something is named twice.
+ */
+export function readMatch(match: readonly MatchKind[] | undefined): readonly MatchKind[] | undefined {
+  const repeated = match?.findIndex((kind, index) => match.indexOf(kind) !== index) ?? -1
+  if (repeated !== -1) throw new Fault(createValueRefusal(pointer('match', repeated), 'is named twice'))
+  return match && (match.length > 1 || match[0] !== 'external_id') ? match : undefined
+}
+
+const fieldOf = { external_id: 'external_id', email: 'email', mobile: 'mobile_number' } as const
+
+/** The refusal of a write without a value that anybody could be recognized by. */
+export function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
+  const details = match.map((kind): Detail => {
+    const path = pointer(fieldOf[kind])
+    const isNoNumber = kind === 'mobile' && body.mobile_number
+    return { path, message: isNoNumber ? notANumber : `is required for a match by ${kind}` }
+  })
+  return createRefusal(
+    'invalid_parameter',
+    'The request has no value to find a person by. Give one of those in `match`.',
+    {
+      details,
+    },
+  )
+}
+
+/** Completes "mobile_number …". */
+export const notANumber =
+  'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
+
+export const maxCandidates = 10
+
+type Candidate = { id: string; external_id: string | null }
+
+/** The refusal of a write whose key more than one person has. */
+export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
+  const path = pointer(fieldOf[kind])
+  const details = candidates.slice(0, maxCandidates).map(({ id, external_id }) => ({
+    path,
+    message: `is also that of the person with the ${external_id === null ? `id ${id}` : `external_id ${external_id}`}`,
+  }))
+  const count = candidates.length > maxCandidates ? `More than ${maxCandidates}` : `${candidates.length}`
+  return createRefusal(
+    'duplicate_entry',
+    `${count} people have this ${kind}. Name one by external_id, or merge them.`,
+    { details },
+  )
+}
 
 /** A person who has a key. */
 type Match = Target & { kind: MatchKind }

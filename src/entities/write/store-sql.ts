@@ -1,145 +1,12 @@
 import { statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { hashOf } from './tombstone-sql.ts'
+import { hashed, hashOfName } from './load-sql.ts'
 
-// Each set is sent as one JSON text parameter. That takes half the Node CPU of one array per column, at the same rows
-// per second.
+// What store.ts writes. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one array per column, at the
+// same rows per second. `change_heads h` tells Citus the shard of an INSERT.
 
-const profileColumns = [...profileTexts, ...profileFlags]
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
-/** The columns that a set reads of the rows e. */
-export const readColumns = [
-  'stack_id',
-  'id',
-  'external_id',
-  'active',
-  'version',
-  ...profileColumns,
-  'answers',
-  'attributes',
-]
-  .map(column => `e.${column}`)
-  .join(', ')
-
-// The planner expects 100 rows of a set and an average number of rows of an organization. It would scan a large
-// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
-// offset 0)` forces an index look-up for each element.
-
-/** $2: [{stack_id, external_id | id}]. Returns each row once, with its `ctid`. */
-export const readRowsSql = statement(
-  'read_rows',
-  `with addressed as materialized (
-     select a.stack_id, a.external_id, a.id
-     from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid)
-   ), wanted as materialized (
-     select a.stack_id, e.id from addressed a cross join lateral (
-       select e.id from entities e
-       where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0
-     ) e
-     union
-     select a.stack_id, a.id from addressed a where a.id is not null
-   )
-   select e.* from wanted w cross join lateral (
-     select e.ctid, ${readColumns} from entities e
-     where e.organization_id = $1 and e.stack_id = w.stack_id and e.id = w.id offset 0
-   ) e`,
-)
-
-/**
- * As {@link readRowsSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3: external ids, one per
- * line and each once.
- */
-export const readNamedSql = statement(
-  'read_named',
-  `select e.* from string_to_table($3, E'\\n') as a(name) cross join lateral (
-     select e.ctid, ${readColumns} from entities e
-     where e.organization_id = $1 and e.stack_id = $2 and e.external_id = a.name offset 0
-   ) e`,
-)
-
-/**
- * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`), without locks.
- * `current_name` is the external identifier.
- */
-export const readBearersSql = statement(
-  'read_bearers',
-  `select a.stack_id, a.external_id, a.id as asked_id, e.id, e.current_name
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, id uuid) cross join lateral (
-     (select e.id, e.external_id as current_name from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id offset 0)
-     union all
-     (select e.id, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0)
-   ) e`,
-)
-
-// The change log remembers the names that deletions and renames released, and `name_versions` those that the log does not tell.
-
-/** Whether an entity of the organization ever released a name. */
-const hasReleases = `(
-       exists (select from changes h where h.organization_id = $1 and h.before->>'external_id' is not null)
-       or exists (select from name_versions h where h.organization_id = $1)
-     )`
-
-/** The hash of the name a.external_id of the stack a.stack_id. */
-const hashOfName = hashOf(`a.stack_id || ':' || a.external_id`)
-
-/** The highest version at which an entity released the name a.external_id of the stack a.stack_id; null if none did. */
-const lastRelease = `greatest((
-       select c.version from changes c
-       where c.organization_id = $1 and c.stack_id = a.stack_id
-         and (c.before->>'external_id') collate "C" = a.external_id
-         and c.before->>'external_id' is not null
-       order by c.version desc limit 1
-     ), (
-       select n.version from tombstone_keys k join name_versions n on n.organization_id = $1 and n.hash = ${hashOfName}
-       where k.organization_id = $1 and exists (select from name_versions h where h.organization_id = $1)
-     ))`
-
-/**
- * $2: [{stack_id, external_id}]. Returns the highest version at which an entity released each name. If the organization never
- * released a name, 1,000 names cost two index look-ups.
- */
-export const readNamesLeftSql = statement(
-  'read_names_left',
-  `select a.stack_id, a.external_id, l.version
-   from jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text) cross join lateral (
-     select ${lastRelease} as version offset 0
-   ) l
-   where l.version is not null and ${hasReleases}`,
-)
-
-/**
- * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
- * order, so two transactions cannot wait for each other.
- */
-export const rememberNames = (names: string): string =>
-  `insert into name_versions (organization_id, hash, version)
-   select k.organization_id, r.hash, max(r.version)
-   from tombstone_keys k cross join lateral (select ${hashOfName} as hash, a.version from ${names}) r
-   where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
-   on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
-
-/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released, where the log does not tell. */
-export const rememberNamesSql = statement(
-  'remember_names',
-  rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
-)
-
-/** $2: [{source_id, attribute_ids}]. */
-export const readLinksSql = statement(
-  'read_links',
-  `select s.source_id, l.attribute_id, t.id, t.external_id
-   from jsonb_to_recordset($2::text::jsonb) as s(source_id uuid, attribute_ids integer[]) cross join lateral (
-     select l.attribute_id, l.target_stack_id, l.target_id, l.position from links l
-     where l.organization_id = $1 and l.source_id = s.source_id and l.attribute_id = any(s.attribute_ids) offset 0
-   ) l cross join lateral (
-     select t.id, t.external_id from entities t
-     where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
-   ) t
-   order by s.source_id, l.attribute_id, l.position`,
-)
 
 const insertedTypes = {
   ...{ stack_id: 'integer', id: 'uuid', external_id: 'text', active: 'boolean', version: 'integer' },
@@ -283,23 +150,6 @@ export const insertLinksSql = statement(
 )
 
 /**
- * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, evidence}]. Returns those that the history of one
- * of the people has. An answer without `collected_at` equals one of any time.
- */
-export const readKnownAnswersSql = statement(
-  'read_known_answers',
-  `select v.position, v.consent_type_id, v.channel
-   from jsonb_to_recordset($2::text::jsonb) as v(position integer, person_ids uuid[], consent_type_id integer, channel text,
-     state boolean, collected_at timestamptz, evidence jsonb) cross join lateral (
-       select from consent_history h
-       where h.organization_id = $1 and h.person_id = any(v.person_ids) and h.consent_type_id = v.consent_type_id
-         and h.channel = v.channel and h.state = v.state and h.evidence is not distinct from v.evidence
-         and (v.collected_at is null or coalesce(h.collected_at, h.at) = v.collected_at)
-       limit 1
-     ) h`,
-)
-
-/**
  * $2: [{person_id, version, consent_type_id, channel, previous_state, state, source, actor, request_id, collected_at,
  * evidence, superseded, pending}], $3: the time.
  */
@@ -313,4 +163,82 @@ export const appendConsentHistorySql = statement(
      consent_type_id integer, channel text, previous_state boolean, state boolean, source text, actor text, request_id text,
      collected_at timestamptz, evidence jsonb, superseded boolean, pending boolean)
    where h.organization_id = $1`,
+)
+
+/**
+ * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
+ * order, so two transactions cannot wait for each other.
+ */
+export const rememberNames = (names: string): string =>
+  `insert into name_versions (organization_id, hash, version)
+   select k.organization_id, r.hash, max(r.version)
+   from tombstone_keys k cross join lateral (select ${hashOfName} as hash, a.version from ${names}) r
+   where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
+   on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
+
+/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released, where the log does not tell. */
+export const rememberNamesSql = statement(
+  'remember_names',
+  rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
+)
+
+/**
+ * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process learns of
+ * the first one. Runs before it is inserted, in its transaction.
+ */
+export const countFirstAliasSql = statement(
+  'count_first_alias',
+  `update change_heads h set schema_version = h.schema_version + 1
+   where h.organization_id = $1
+     and not exists (select from aliases a where a.organization_id = $1)
+     and not exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null)`,
+)
+
+/** $2: [{external_id, person_id, merge_id}], $3: the time. */
+export const insertAliasesSql = statement(
+  'insert_aliases',
+  `insert into aliases (organization_id, external_id, person_id, merge_id, created_at)
+   select h.organization_id, v.external_id, v.person_id, v.merge_id, $3
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(external_id text, person_id uuid, merge_id integer)
+   where h.organization_id = $1`,
+)
+
+/**
+ * $2: [{stack_id, id, version}]. Remembers the versions at which deleted people release their aliases, which {@link deleteAliasesSql} then
+ * deletes.
+ */
+export const rememberAliasesSql = statement(
+  'remember_aliases',
+  rememberNames(`jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, version integer) cross join lateral (
+       select v.stack_id, s.external_id, v.version from aliases s
+       where s.organization_id = $1 and s.person_id = v.id offset 0
+     ) a`),
+)
+
+/** $2: [{person_id, external_id}]. Deletes an alias of a person, or all of them if the external identifier is null. */
+export const deleteAliasesSql = statement(
+  'delete_aliases',
+  `delete from aliases s where s.organization_id = $1 and s.ctid = any(array(
+     select s.ctid from jsonb_to_recordset($2::text::jsonb) as v(person_id uuid, external_id text) cross join lateral (
+       select s.ctid from aliases s
+       where s.organization_id = $1 and s.person_id = v.person_id
+         and (v.external_id is null or s.external_id = v.external_id) offset 0
+     ) s
+   ))`,
+)
+
+/** $2: values, $3: erasure. Returns a row for each. */
+export const insertTombstonesSql = statement(
+  'insert_tombstones',
+  `insert into tombstones (organization_id, hash, erasure_id)
+   select k.organization_id, h.hash, $3::integer from ${hashed} order by h.hash
+   on conflict (organization_id, hash) do update set erasure_id = excluded.erasure_id returning erasure_id`,
+)
+
+/** $2: values. A person has them again. */
+export const deleteTombstonesSql = statement(
+  'delete_tombstones',
+  `delete from tombstones t where t.organization_id = $1 and t.hash in (
+     select h.hash from ${hashed}
+   )`,
 )
