@@ -26,7 +26,7 @@ export function readOptions(words: readonly string[]): Options {
     args: [...words],
     options: {
       quick: { type: 'boolean', default: false },
-      people: { type: 'string', default: '100000' },
+      people: { type: 'string' },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       only: { type: 'string', default: 'core' },
@@ -40,9 +40,9 @@ export function readOptions(words: readonly string[]): Options {
   if (values.baseline && values.against === undefined) throw new Error('--baseline needs --against.')
   return {
     // With fewer people, a page at a random place could begin after the last person.
-    people: parseCount('people', values.people, 1_000),
+    people: parseCount('people', values.people ?? (quick ? '30000' : '100000'), 1_000),
     rounds: parseCount('rounds', values.rounds ?? (quick ? '1' : '3'), 1),
-    seconds: parseCount('seconds', values.seconds ?? (quick ? '3' : '5'), 1),
+    seconds: parseCount('seconds', values.seconds ?? (quick ? '2' : '5'), 1),
     warmUpSeconds: quick ? 1 : 2,
     aloneSeconds: quick ? 1 : 3,
     pauseMs: 300,

@@ -4,10 +4,10 @@ import { changeRoutes } from './changes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { createGate } from './http/overload/gate.ts'
 import { createResponseMemory } from './http/overload/response-memory.ts'
-import { createPipeline, type Services } from './http/pipeline/pipeline.ts'
+import { createPipeline } from './http/pipeline/pipeline.ts'
 import type { Route } from './http/pipeline/route.ts'
-import { createNotFoundEndpoint, registerRoutes } from './http/pipeline/route-table.ts'
-import { createRouter } from './http/pipeline/router.ts'
+import { createRouter, registerRoutes } from './http/pipeline/router.ts'
+import type { Services } from './http/pipeline/services.ts'
 import { registerConsole } from './http/routes/console.ts'
 import { registerSessionRoutes, registerSignInMethods } from './http/routes/console-session.ts'
 import { healthRows, registerHealthRoutes } from './http/routes/health.ts'
@@ -116,7 +116,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   })
   const router = createRouter()
   const responseMemory = createResponseMemory(config.limits.answerBytes)
-  registerRoutes(router, { ...services, responseMemory }, routeTable(services))
+  registerRoutes(router, config, routeTable(services))
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)
   registerTokenRoute(router, services)
@@ -125,5 +125,5 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
   registerPages(router, services, linkPages(config))
   registerConsole(router, config)
   serveDocument(router, () => openApiDocument(services))
-  return createServer(services, gate, createPipeline(services, router, createNotFoundEndpoint(services, router)))
+  return createServer(services, gate, createPipeline({ ...services, responseMemory }, router))
 }

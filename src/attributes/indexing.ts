@@ -1,5 +1,10 @@
 import type { Database } from '../db/db.ts'
-import { type Attribute, currentDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
+import {
+  type Attribute,
+  currentDefinitions,
+  type Definitions,
+  reloadDefinitions,
+} from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>

@@ -1,8 +1,16 @@
-import { channels, type Channel } from '../channels.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ConsentType } from '../organizations/definitions.ts'
-import { type Answers, type ConsentAssignment, type ConsentBody, consentDefaults, expandAnswers, summaryFlag, withAnswers } from './answers.ts'
+import { type Channel, channels } from '../channels.ts'
+import type { ConsentType } from '../organizations/definitions.ts'
+import {
+  type Answers,
+  type ConsentAssignment,
+  type ConsentBody,
+  consentDefaults,
+  expandAnswers,
+  summaryFlag,
+  withAnswers,
+} from './answers.ts'
 import type { Method } from './evidence.ts'
 
 const at = '2026-01-01T00:00:00.000Z'

@@ -1,7 +1,7 @@
-import { channelTable, channels, type Channel, type SummaryFlag } from '../channels.ts'
+import { type Channel, channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { Detail } from '../errors.ts'
 import { pointer } from '../errors.ts'
-import { type ConsentType } from '../organizations/definitions.ts'
+import type { ConsentType } from '../organizations/definitions.ts'
 import { type Evidence, evidenceFault, evidenceOf } from './evidence.ts'
 
 /**
@@ -64,7 +64,9 @@ const canBeAnswered = (type: ConsentType, channel: Channel) =>
 
 /** Whether a body answers any consent. Most writes do not and skip the rest. */
 export function hasAnswers(body: ConsentBody): boolean {
-  return Boolean(body.consents?.length) || channels.some(channel => typeof body[channelTable[channel].flag] === 'boolean')
+  return (
+    Boolean(body.consents?.length) || channels.some(channel => typeof body[channelTable[channel].flag] === 'boolean')
+  )
 }
 
 /**

@@ -1,5 +1,5 @@
-import { channelTable, channels } from '../channels.ts'
 import { bearerOrDeleted, deletedOrErasedWith, personWithId, survivorOf } from '../changes/people-sql.ts'
+import { channels, channelTable } from '../channels.ts'
 import { statement } from '../db/db.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 

@@ -1,6 +1,6 @@
-import { channelTable, type Channel } from '../channels.ts'
 import { pastTimeOf } from '../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
+import { channelTable } from '../channels.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type ConsentType, currentDefinitions } from '../organizations/definitions.ts'

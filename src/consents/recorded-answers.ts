@@ -1,4 +1,4 @@
-import { type Channel } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import type { Evidence } from './evidence.ts'
 
 /** A row of the consent history, with the number of its change and the hash of its text. */

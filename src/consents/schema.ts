@@ -1,5 +1,5 @@
-import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
+import { channels } from '../channels.ts'
 import { Type } from '../json-schema.ts'
 import {
   definitionDescription,

@@ -1,4 +1,4 @@
-import { channelTable, channels, type Channel } from '../channels.ts'
+import { type Channel, channels, channelTable } from '../channels.ts'
 import { statement } from '../db/db.ts'
 import { answersOf } from './recorded-answers-sql.ts'
 

@@ -1,6 +1,6 @@
-import { channels, type Channel } from '../channels.ts'
+import { type Channel, channels } from '../channels.ts'
 import { consentDefaults } from '../consents/answers.ts'
-import { type ConsentType } from '../organizations/definitions.ts'
+import type { ConsentType } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 import type { OperandFault } from './operand-types.ts'
 

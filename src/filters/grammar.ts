@@ -1,4 +1,4 @@
-import { type Channel } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 

@@ -16,7 +16,14 @@ import { projectionOf } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { currentDefinitions, type Definitions, definitionsAt, isRelationship, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  definitionsAt,
+  isRelationship,
+  peopleKey,
+  peopleStackId,
+} from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'

@@ -1,5 +1,5 @@
-import { type Channel } from '../channels.ts'
 import { describe, expect, it } from 'vitest'
+import type { Channel } from '../channels.ts'
 import { type Detail, Fault } from '../errors.ts'
 import { type Attribute, buildDefinitions, type ConsentType } from '../organizations/definitions.ts'
 import { parseFilter } from './parse.ts'

@@ -1,6 +1,6 @@
-import { channelTable, channels } from '../channels.ts'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { channels, channelTable } from '../channels.ts'
 import { type Answers, answerKey, type StandingAnswer } from '../consents/answers.ts'
 import { decideContact } from '../consents/contact-decision.ts'
 import type { CurrentState, EntityRow } from '../entities/entity-row.ts'

@@ -1,9 +1,9 @@
-import { channelTable, channels } from '../channels.ts'
+import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import { type Answers, questionsOf, type StandingAnswer, summaryFlag } from '../consents/answers.ts'
 import type { ConsentChange } from '../entities/decide/decide-answers.ts'
 import type { Columns, EntityRow } from '../entities/entity-row.ts'
-import { type ConsentType } from '../organizations/definitions.ts'
+import type { ConsentType } from '../organizations/definitions.ts'
 
 /**
  * Returns which of two answers to one question stands: the one that was collected later, at equal times the refusal, then the

@@ -1,4 +1,4 @@
-import { channelTable, channels } from '../channels.ts'
+import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'

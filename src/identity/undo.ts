@@ -1,4 +1,4 @@
-import { type SummaryFlag } from '../channels.ts'
+import type { SummaryFlag } from '../channels.ts'
 import type { Answers, Question } from '../consents/answers.ts'
 import type { Columns } from '../entities/entity-row.ts'
 import type { MergePlan } from './merge.ts'

@@ -1,4 +1,4 @@
-import { channelTable, channels } from '../channels.ts'
+import { channels, channelTable } from '../channels.ts'
 import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'

@@ -1,6 +1,14 @@
-import { channelTable, channels, type SummaryFlag } from '../channels.ts'
+import { channels, channelTable, type SummaryFlag } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
-import { type Answer, type Answers, answerKey, type Question, questionsOf, rankOf, type StandingAnswer } from '../consents/answers.ts'
+import {
+  type Answer,
+  type Answers,
+  answerKey,
+  type Question,
+  questionsOf,
+  rankOf,
+  type StandingAnswer,
+} from '../consents/answers.ts'
 import type { Evidence } from '../consents/evidence.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { linkedByKey } from '../entities/decide/decide-attributes.ts'

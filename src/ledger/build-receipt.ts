@@ -1,7 +1,7 @@
-import { channelTable } from '../channels.ts'
 import type { KeyObject } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { CompactSign } from 'jose/jws/compact/sign'
+import { channelTable } from '../channels.ts'
 import type { LedgerEntry } from './entry.ts'
 import { formatVerifierKey } from './note.ts'
 import { formatProof, type Proof } from './proof.ts'

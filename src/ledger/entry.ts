@@ -1,6 +1,6 @@
-import { type Channel } from '../channels.ts'
 import { hash } from 'node:crypto'
 import canonicalize from 'canonicalize'
+import type { Channel } from '../channels.ts'
 
 /** An answer as the ledger seals it. A member without a value is absent. Times are RFC 3339 in UTC. */
 export type LedgerEntry = {

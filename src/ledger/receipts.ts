@@ -1,6 +1,6 @@
-import { channels, isChannel, type Channel } from '../channels.ts'
 import { setTimeout } from 'node:timers/promises'
 import { findPersonSql } from '../changes/people-sql.ts'
+import { type Channel, channels, isChannel } from '../channels.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'

@@ -1,4 +1,4 @@
-import { channels, type Channel } from '../channels.ts'
+import { type Channel, channels } from '../channels.ts'
 import { refuse } from '../errors.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
 import { type Html, html } from './html.ts'

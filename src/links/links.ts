@@ -1,6 +1,6 @@
-import { type Channel } from '../channels.ts'
 import { randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
+import type { Channel } from '../channels.ts'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'

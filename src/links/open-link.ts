@@ -1,4 +1,4 @@
-import { type Channel } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import { type Answers, answerKey } from '../consents/answers.ts'
 import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'

@@ -1,5 +1,5 @@
-import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
+import { channels } from '../channels.ts'
 import { Type } from '../json-schema.ts'
 
 const daySeconds = 86_400
@@ -20,9 +20,7 @@ export const consentLinksBody = Type.Object(
         description: 'The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes.',
       }),
     ),
-    channel: Type.Optional(
-      Type.Enum(channels, { description: 'The channel of these. Without it: all channels.' }),
-    ),
+    channel: Type.Optional(Type.Enum(channels, { description: 'The channel of these. Without it: all channels.' })),
     expires_in: Type.Optional(
       Type.Integer({
         ...lifetime,

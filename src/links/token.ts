@@ -1,5 +1,5 @@
-import { channels, type Channel } from '../channels.ts'
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { type Channel, channels } from '../channels.ts'
 
 export const linkKinds = ['preferences', 'unsubscribe', 'confirm'] as const
 export type LinkKind = (typeof linkKinds)[number]

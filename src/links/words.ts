@@ -1,4 +1,4 @@
-import { type Channel } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import type { PageLanguage } from '../organizations/settings-schema.ts'
 
 /** The words of the pages in one language. */

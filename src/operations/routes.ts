@@ -1,6 +1,6 @@
 import { firstCellOf } from '../cells/cell-pool.ts'
-import type { Services } from '../http/pipeline/pipeline.ts'
 import { type Route, route } from '../http/pipeline/route.ts'
+import type { Services } from '../http/pipeline/services.ts'
 import { createDoctor, type Doctor } from './doctor-report.ts'
 import { createMetricsReader, type MetricsReader } from './metrics-report.ts'
 import { doctorReport, operationsMetrics } from './schema.ts'

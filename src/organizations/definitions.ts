@@ -1,4 +1,4 @@
-import { type Channel } from '../channels.ts'
+import type { Channel } from '../channels.ts'
 import { type Database, dataKeyOf } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
@@ -7,7 +7,6 @@ import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 export const peopleStackId = 0
 /** The owner key of people, used in place of a stack key. */
 export const peopleKey = 'people'
-
 
 export type Stack = {
   id: number

@@ -46,9 +46,7 @@ const firstConsentType = {
   id: 1,
   key: 'marketing',
   name: 'Marketing',
-  channels: [
-    ...channels.map(channel => ({ channel, is_default: true, double_opt_in: false })),
-  ],
+  channels: [...channels.map(channel => ({ channel, is_default: true, double_opt_in: false }))],
 } as const satisfies Partial<ConsentType>
 
 /**

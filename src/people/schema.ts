@@ -1,5 +1,5 @@
-import { channels } from '../channels.ts'
 import type { Static } from 'typebox'
+import { channels } from '../channels.ts'
 import type { Limits } from '../config.ts'
 import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'

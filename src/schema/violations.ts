@@ -9,7 +9,14 @@ import { pointer, refuse } from '../errors.ts'
 import { yieldIfDue } from '../event-loop.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type Attribute, currentDefinitions, type Definitions, type IndexedAttribute, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import {
+  type Attribute,
+  currentDefinitions,
+  type Definitions,
+  type IndexedAttribute,
+  isRelationship,
+  peopleStackId,
+} from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
 import { defaultViolations, type Violation, type ViolationName, type ViolationsQuery } from './violations-schema.ts'
 import { scanValuesSql } from './violations-sql.ts'

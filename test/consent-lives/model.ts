@@ -1,4 +1,4 @@
-import { type Channel } from '../../src/channels.ts'
+import type { Channel } from '../../src/channels.ts'
 
 /** A purpose on a channel, as the organization of the test declares it. */
 export type Purpose = {

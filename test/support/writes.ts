@@ -52,10 +52,6 @@ export function recordStatements(db: Database): { db: Database; statements: stri
                 record(statement)
                 return tx.query(statement, values)
               },
-              copy: (statement, rows) => {
-                record(statement)
-                return tx.copy(statement, rows)
-              },
             }),
           options,
         )

@@ -79,7 +79,7 @@ export function watchTwin(db: Database, tables: string[], id: number, twinId: nu
   }
   // A snapshot is read-only, and the watch deletes the twin's rows for a moment. Nothing writes beside these statements.
   db.transaction = (work, options) =>
-    transaction(tx => work(serialize(tx, runChecked, runWatched)), { ...options, isSnapshot: false })
+    transaction(tx => work(serialize(tx, runChecked)), { ...options, isSnapshot: false })
   db.query = (sqlStatement, values, signal) => db.transaction(tx => tx.query(sqlStatement, values), { signal }) as never
   return watch
 }
@@ -97,12 +97,6 @@ function digestStatement(tables: string[]): Statement {
 function serialize(
   tx: Transaction,
   runChecked: (tx: Transaction, sqlStatement: Statement, values: unknown[]) => Promise<Row[]>,
-  runWatched: <T>(
-    tx: Transaction,
-    sqlStatement: Statement,
-    organizationId: unknown,
-    send: () => Promise<T>,
-  ) => Promise<T>,
 ): Transaction {
   let last: Promise<unknown> = Promise.resolve()
   const enqueue = <T>(work: () => Promise<T>): Promise<T> => {
@@ -112,8 +106,6 @@ function serialize(
   }
   return {
     query: (sqlStatement, values) => enqueue(() => runChecked(tx, sqlStatement, values)) as never,
-    copy: (sqlStatement, rows) =>
-      enqueue(() => runWatched(tx, sqlStatement, rows.key, () => tx.copy(sqlStatement, rows))),
     commit: () => enqueue(() => tx.commit()),
     rollback: () => enqueue(() => tx.rollback()),
   }

@@ -1,7 +1,17 @@
-import { channelTable, channels } from '../../channels.ts'
-import { type Answer, type Answers, answerKey, expandAnswers, hasAnswers, isRepeat, type LoggedAnswer, summaryFlag, withAnswers } from '../../consents/answers.ts'
+import { channels, channelTable } from '../../channels.ts'
+import {
+  type Answer,
+  type Answers,
+  answerKey,
+  expandAnswers,
+  hasAnswers,
+  isRepeat,
+  type LoggedAnswer,
+  summaryFlag,
+  withAnswers,
+} from '../../consents/answers.ts'
 import type { Detail } from '../../errors.ts'
-import { type Definitions } from '../../organizations/definitions.ts'
+import type { Definitions } from '../../organizations/definitions.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
 import type { Write } from '../write-request.ts'
 

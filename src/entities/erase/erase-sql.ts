@@ -1,5 +1,5 @@
-import { channelTable, channels } from '../../channels.ts'
 import { withoutNames } from '../../changes/people-sql.ts'
+import { channels, channelTable } from '../../channels.ts'
 import { statement } from '../../db/db.ts'
 import { profileTexts } from '../../profile-fields.ts'
 

@@ -1,5 +1,5 @@
-import { type Channel } from '../../channels.ts'
 import type { Operation } from '../../changes/schema.ts'
+import type { Channel } from '../../channels.ts'
 import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
 import type { Transaction } from '../../db/db.ts'

@@ -1,4 +1,4 @@
-import { type Channel } from '../../channels.ts'
+import type { Channel } from '../../channels.ts'
 import { answerKey, possibleRepeats } from '../../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Refusal } from '../../errors.ts'

@@ -3,7 +3,13 @@ import { isPresent, ruleFault } from '../../attributes/rules.ts'
 import { coerceValue, valueFault } from '../../attributes/values.ts'
 import { type Detail, pointer } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
-import { type Attribute, type Definitions, type IndexedAttribute, isRelationship, peopleStackId } from '../../organizations/definitions.ts'
+import {
+  type Attribute,
+  type Definitions,
+  type IndexedAttribute,
+  isRelationship,
+  peopleStackId,
+} from '../../organizations/definitions.ts'
 import { looksInternal, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
 import { uuidOfRecord } from '../identifiers.ts'
 import { emailKey, mobileKey } from '../match-keys.ts'

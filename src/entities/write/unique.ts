@@ -1,6 +1,6 @@
-import type { Database, Transaction } from '../../db/db.ts'
+import type { Database } from '../../db/db.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
-import { type Definitions, type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
+import { type IndexedAttribute, peopleStackId } from '../../organizations/definitions.ts'
 import type { Target } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { termOf } from '../indexes/index-keys.ts'

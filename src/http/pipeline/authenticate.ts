@@ -5,7 +5,7 @@ import { requireSameOrigin } from '../input/origin.ts'
 import { readSessionCookies } from '../input/session-cookie.ts'
 import { clientAddress } from '../server/server.ts'
 import type { Exchange } from './exchange.ts'
-import type { Services } from './pipeline.ts'
+import type { Services } from './services.ts'
 
 type Authentication = Pick<Services, 'authenticator' | 'config'>
 

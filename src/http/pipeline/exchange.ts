@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorCode, Fault, Refusal } from '../../errors.ts'
-import { incompleteBody } from '../input/body.ts'
+import { hasBody, incompleteBody, readBody, throwIfTooLarge } from '../input/body.ts'
 import type { Connection } from '../server/connection.ts'
 import { type Deadline, startDeadline } from './deadline.ts'
 import { failure } from './reply.ts'
@@ -12,21 +12,16 @@ import { sendStream } from './streams.ts'
  */
 export type Handle = (exchange: Exchange, body: Buffer | undefined) => void | Promise<void>
 
-/** Checks a request before its body is read, and returns its handler. Throws a Fault to refuse the request. */
-export type Guard = (exchange: Exchange) => Handle | Promise<Handle>
-
-/** A method and path that kith serves. */
-export type Endpoint = {
+/** A method and path outside the route table, which needs no token of the API. */
+export type OpenEndpoint = {
   method: Route['method']
-  /** The documented form, such as `/v1/people/{external_id}`. */
   path: string
-  /** The row of the route table; absent outside `/v1`. */
-  row?: Route
   /** The limit of a body in bytes, if it is not the usual one. */
   bodyBytes?: number
-  /** Whether the handler reads the body itself, as it arrives. */
-  streams?: boolean
-} & ({ guard?: undefined; handle: Handle } | { guard: Guard })
+  /** Checks a request before its body is read. Throws a Fault to refuse it, or answers it. */
+  check?(exchange: Exchange): void | Promise<void>
+  handle: Handle
+}
 
 export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
@@ -171,14 +166,23 @@ export class Exchange {
    */
   requestBody(): void {
     const { headers, httpVersion } = this.request
-    if (headers.expect !== undefined && httpVersion === '1.1') this.response.writeContinue()
+    if (headers.expect !== undefined && httpVersion === '1.1' && hasBody(this.request)) this.response.writeContinue()
+  }
+
+  /** Reads the whole body. Returns undefined if the request has none. Throws a Fault of 413 if it is larger than `maxBytes`. */
+  async readBody(maxBytes: number): Promise<Buffer | undefined> {
+    if (!hasBody(this.request)) return undefined
+    throwIfTooLarge(this.request, maxBytes)
+    this.requestBody()
+    return readBody(this.request, maxBytes)
   }
 
   /**
    * Counts the request in, if the gate has left that until its body is complete. Throws the gate's Fault of 503 if there is no
-   * room. A request whose connection has closed would never be counted out.
+   * room, and that of its deadline. A request whose connection has closed would never be counted out.
    */
   enter(): void {
+    this.deadline.signal.throwIfAborted()
     if (!this.#enter) return
     if (this.connection.socket.destroyed) throw incompleteBody
     this.#leave = undefined

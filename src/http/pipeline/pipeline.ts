@@ -1,72 +1,37 @@
-import type { Logger } from 'pino'
-import type { Authenticator } from '../../auth/authenticator.ts'
-import type { CellPool } from '../../cells/cell-pool.ts'
-import type { Config } from '../../config.ts'
-import { persistentErrorMessage } from '../../db/pg-errors.ts'
-import { describeFault } from '../../describe-fault.ts'
-import { Fault, type Refusal } from '../../errors.ts'
-import { warnOfCondition } from '../../logger.ts'
-import type { Instruments } from '../../observer.ts'
-import type { Reads } from '../../readers/reads.ts'
-import { hasBody, readBody, throwIfTooLarge } from '../input/body.ts'
+import { refuse } from '../../errors.ts'
 import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
-import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import { createCorsHandler } from '../server/cors.ts'
-import type { Drain } from '../server/drain.ts'
 import { type Serve, throwIfMalformed } from '../server/server.ts'
-import { beginRequest, throwIfDraining } from './admission.ts'
-import type { Endpoint, Exchange } from './exchange.ts'
-import { refusalOf } from './reply.ts'
+import { beginRequest, isVersioned, throwIfDraining } from './admission.ts'
+import { authenticate } from './authenticate.ts'
+import type { Exchange, OpenEndpoint } from './exchange.ts'
+import { explain } from './log.ts'
 import type { Router } from './router.ts'
-
-export type Services = {
-  db: CellPool
-  /** Selects the database of each read. */
-  reads: Reads
-  config: Config
-  authenticator: Authenticator
-  drain: Drain
-  logger: Logger
-  instruments: Instruments
-  /** Absent if no rate limit is configured. */
-  rateLimiter?: RateLimiter | undefined
-}
+import { serveRow } from './serve-row.ts'
+import type { RowServices } from './services.ts'
 
 /** The limit of a body outside `/v1`, in bytes, unless the endpoint has its own. Such a body needs no token. */
 const maxOpenBodyBytes = 16_384
 
 /**
- * Returns a function that runs the steps of every request, in this order: admission · connection · malformed request ·
- * CORS · path · guard · body · slot · handler. An exception in any step becomes an error response. `notFound` answers unknown
- * paths.
+ * Returns a function that serves each request: admission · connection · malformed request · CORS · path, then {@link serveRow} or
+ * {@link serveOpen}. An exception in any step becomes an error response.
  */
-export function createPipeline(services: Services, router: Router, notFound: Endpoint): Serve {
+export function createPipeline(services: RowServices, router: Router): Serve {
   const { config, drain, logger } = services
   const { observer } = services.instruments
-  const { limits } = config
-  const admission = { limits, drain, logger, observer }
+  const admission = { limits: config.limits, drain, logger, observer }
   const handleCors = createCorsHandler(config.corsOrigins)
 
-  async function run(exchange: Exchange): Promise<void> {
-    const { request, url, deadline } = exchange
+  async function serve(exchange: Exchange): Promise<void> {
     throwIfDraining(exchange, observer)
     throwIfMalformed(exchange)
     if (handleCors(exchange)) return
-    const endpoint = router.find(request.method!, url) ?? notFound
-    exchange.route = endpoint.path
-    exchange.statuses = endpoint.row?.statuses
-    const guarded = endpoint.guard ? endpoint.guard(exchange) : endpoint.handle
-    // A synchronous guard is not awaited: each turn of the microtask queue would cost a microsecond.
-    const handle = guarded instanceof Promise ? await guarded : guarded
-    const { streams, bodyBytes = endpoint.row ? limits.bodyBytes : maxOpenBodyBytes } = endpoint
-    const withBody = hasBody(request)
-    if (withBody && !streams) throwIfTooLarge(request, bodyBytes)
-    if (withBody) exchange.requestBody()
-    const body = withBody && !streams ? await readBody(request, bodyBytes) : undefined
-    deadline.signal.throwIfAborted()
-    exchange.enter()
-    exchange.work = handle(exchange, body) ?? Promise.resolve()
-    await exchange.work
+    const endpoint = router.find(exchange.request.method!, exchange.url)
+    exchange.route = endpoint?.path
+    if (!endpoint) await refuseUnknown(services, router, exchange)
+    else if ('row' in endpoint) await serveRow(services, endpoint, exchange)
+    else await serveOpen(endpoint, exchange)
   }
 
   return exchange => {
@@ -76,16 +41,41 @@ export function createPipeline(services: Services, router: Router, notFound: End
       exchange.refuse(tooManyPipelined)
     } else {
       // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
-      run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
+      serve(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
     }
   }
 }
 
-/** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
-export function explain({ id, statuses }: Exchange, error: unknown, logger: Logger): Refusal {
-  const refusal = refusalOf(error, statuses)
-  const persistentMessage = persistentErrorMessage(error)
-  if (persistentMessage !== undefined) warnOfCondition(logger, persistentMessage)
-  else if (!(error instanceof Fault) && refusal.status >= 500) logger.error({ request_id: id, ...describeFault(error) })
-  return refusal
+/** Serves a request outside the route table: check · body · slot · handle. */
+async function serveOpen(endpoint: OpenEndpoint, exchange: Exchange): Promise<void> {
+  await endpoint.check?.(exchange)
+  if (exchange.response.headersSent) return
+  const body = await exchange.readBody(endpoint.bodyBytes ?? maxOpenBodyBytes)
+  exchange.enter()
+  exchange.work = endpoint.handle(exchange, body) ?? Promise.resolve()
+  await exchange.work
+}
+
+/**
+ * Refuses a request that no endpoint takes: 405 if the path allows other methods, otherwise 404. Below `/v1` it needs a token first, so that
+ * a client without one learns nothing. It counts as a read.
+ */
+async function refuseUnknown(services: RowServices, router: Router, exchange: Exchange): Promise<never> {
+  const found = router.findAll(exchange.url)
+  // The log and the metrics name the path, even if only other methods have it.
+  exchange.route = found[0]?.endpoint.path
+  if (isVersioned(exchange.url)) {
+    const caller = await authenticate(services, exchange)
+    exchange.organization = caller.organization.key
+    if (services.rateLimiter) exchange.headers(await services.rateLimiter.spend(caller, 'read'))
+  }
+  if (found.length === 0)
+    refuse('not_found', 'There is no such address.', {
+      details: [{ path: '', message: 'is not an address of this API' }],
+    })
+  const Allow = found.map(({ method }) => method).join(', ')
+  return refuse('invalid_parameter', `This address allows only these methods: ${Allow}.`, {
+    status: 405,
+    headers: { Allow },
+  })
 }

@@ -22,23 +22,20 @@ export function endObserving(exchange: Exchange, observer: Observer): void {
   observer.tracer?.requestEnded(deadline.signal, end)
 }
 
-/** Wraps a stage of every request in a span. Without a tracer it returns the stage itself. */
-export function traced<Rest extends unknown[], T>(
+/** Runs a stage of a request, in a span if there is a tracer. */
+export async function traced<T>(
   tracer: Tracer | undefined,
   name: string,
-  stage: (exchange: Exchange, ...rest: Rest) => T,
-): (exchange: Exchange, ...rest: Rest) => T {
-  if (!tracer) return stage
-  return (exchange, ...rest) => {
-    const end = tracer.begin(name, exchange.deadline.signal)
-    try {
-      const result = stage(exchange, ...rest)
-      if (result instanceof Promise) result.then(() => end()).catch(() => end(true))
-      else end()
-      return result
-    } catch (error) {
-      end(true)
-      throw error
-    }
+  { deadline }: Exchange,
+  stage: () => T | Promise<T>,
+): Promise<T> {
+  const end = tracer?.begin(name, deadline.signal)
+  try {
+    const result = await stage()
+    end?.()
+    return result
+  } catch (error) {
+    end?.(true)
+    throw error
   }
 }

@@ -1,5 +1,12 @@
 import createFindMyWay, { type HTTPMethod } from 'find-my-way'
-import type { Endpoint } from './exchange.ts'
+import type { Config } from '../../config.ts'
+import type { OpenEndpoint } from './exchange.ts'
+import type { Route } from './route.ts'
+import { pathsOf } from './route-precedence.ts'
+import { createEndpoint, type RowEndpoint } from './row-endpoint.ts'
+
+/** A method and path that kith serves. */
+export type Endpoint = OpenEndpoint | RowEndpoint
 
 export type Router = {
   add(endpoint: Endpoint): void
@@ -25,7 +32,7 @@ export function createRouter(): Router {
   })
   const add = (method: string, endpoint: Endpoint) => {
     const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name) =>
-      endpoint.row?.params?.[name] === 'path' ? '*' : `:${name}`,
+      'row' in endpoint && endpoint.row.params?.[name] === 'path' ? '*' : `:${name}`,
     )
     router.on(method as HTTPMethod, path, unused, endpoint)
   }
@@ -47,3 +54,8 @@ export function createRouter(): Router {
 }
 
 const unused = () => {}
+
+/** Adds a route table to the router. */
+export function registerRoutes(router: Router, { limits }: Pick<Config, 'limits'>, table: Route[]): void {
+  for (const row of table) for (const path of pathsOf(row, table)) router.add(createEndpoint(row, path, limits))
+}

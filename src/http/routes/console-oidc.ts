@@ -6,8 +6,9 @@ import { organizationKeyOf, sessionSeconds, startSessionAtIssuer } from '../../s
 import { isEncrypted, ownOrigin, requirePublicHost } from '../input/origin.ts'
 import { pendingCookie, readPendingCookies, sessionCookie } from '../input/session-cookie.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import { explain, type Services } from '../pipeline/pipeline.ts'
+import { explain } from '../pipeline/log.ts'
 import type { Router } from '../pipeline/router.ts'
+import type { Services } from '../pipeline/services.ts'
 import { clientAddress } from '../server/server.ts'
 
 export const startPath = '/console/oidc/start'

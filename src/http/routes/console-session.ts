@@ -20,9 +20,9 @@ import { sessionCookie } from '../input/session-cookie.ts'
 import { compile } from '../input/validate.ts'
 import { authenticateSession } from '../pipeline/authenticate.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'
 import type { Router } from '../pipeline/router.ts'
+import type { Services } from '../pipeline/services.ts'
 import { clientAddress } from '../server/server.ts'
 import { registerIssuerRoutes, startPath } from './console-oidc.ts'
 
@@ -88,18 +88,18 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   router.add({
     method: 'POST',
     path,
-    guard: ({ request }) => {
+    check: ({ request }) => {
       requireSameOrigin(request, config)
       if (reads.isReader) throwSignInElsewhere()
-      return async (exchange, body) => {
-        const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
-        await sessions.endPrevious(exchange)
-        const key = organizationKeyOf(token)!
-        logger.info({ session: session.id, organization: key }, 'a session of the console began')
-        exchange.organization = key
-        sessions.set(exchange, token)
-        sendSession(exchange, { ...session, key })
-      }
+    },
+    handle: async (exchange, body) => {
+      const { token, session } = await signIn(exchange, readCredentials(exchange, body, services))
+      await sessions.endPrevious(exchange)
+      const key = organizationKeyOf(token)!
+      logger.info({ session: session.id, organization: key }, 'a session of the console began')
+      exchange.organization = key
+      sessions.set(exchange, token)
+      sendSession(exchange, { ...session, key })
     },
   })
   router.add({

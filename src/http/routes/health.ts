@@ -4,10 +4,10 @@ import { readReadiness } from '../../db/readiness.ts'
 import { refuse } from '../../errors.ts'
 import { Type } from '../../json-schema.ts'
 import { version } from '../../version.ts'
-import type { Services } from '../pipeline/pipeline.ts'
 import { success } from '../pipeline/reply.ts'
 import type { OpenRoute } from '../pipeline/route.ts'
 import type { Router } from '../pipeline/router.ts'
+import type { Services } from '../pipeline/services.ts'
 import { singleFlight } from './single-flight.ts'
 
 /** Why a standby is not ready for reads, see {@link StandbyState}. */

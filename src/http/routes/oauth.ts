@@ -5,10 +5,9 @@ import { Type } from '../../json-schema.ts'
 import { scopes } from '../../scopes.ts'
 import { authorizationsOf } from '../pipeline/authenticate.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { Services } from '../pipeline/pipeline.ts'
 import type { OpenRoute } from '../pipeline/route.ts'
-
 import type { Router } from '../pipeline/router.ts'
+import type { Services } from '../pipeline/services.ts'
 import { clientAddress } from '../server/server.ts'
 
 /** A token is valid for an hour. A client then requests a new one, so there are no refresh tokens. */

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../pipeline/exchange.ts'
-import { explain, type Services } from '../pipeline/pipeline.ts'
-import { throwReaderOnly } from '../pipeline/read-handler.ts'
+import { explain } from '../pipeline/log.ts'
 import type { Page, PageCall, PageRoute } from '../pipeline/route.ts'
 import type { Router } from '../pipeline/router.ts'
+import { throwReaderOnly } from '../pipeline/serve-row.ts'
+import type { Services } from '../pipeline/services.ts'
 import { pageHeaders } from '../server/security-headers.ts'
 import { clientAddress } from '../server/server.ts'
 
@@ -51,22 +52,21 @@ export function registerPages(router: Router, services: Services, pages: readonl
         method,
         path,
         bodyBytes,
-        guard: async exchange => {
-          const call = callOf(exchange)
+        check: async exchange => {
           try {
-            await spend(call.address)
+            await spend(clientAddress(exchange.request, behindProxy))
             if (method === 'POST' && services.reads.isReader) throwReaderOnly()
           } catch (error) {
-            sendRefusal(exchange, call, error)
-            return () => {}
+            sendRefusal(exchange, callOf(exchange), error)
           }
+        },
+        handle: async (exchange, body) => {
           exchange.isRead = method === 'GET'
-          return async (_, body) => {
-            try {
-              sendPage(exchange, await answer({ ...call, body }))
-            } catch (error) {
-              sendRefusal(exchange, call, error)
-            }
+          const call = { ...callOf(exchange), body }
+          try {
+            sendPage(exchange, await answer(call))
+          } catch (error) {
+            sendRefusal(exchange, call, error)
           }
         },
       })

@@ -6,10 +6,10 @@ import { routeTable } from '../../app.ts'
 import { loadConfig } from '../../config.ts'
 import { isExternalId, isObjectId, isUuid } from '../../formats.ts'
 import { compile } from '../input/validate.ts'
-import type { Endpoint } from './exchange.ts'
 import type { ParameterKind, Route } from './route.ts'
 import { pathsOf } from './route-precedence.ts'
 import { createRouter } from './router.ts'
+import type { RowEndpoint } from './row-endpoint.ts'
 
 const table = routeTable({ config: loadConfig({}) })
 
@@ -64,14 +64,15 @@ const words = [...new Set(table.flatMap(({ path }) => path.split('/')))].filter(
 function findMisrouted(routes: Route[]): string[] {
   const router = createRouter()
   for (const row of routes)
-    for (const path of pathsOf(row, routes)) router.add({ method: row.method, path, row, handle: () => {} } as Endpoint)
+    for (const path of pathsOf(row, routes)) router.add({ method: row.method, path, row } as RowEndpoint)
   const escaped = (word: string) => `%${word.charCodeAt(0).toString(16)}${word.slice(1)}`
   const values = [...words, 'history', ...words.map(escaped), `internal%2F${samples[0]}`, 'a%2Frelated', '%2e%2fexport']
   return routes.flatMap(row =>
     values.flatMap(value => {
       if (!row.path.includes('{external_id}')) return []
       const address = row.path.replace('{external_id}', value).replace('{stack_key}', 'orders')
-      return router.find(row.method, address)?.row === row ? [] : [`${row.method} ${address}`]
+      const found = router.find(row.method, address)
+      return found && 'row' in found && found.row === row ? [] : [`${row.method} ${address}`]
     }),
   )
 }

@@ -1,0 +1,26 @@
+import type { Logger } from 'pino'
+import type { Authenticator } from '../../auth/authenticator.ts'
+import type { CellPool } from '../../cells/cell-pool.ts'
+import type { Config } from '../../config.ts'
+import type { Instruments } from '../../observer.ts'
+import type { Reads } from '../../readers/reads.ts'
+import type { ResponseMemory } from '../overload/response-memory.ts'
+import type { RateLimiter } from '../rate-limit/rate-limit.ts'
+import type { Drain } from '../server/drain.ts'
+
+/** What the requests of a process share. */
+export type Services = {
+  db: CellPool
+  /** Selects the database of each read. */
+  reads: Reads
+  config: Config
+  authenticator: Authenticator
+  drain: Drain
+  logger: Logger
+  instruments: Instruments
+  /** Absent if no rate limit is configured. */
+  rateLimiter?: RateLimiter | undefined
+}
+
+/** The services that the rows of the route table need. */
+export type RowServices = Services & { responseMemory: ResponseMemory }
