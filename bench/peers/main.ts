@@ -18,7 +18,7 @@ import type { BenchPostgres } from '../environment.ts'
 import { loadClosed } from '../load.ts'
 import { median, runProgram } from '../measure.ts'
 import { word } from '../population.ts'
-import { askText, type BenchRequest, type Target } from '../requests.ts'
+import { askText, type BenchRequest, type Target, UnexpectedResponse } from '../requests.ts'
 import { withPostgres } from '../run.ts'
 import { checkout, Side } from '../side.ts'
 
@@ -225,9 +225,20 @@ type Context = { postgres: BenchPostgres; acquire: Cleanup['acquire'] }
 
 /** GraphQL answers errors with 200, so a response is read before each load. */
 async function verify({ name, target, requests, shows }: Product, work: Work) {
-  const text = await askText(target, requests[work]())
+  const text = await askReady(target, requests[work])
   if (!text.includes(shows[work]) || text.includes('"errors"'))
     throw new Error(`${name} ${work}: ${text.slice(0, 500)}`)
+}
+
+/** kith answers 503 while it builds the index that the first request of an order asks for. */
+async function askReady(target: Target, next: () => BenchRequest): Promise<string> {
+  for (;;)
+    try {
+      return await askText(target, next())
+    } catch (error) {
+      if (!(error instanceof UnexpectedResponse && error.status === 503)) throw error
+      await setTimeout(500)
+    }
 }
 
 async function main() {
