@@ -22,6 +22,9 @@ function readStat(pid: number): Stat | undefined {
   }
 }
 
+/** The microseconds of CPU that a process has used. */
+export const cpuUsOf = (pid: number): number => readStat(pid)!.ticks * tickUs
+
 /** Reads a process and its descendants, by pid. */
 function readTree(root: number): Map<number, Stat> {
   const all = new Map<number, Stat>()

@@ -73,19 +73,28 @@ function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promi
 }
 
 /** What a change makes of its row, in the format of {@link storeChangesSql}. */
-function storedOf({ stack_id, change, row }: Accepted): object {
-  const { operation, id, version, columns, set, removed } = change
-  const { ctid, version: read_version } = (row ?? {}) as Partial<StoredRow>
-  const stored = { stack_id, id, ctid, operation, version, read_version }
-  if (operation !== 'update') return stored
-  const keys = row && stack_id === peopleStackId ? changedMatchKeys(row, columns) : undefined
-  const hasAttributes = removed.length > 0 || Object.keys(set).length > 0
-  return {
-    ...stored,
-    columns: { ...columns, ...keys },
-    ...(hasAttributes && { attributes: set, removed_keys: removed }),
-  }
+type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
+  stack_id: number
+  ctid: string | undefined
+  read_version: number | undefined
+  columns?: object
+  attributes?: Change['set']
+  removed_keys?: string[]
 }
+
+function storedOf({ stack_id, change, row }: Accepted): Stored {
+  const { operation, id, version, columns, set, removed } = change
+  const { ctid, version: read_version } = (row ?? noRow) as StoredRow
+  const stored: Stored = { stack_id, id, ctid, operation, version, read_version }
+  if (operation !== 'update') return stored
+  stored.columns = stack_id === peopleStackId ? { ...columns, ...changedMatchKeys(row!, columns) } : columns
+  if (removed.length === 0 && Object.keys(set).length === 0) return stored
+  stored.attributes = set
+  stored.removed_keys = removed
+  return stored
+}
+
+const noRow: Partial<StoredRow> = {}
 
 /** The entry of a change in the log, in the format of {@link insertChangesSql}. */
 function loggedOf({ item, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
