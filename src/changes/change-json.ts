@@ -1,7 +1,7 @@
 import type { Operation, Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
-export type Change = {
+export type LoggedChange = {
   sequence: number
   at: string
   subject: Subject
@@ -36,7 +36,8 @@ const peopleStack = '0'
 const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
 /** Parses the lines of a statement of sql.ts. */
-export const parseChanges = (lines: string | null): Change[] => (lines === null ? [] : lines.split('\n').map(changeOf))
+export const parseChanges = (lines: string | null): LoggedChange[] =>
+  lines === null ? [] : lines.split('\n').map(changeOf)
 
 /** Prints the lines of a statement of sql.ts as lines of JSON. */
 export function printLines(lines: string): string {
@@ -45,7 +46,7 @@ export function printLines(lines: string): string {
   return printed
 }
 
-function changeOf(line: string): Change {
+function changeOf(line: string): LoggedChange {
   const fields = fieldsOf(line)
   const [sequence, at, logged, stack, , , operation] = fields
   const stack_id = stack === '' ? null : Number(stack)
@@ -110,7 +111,7 @@ const eventNames = {
 } as const
 
 /** A change as a server-sent event (HTML Living Standard, 9.2). Its JSON has no line feed. */
-export const eventOf = ({ sequence, subject, operation, json }: Change): string =>
+export const eventOf = ({ sequence, subject, operation, json }: LoggedChange): string =>
   `id: ${sequence}\nevent: ${subject}.${eventNames[operation]}\ndata: ${json}\n\n`
 
 const dataField = Buffer.from('\ndata: ')

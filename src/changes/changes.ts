@@ -133,7 +133,7 @@ function throwIfGone({ isReader }: FeedCall, { head, newest = head, log_id }: He
   if (position.after > newest) refuseAt(position.path, `is beyond the newest change, which has the number ${newest}`)
 }
 
-type Page = Head & { items: string[]; last: number }
+type ChangePage = Head & { items: string[]; last: number }
 
 async function answerPage(call: FeedCall, selection: Selection): Promise<HandlerResult> {
   const { wait = 0, log_id } = call.body
@@ -152,7 +152,7 @@ async function readPage(
   { db, caller, body, limits, signal }: FeedCall,
   selection: Selection,
   after: number,
-): Promise<Page> {
+): Promise<ChangePage> {
   const { limit = defaultLimit } = body
   const untilMs = performance.now() + limits.requestMs / 2
   const items: string[] = []
@@ -172,22 +172,28 @@ async function readPage(
 }
 
 /** Waits until a change matches, at most until `untilMs`. */
-async function waitForPage(call: FeedCall, selection: Selection, page: Page, untilMs: number): Promise<Page> {
+async function waitForPage(
+  call: FeedCall,
+  selection: Selection,
+  page: ChangePage,
+  untilMs: number,
+): Promise<ChangePage> {
   const { db, caller, limits, body } = call
   const release = acquireStream(db, caller.organization.id, limits.changeStreams)
-  const follower = followLog(db, caller.organization.id, page, call, selection)
+  const subscriber = followLog(db, caller.organization.id, page, call, selection)
   call.following.begin()
   let { last, head } = page
   try {
     for (;;) {
-      const next = await follower.next(last, untilMs)
-      if (follower.refusal) throw follower.refusal
+      const next = await subscriber.next(last, untilMs)
+      if (subscriber.refusal) throw subscriber.refusal
       call.signal.throwIfAborted()
       if (next === 'behind') {
         const read = await call.within(() => readPage(call, selection, last))
         if (read.items.length > 0 || read.last < read.head || performance.now() >= untilMs) return read
         ;({ last, head } = read)
-      } else if (typeof next === 'string') return { ...page, items: [], last: Math.max(last, follower.position), head }
+      } else if (typeof next === 'string')
+        return { ...page, items: [], last: Math.max(last, subscriber.position), head }
       else {
         const items = takeItems(next.part, selection, body.limit ?? defaultLimit)
         if (items) return { ...page, ...items, head: next.part.last }
@@ -196,7 +202,7 @@ async function waitForPage(call: FeedCall, selection: Selection, page: Page, unt
       }
     }
   } finally {
-    follower.close()
+    subscriber.close()
     release()
   }
 }

@@ -20,20 +20,20 @@ export async function* streamEvents(
   { selection, after, head, release }: StreamStart,
 ): AsyncGenerator<Buffer> {
   const { db, caller, signal, within } = call
-  const follower = followLog(db, caller.organization.id, head, call, selection)
+  const subscriber = followLog(db, caller.organization.id, head, call, selection)
   let last = after
   let commentDueMs = performance.now() + commentMs
   try {
     yield opening
     for (;;) {
-      const next = await follower.next(last, commentDueMs)
+      const next = await subscriber.next(last, commentDueMs)
       if (next === 'over') return
       if (next === 'behind') {
         const request = { after: last, selection, ...portionSize }
         const range = await within(() => readRange(db, caller.organization.id, request, signal))
         last = range.last
         if (range.changes.length > 0) yield Buffer.from(range.changes.map(eventOf).join(''))
-      } else if (next === 'due') last = follower.position
+      } else if (next === 'due') last = subscriber.position
       else {
         last = next.part.last
         const events = next.part.eventsOf(selection)
@@ -45,7 +45,7 @@ export async function* streamEvents(
       }
     }
   } finally {
-    follower.close()
+    subscriber.close()
     release()
   }
 }

@@ -6,7 +6,7 @@ import { startService, useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 import { renewLogId } from './log-id.ts'
-import { countFollowers } from './log-tail.ts'
+import { countSubscribers } from './log-tail.ts'
 
 const service = useService()
 let start: number
@@ -287,7 +287,7 @@ describe('a position in another numbering', () => {
 })
 
 /** The number of requests that wait for changes of an organization. */
-const followersOf = (organization_id: number) => countFollowers(service.db, organization_id)
+const followersOf = (organization_id: number) => countSubscribers(service.db, organization_id)
 
 describe('a wait', () => {
   it('ends with the first change that matches', async () => {

@@ -1,10 +1,10 @@
-import { type Change, eventOf } from './change-json.ts'
+import { eventOf, type LoggedChange } from './change-json.ts'
 import { isSelected, type Selection } from './selection.ts'
 
 /** A request receives at most this much at a time, so that 1,000 slow clients hold at most 64 MiB. */
 const maxPartBytes = 64 * 1024
 
-type KeptChange = Omit<Change, 'at' | 'json'> & { event: Buffer }
+type KeptChange = Omit<LoggedChange, 'at' | 'json'> & { event: Buffer }
 
 /** Changes after a position, up to `last`. The requests at one position share it. */
 export type Part = {
@@ -38,7 +38,7 @@ export class KeptChanges {
   }
 
   /** Adds the changes after `end` up to `last`. Forgets the oldest of those before, if the size exceeds the limit. */
-  add(changes: readonly Change[], last: number, maxBytes: number): void {
+  add(changes: readonly LoggedChange[], last: number, maxBytes: number): void {
     const older = this.#changes.length
     for (const change of changes) {
       const { sequence, subject, stack_id, operation } = change

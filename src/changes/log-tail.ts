@@ -22,7 +22,7 @@ const errorIntervalMs = 10_000
  * sending to 1,000 clients takes about 10 ms.
  */
 const minReadIntervalMs = 10
-const readIntervalPerFollowerMs = 0.1
+const readIntervalPerSubscriberMs = 0.1
 const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
 
 /** The changes that are kept for requests that are a moment late. All organizations share the second limit. */
@@ -59,7 +59,7 @@ class LogTail {
     this.#db = db
   }
 
-  follow(organization_id: number, head: Head, call: TailCall, selection: Selection): Follower {
+  follow(organization_id: number, head: Head, call: TailCall, selection: Selection): Subscriber {
     const key = `${organization_id} ${logKeyOf(selection)}`
     let log = this.#logs.get(key)
     if (log && (log.isOver || log.log_id !== head.log_id)) {
@@ -70,14 +70,14 @@ class LogTail {
     log ??= new FollowedLog(this.#db, organization_id, head, widest, () => maxKeptBytesOfAll / this.#logs.size)
     this.#logs.set(key, log)
     this.#start()
-    return new Follower(log, call, selection, () => {
-      if (log.followers.size === 0 && this.#logs.get(key) === log) this.#logs.delete(key)
+    return new Subscriber(log, call, selection, () => {
+      if (log.subscribers.size === 0 && this.#logs.get(key) === log) this.#logs.delete(key)
       if (this.#logs.size === 0) this.#stop?.()
     })
   }
 
-  countFollowers(organization_id: number): number {
-    return this.#logsOf(organization_id).reduce((count, { followers }) => count + followers.size, 0)
+  countSubscribers(organization_id: number): number {
+    return this.#logsOf(organization_id).reduce((count, { subscribers }) => count + subscribers.size, 0)
   }
 
   #logsOf(organization_id: number): FollowedLog[] {
@@ -102,7 +102,7 @@ class LogTail {
       // Changes that only a former primary had would stay in memory. The clients begin again at their positions.
       if (log.dataKey !== dataKey) log.finish()
       log.forget()
-      for (const follower of log.followers) follower.tick(nowMs)
+      for (const subscriber of log.subscribers) subscriber.tick(nowMs)
     }
     void this.#poll()
   }
@@ -143,7 +143,7 @@ class FollowedLog {
   readonly organization_id: number
   readonly log_id: string
   readonly dataKey: object
-  readonly followers = new Set<Follower>()
+  readonly subscribers = new Set<Subscriber>()
   isOver = false
   /** The log is read with this selection: the one that all requests have, or the widest if they have different ones. */
   #selection: Selection
@@ -188,17 +188,17 @@ class FollowedLog {
     return this.#waiting > 0
   }
 
-  add(follower: Follower): void {
-    this.followers.add(follower)
-    const { selection } = follower
+  add(subscriber: Subscriber): void {
+    this.subscribers.add(subscriber)
+    const { selection } = subscriber
     this.#selected.set(selection.key, (this.#selected.get(selection.key) ?? 0) + 1)
     this.#select(this.#selected.size === 1 ? selection : this.#widest)
   }
 
-  /** Returns whether the request was among the followers. */
-  remove(follower: Follower): boolean {
-    if (!this.followers.delete(follower)) return false
-    const { key } = follower.selection
+  /** Returns whether the request was among the subscribers. */
+  remove(subscriber: Subscriber): boolean {
+    if (!this.subscribers.delete(subscriber)) return false
+    const { key } = subscriber.selection
     const left = this.#selected.get(key)! - 1
     if (left > 0) this.#selected.set(key, left)
     else this.#selected.delete(key)
@@ -261,15 +261,15 @@ class FollowedLog {
   /** Ends all requests: their positions mean nothing in a log with another numbering. */
   finish(): void {
     this.isOver = true
-    for (const follower of [...this.followers]) follower.end()
+    for (const subscriber of [...this.subscribers]) subscriber.end()
   }
 
   /** Logs an error of the database. The requests stay, because most errors pass. */
   report(error: unknown): void {
-    const [follower] = this.followers
-    if (!follower || performance.now() < this.#nextReportMs) return
+    const [subscriber] = this.subscribers
+    if (!subscriber || performance.now() < this.#nextReportMs) return
     this.#nextReportMs = performance.now() + errorIntervalMs
-    follower.explain(error)
+    subscriber.explain(error)
   }
 
   /** Forgets changes beyond the limits. Requests that have not received them read them from the database. */
@@ -294,7 +294,7 @@ class FollowedLog {
       else if (this.#kept.end === after && this.#selection === selection) {
         if (changes.some(({ operation }) => operation === 'erase')) this.#kept.restartAt(after)
         this.#kept.add(changes, last, this.#limitBytes())
-        for (const follower of this.followers) follower.wake()
+        for (const subscriber of this.subscribers) subscriber.wake()
       }
       if (last < head || this.#selection !== selection) this.#mayHaveMore = true
     } catch (error) {
@@ -303,7 +303,7 @@ class FollowedLog {
       else this.report(error)
     } finally {
       this.#isReading = false
-      this.#nextReadMs = performance.now() + minReadIntervalMs + this.followers.size * readIntervalPerFollowerMs
+      this.#nextReadMs = performance.now() + minReadIntervalMs + this.subscribers.size * readIntervalPerSubscriberMs
       if (this.#mayHaveMore) this.read()
     }
   }
@@ -312,7 +312,7 @@ class FollowedLog {
 }
 
 /** A request that follows a log. It must be closed. */
-export class Follower {
+export class Subscriber {
   isWaiting = false
   /** Why the token is no longer valid; undefined as long as it is. */
   refusal: Error | undefined
@@ -436,7 +436,7 @@ export function followLog(
   head: Head,
   call: TailCall,
   selection: Selection,
-): Follower {
+): Subscriber {
   const root = rootOf(db)
   const tail = tails.get(root) ?? new LogTail(root)
   tails.set(root, tail)
@@ -444,5 +444,5 @@ export function followLog(
 }
 
 /** The number of requests that follow an organization's log. */
-export const countFollowers = (db: Database, organization_id: number): number =>
-  tails.get(rootOf(db))?.countFollowers(organization_id) ?? 0
+export const countSubscribers = (db: Database, organization_id: number): number =>
+  tails.get(rootOf(db))?.countSubscribers(organization_id) ?? 0

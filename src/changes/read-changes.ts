@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { type Change, parseChanges } from './change-json.ts'
+import { type LoggedChange, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
 import {
   findFirstBearerSql,
@@ -26,7 +26,7 @@ export type Head = { head: number; log_id: string; newest?: number }
  */
 export type LineRange = Head & { lines: string | null; last: number }
 
-export type Range = Head & { changes: Change[]; last: number }
+export type ChangeRange = Head & { changes: LoggedChange[]; last: number }
 
 /** One statement scans at most this many changes, so that it takes milliseconds whatever the filter. */
 const maxScanned = 20_000
@@ -54,7 +54,7 @@ export async function readRange(
   organization_id: number,
   request: RangeRequest,
   signal?: Signal,
-): Promise<Range> {
+): Promise<ChangeRange> {
   const { lines, ...range } = await readLines(db, organization_id, request, signal)
   return { ...range, changes: parseChanges(lines) }
 }
@@ -97,7 +97,7 @@ export async function readChangesOf(
   organization_id: number,
   sequences: number[],
   maxBytes: number,
-): Promise<Change[]> {
+): Promise<LoggedChange[]> {
   const [row] = await db.query<{ lines: string | null }>(readChangesOfSql, [organization_id, sequences, maxBytes])
   return parseChanges(row!.lines)
 }

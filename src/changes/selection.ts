@@ -3,7 +3,7 @@ import { pointer, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
-import type { Change } from './change-json.ts'
+import type { LoggedChange } from './change-json.ts'
 import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
 import { findStacksSql } from './sql.ts'
 
@@ -116,7 +116,7 @@ export function segmentValuesOf({ subjects, stack_ids, operations, segments }: S
 /** Whether a change is in a selection, as {@link readChangesSql} decides it. */
 export const isSelected = (
   { subjects, stack_ids, operations }: Selection,
-  change: Pick<Change, 'subject' | 'stack_id' | 'operation'>,
+  change: Pick<LoggedChange, 'subject' | 'stack_id' | 'operation'>,
 ): boolean =>
   subjects.includes(change.subject) &&
   (stack_ids === null || stack_ids.includes(change.stack_id!)) &&

@@ -21,7 +21,7 @@ import { listKeys, revokeKey, rotateKeys } from '../auth/keys.ts'
 import { issueToken } from '../auth/token.ts'
 import { openDatabase } from '../db/db.ts'
 import { renewLogId } from './log-id.ts'
-import { countFollowers } from './log-tail.ts'
+import { countSubscribers } from './log-tail.ts'
 
 const service = useOwnService({ KITH_LIMIT_CHANGE_STREAMS: '4' })
 let start: number
@@ -52,7 +52,7 @@ afterAll(() => quietStream?.close())
 const sequences = (items: WireChange[]) => items.map(({ sequence }) => sequence)
 const create = (external_id: string, body = {}) => send('POST', '/v1/people', { external_id, ...body })
 const open = (query = '', headers = {}) => openEvents(service, shop.token, query, headers)
-const followers = () => countFollowers(service.db, shop.id)
+const followers = () => countSubscribers(service.db, shop.id)
 const importPeople = (count: number) =>
   importLines(shop, '/v1/people/import', linesFrom(names('p', count).map(external_id => ({ external_id }))))
 
@@ -235,7 +235,7 @@ describe('a limit of streams', () => {
       for (let count = 1; count <= 8; count += 1) {
         streams.push(await openEvents(crowded, token, `after=${start}`))
         waiting.push(readFeed({ send: crowded.sender(token) }, `after=${start}&wait=20`))
-        await expect.poll(() => countFollowers(crowded.db, shop.id)).toBe(2 * count)
+        await expect.poll(() => countSubscribers(crowded.db, shop.id)).toBe(2 * count)
       }
       expect((await crowded.sender(token)('POST', '/v1/people', { external_id: 'ada' })).status).toBe(201)
       for (const page of await Promise.all(waiting)) expect(sequences(page.items)).toEqual([start + 1])
@@ -261,7 +261,7 @@ describe('a limit of streams', () => {
         expect(sequences(await takeEvents(stream, start + 1))).toEqual([start + 1])
         stream.close()
       }
-      await expect.poll(() => countFollowers(crowded.db, shop.id)).toBe(0)
+      await expect.poll(() => countSubscribers(crowded.db, shop.id)).toBe(0)
     } finally {
       await crowded.stop()
     }
@@ -396,7 +396,7 @@ describe('a client that does not read', { timeout: 60_000 }, () => {
         if (seen.at(-1) === `${start + 100}`) break
       }
       expect(seen).toEqual(numbersTo(start + 100, start + 1).map(String))
-      await expect.poll(() => countFollowers(patient.db, shop.id)).toBe(0)
+      await expect.poll(() => countSubscribers(patient.db, shop.id)).toBe(0)
     } finally {
       await patient.stop()
     }
@@ -407,7 +407,7 @@ describe('a client that does not read', { timeout: 60_000 }, () => {
     try {
       const response = await openUnread(impatient, await impatient.tokenFor(shop.key))
       for (const external_id of names('p', 100)) await create(external_id, large())
-      await expect.poll(() => countFollowers(impatient.db, shop.id), { timeout: 30_000 }).toBe(0)
+      await expect.poll(() => countSubscribers(impatient.db, shop.id), { timeout: 30_000 }).toBe(0)
       await expect(text(response)).rejects.toThrow()
     } finally {
       await impatient.stop()

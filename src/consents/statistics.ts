@@ -4,12 +4,12 @@ import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
+import type { Question } from './answers.ts'
 import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
 import { readConsentStatisticsSql } from './statistics-sql.ts'
 
 type Interval = ConsentStatisticsBody['interval']
 type Kind = 'granted' | 'refused' | 'pending'
-type Question = { consent_type_id: number; channel: Channel }
 type Type = Pick<ConsentType, 'id' | 'state' | 'mandatory' | 'default_state' | 'channels'>
 
 /** The change of the counts in the interval with this position, counted from 0. */

@@ -39,7 +39,7 @@ export const batchBody = Type.Object(
 /** `match` applies to the upserts of people. */
 export type Batch = Static<typeof batchBody> & { match?: readonly MatchKind[] }
 
-type Item = { write: Write } | { refusal: Refusal }
+type BatchItem = { write: Write } | { refusal: Refusal }
 
 /**
  * Runs up to 1,000 operations. Each succeeds or fails on its own, with its own status. With `atomic`, all or none are
@@ -70,7 +70,7 @@ const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done'
 const maxDryRunLength = 16 * 1_048_576
 
 /** Tells what the operations would do. */
-async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: Item[]): Promise<HandlerResult> {
+async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchItem[]): Promise<HandlerResult> {
   const { db, caller, signal, memory } = call
   const release = await memory.wait(maxDryRunLength)
   try {
@@ -101,7 +101,7 @@ function itemFrom(
   { stack_id, match }: Pick<Write, 'stack_id'> & { match: Write['match'] | undefined },
   operation: Operation,
   index: number,
-): Item {
+): BatchItem {
   try {
     if (operation.op === 'delete' ? operation.body !== undefined : operation.body === undefined)
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
@@ -168,9 +168,9 @@ function writeFrom(
   }
 }
 
-const writesOf = (items: Item[]) => items.flatMap(item => ('write' in item ? [item.write] : []))
+const writesOf = (items: BatchItem[]) => items.flatMap(item => ('write' in item ? [item.write] : []))
 
-async function runEach({ db, caller, limits, signal, keyed }: Call<Batch>, items: Item[]): Promise<BatchOutcomes> {
+async function runEach({ db, caller, limits, signal, keyed }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const writes = writesOf(items)
   if (keyed && writes.length > 0) keepOutcomes(writes, keyed)
   const answered = await writeArray(db, caller.organization.id, writes, { limits, signal })
@@ -206,7 +206,7 @@ function keepOutcomes(writes: Write[], keyed: Keyed) {
 const readOutcome = ({ body }: StoredResponse) => JSON.parse(body) as Decided
 
 /** Returns the outcome of each operation, of which `written` has those that are writes. */
-function merge(items: Item[], written: Outcome[]): Outcome[] {
+function merge(items: BatchItem[], written: Outcome[]): Outcome[] {
   const outcomes = written.values()
   return items.map((item, index) => {
     if ('refusal' in item) return item
@@ -216,13 +216,13 @@ function merge(items: Item[], written: Outcome[]): Outcome[] {
 }
 
 /** The writes before the first operation that is refused already, and its refusal. */
-function beforeRefusal(items: Item[]): { writes: Write[]; nextRefusal?: Refusal } {
+function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Refusal } {
   const refused = items.findIndex(item => 'refusal' in item)
   if (refused === -1) return { writes: writesOf(items) }
   return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
 }
 
-async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: Item[]): Promise<BatchOutcomes> {
+async function runAtomic({ db, caller, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
   const { writes, nextRefusal } = beforeRefusal(items)
   const planned = await planWrites(db, caller.organization.id, writes, { limits, signal })
   const written = await writeAtomically(db, planned, { limits, signal }, nextRefusal).catch(throwAtOperation)

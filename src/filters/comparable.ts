@@ -1,14 +1,14 @@
 import { instantOf, numericOf } from '../attributes/instant.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import { allOf, anyOf, type Fragment, negated, never, sql } from './fragment.ts'
-import type { Range, Search, Test } from './grammar.ts'
+import type { RangeOperator, Search, Test } from './grammar.ts'
 
 /** Compares a value in SQL with operands that `operand-types.ts` accepts. Every fragment is true or false, never null. */
 export type Comparable = {
   isMissing: Fragment
   /** Equal to one of the values, none of which is null. */
   equalsAny: (values: readonly unknown[]) => Fragment
-  isInRange: (operator: Range, operand: string | number) => Fragment
+  isInRange: (operator: RangeOperator, operand: string | number) => Fragment
   matchesText: (operator: Search, operand: string) => Fragment
 }
 
@@ -37,7 +37,7 @@ export function testOf(value: Comparable, test: Test): Fragment {
 }
 
 /** The SQL operator of each range operator. */
-export const rangeSigns: Record<Range, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
+export const rangeSigns: Record<RangeOperator, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
 
 // The ICU collation lowercases the letters of every language. The database's own locale may not: embedded it is C.
 const lower = (text: Fragment) => sql`lower(${text} collate "und-x-icu") collate "C"`

@@ -10,12 +10,12 @@ export const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
 export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists'] as const
 
-export type Range = (typeof ranges)[number]
+export type RangeOperator = (typeof ranges)[number]
 export type Search = (typeof searches)[number]
 export type Quantifier = (typeof quantifiers)[number]
 export type Comparison = (typeof comparisons)[number]
 
-export const isRange = (operator: string): operator is Range => (ranges as readonly string[]).includes(operator)
+export const isRange = (operator: string): operator is RangeOperator => (ranges as readonly string[]).includes(operator)
 export const isSearch = (operator: string): operator is Search => (searches as readonly string[]).includes(operator)
 export const isQuantifier = (operator: string): operator is Quantifier =>
   (quantifiers as readonly string[]).includes(operator)
@@ -41,7 +41,7 @@ export type Field =
 export type Test =
   | { operator: '$eq' | '$neq'; operand: unknown }
   | { operator: '$in' | '$nin'; operand: readonly unknown[] }
-  | { operator: Range; operand: string | number }
+  | { operator: RangeOperator; operand: string | number }
   | { operator: Search; operand: string }
   | { operator: '$exists'; operand: boolean }
 

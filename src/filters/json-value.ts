@@ -4,7 +4,7 @@ import { isDate } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { type Comparable, rangeSigns, searchText } from './comparable.ts'
 import { type Fragment, never, Parameter, sql } from './fragment.ts'
-import type { Range } from './grammar.ts'
+import type { RangeOperator } from './grammar.ts'
 
 // A value stored before its key was declared may be anything, so it must be checked before it is cast.
 const matchesDate = sql`~ ${datePattern}::text`
@@ -87,7 +87,7 @@ export function jsonValue(value: Fragment, type: AttributeType | undefined): Com
 function compareRange(
   value: Fragment,
   type: AttributeType | undefined,
-  operator: Range,
+  operator: RangeOperator,
   operand: string | number,
 ): Fragment {
   const sign = rangeSigns[operator]

@@ -51,7 +51,7 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
   return next && { by: next, after: '' }
 }
 
-type Range = { keys: string[]; after: string; isEnd: boolean }
+type KeyRange = { keys: string[]; after: string; isEnd: boolean }
 type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[]; is_filling: boolean }
 
 /** Finds the next shared keys within a number of entries, up to a number of groups. Throws a Fault of 503 while stored people have no keys yet. */
@@ -59,7 +59,7 @@ async function scanRange(
   { db, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
   limits: { entries: number; groups: number },
-): Promise<Range> {
+): Promise<KeyRange> {
   const values = [caller.organization.id, after, limits.entries, limits.groups]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
   const { scanned, keys, last, before_last, is_filling } = row!

@@ -15,7 +15,7 @@ import {
   hashBytes,
   inclusionRanges,
   keyOfTile,
-  type Range,
+  type LeafRange,
   rangeHash,
   type TileId,
   tilesOf,
@@ -138,7 +138,7 @@ async function readTiles(
 async function hashRanges(
   db: Database,
   organization_id: number,
-  { ledger, ranges }: { ledger: Ledger; ranges: Range[] },
+  { ledger, ranges }: { ledger: Ledger; ranges: LeafRange[] },
   signal?: Signal,
 ): Promise<Buffer[]> {
   const tiles = await readTiles(db, organization_id, ledger, tilesOf(ranges), signal)
@@ -146,7 +146,7 @@ async function hashRanges(
 }
 
 /** The root hash of a tree: that of no leaves is not made of tiles. */
-const rootRange = (size: number): Range[] => (size === 0 ? [] : [{ from: 0, to: size }])
+const rootRange = (size: number): LeafRange[] => (size === 0 ? [] : [{ from: 0, to: size }])
 const rootOf = (roots: Buffer[]) => roots[0] ?? new GrowingTree().root()
 
 /** Proves that the entry `index` is in the tree of `size` entries: the leaf's hash, the proof and the root hash. */

@@ -12,7 +12,7 @@ const tileHeight = 8
 export type TileId = { level: number; index: number }
 
 /** Leaves `from` up to, but not including, `to`. */
-export type Range = { from: number; to: number }
+export type LeafRange = { from: number; to: number }
 
 // A hash as a string of bytes takes 0.6 µs, as a Buffer 3.2 µs, and with createHash 2.5 µs (Node 24).
 const sha256Text = (input: Buffer): string => hash('sha256', input, 'binary')
@@ -56,8 +56,8 @@ function splitOf(count: number): number {
 }
 
 /** The ranges whose root hashes prove that a leaf is in the tree of the first `size` leaves, from the leaf's sibling upwards. */
-export function inclusionRanges(index: number, size: number): Range[] {
-  const ranges: Range[] = []
+export function inclusionRanges(index: number, size: number): LeafRange[] {
+  const ranges: LeafRange[] = []
   let [from, to] = [0, size]
   while (to - from > 1) {
     const middle = from + splitOf(to - from)
@@ -73,9 +73,9 @@ export function inclusionRanges(index: number, size: number): Range[] {
 }
 
 /** The ranges whose root hashes prove that the tree of `newSize` leaves begins with that of `oldSize`, as RFC 6962, 2.1.2. */
-export function consistencyRanges(oldSize: number, newSize: number): Range[] {
+export function consistencyRanges(oldSize: number, newSize: number): LeafRange[] {
   if (oldSize === 0 || oldSize === newSize) return []
-  const ranges: Range[] = []
+  const ranges: LeafRange[] = []
   let [from, to] = [0, newSize]
   while (oldSize !== to) {
     const middle = from + splitOf(to - from)
@@ -96,7 +96,7 @@ export function consistencyRanges(oldSize: number, newSize: number): Range[] {
 type Subtree = { height: number; index: number }
 
 /** The whole subtrees that a range of a tree consists of, from left to right. */
-function subtreesOf({ from, to }: Range): Subtree[] {
+function subtreesOf({ from, to }: LeafRange): Subtree[] {
   const count = to - from
   const height = Math.round(Math.log2(count))
   if (2 ** height === count) return [{ height, index: from / count }]
@@ -115,7 +115,7 @@ function placeOf({ height, index }: Subtree): TileId & { start: number; count: n
 export const keyOfTile = ({ level, index }: TileId): string => `${level}/${index}`
 
 /** The tiles that the root hashes of the ranges follow from, each once. */
-export function tilesOf(ranges: Range[]): TileId[] {
+export function tilesOf(ranges: LeafRange[]): TileId[] {
   const tiles = ranges.flatMap(subtreesOf).map(placeOf)
   return [...new Map(tiles.map(({ level, index }) => [keyOfTile({ level, index }), { level, index }])).values()]
 }
@@ -124,7 +124,7 @@ export function tilesOf(ranges: Range[]): TileId[] {
 export type Tiles = ReadonlyMap<string, Buffer>
 
 /** The root hash of a range. Throws if a tile is missing or too narrow. */
-export function rangeHash(range: Range, tiles: Tiles): Buffer {
+export function rangeHash(range: LeafRange, tiles: Tiles): Buffer {
   const roots = subtreesOf(range).map(subtree => {
     const { start, count, ...id } = placeOf(subtree)
     const hashes = tiles.get(keyOfTile(id))?.subarray(start * hashBytes, (start + count) * hashBytes)

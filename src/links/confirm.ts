@@ -1,5 +1,5 @@
 import { refuse } from '../errors.ts'
-import type { Page, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
 import { writeAnswers } from './answer.ts'
 import { readForm, readShown, shownField } from './form.ts'
 import { html } from './html.ts'
@@ -18,12 +18,12 @@ import { consentText } from './preferences.ts'
 import { choiceList } from './unsubscribe.ts'
 
 /** The page that asks the person to confirm a grant. */
-export async function showConfirmation(call: PageCall): Promise<Page> {
+export async function showConfirmation(call: PageCall): Promise<HtmlPage> {
   return confirmationPage(call, await openLink(call, 'confirm'))
 }
 
 /** Confirms the grant that waits for it. A link confirms no other: a person who has refused since stays refused. */
-export async function confirm(call: PageCall): Promise<Page> {
+export async function confirm(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'confirm')
   const [shown] = readShown(open, readForm(call)) ?? []
   if (!shown) return confirmationPage(call, open, 400)
@@ -45,7 +45,7 @@ function linkedChoice(open: OpenLink): Choice {
   )
 }
 
-async function confirmationPage(call: PageCall, open: OpenLink, status = 200): Promise<Page> {
+async function confirmationPage(call: PageCall, open: OpenLink, status = 200): Promise<HtmlPage> {
   const { frame } = open
   const { words } = frame
   const choice = linkedChoice(open)

@@ -1,4 +1,4 @@
-import type { Page } from '../http/pipeline/route.ts'
+import type { HtmlPage } from '../http/pipeline/route.ts'
 import type { PageLanguage, SettingsShape } from '../organizations/settings-schema.ts'
 import { contrastOf, textColorOn } from './colors.ts'
 import { type Html, html } from './html.ts'
@@ -80,7 +80,7 @@ export type Frame = {
 }
 
 /** Lays a page out. It has neither scripts nor anything that is loaded from elsewhere. */
-export function layOut({ language, words, settings }: Frame, title: string, content: Html, status = 200): Page {
+export function layOut({ language, words, settings }: Frame, title: string, content: Html, status = 200): HtmlPage {
   const style = styleOf(settings?.accent_color ?? defaultAccent)
   const { display_name: name, privacy_url, contact_email } = settings ?? {}
   const page = html`<!doctype html>

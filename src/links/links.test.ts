@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { useLinks } from '../../test/support/links.ts'
 import { linksOf, requestPage } from '../../test/support/pages.ts'
 import { type Organization, startService } from '../../test/support/service.ts'
-import { type Link, type LinkKey, parseLink, signLink } from './token.ts'
+import { type ConsentLink, type LinkKey, parseLink, signLink } from './token.ts'
 
 const { service, organization, createOrganization, createPerson, grant, headOf, links, tokenOf } = useLinks()
 
@@ -256,7 +256,7 @@ describe('a link', () => {
     const person = await createPerson(grant(1, 'email'))
     const { unsubscribe_url, preferences_url } = await links(person)
     const link = parseLink(tokenOf(unsubscribe_url))!
-    const expiring = (expiresAt: number, changes: Partial<Link> = {}) =>
+    const expiring = (expiresAt: number, changes: Partial<ConsentLink> = {}) =>
       signLink({ ...link, ...changes, expiresAt }, key)
     const key = await keyOf(organization)
     const nowS = Math.floor(Date.now() / 1_000)

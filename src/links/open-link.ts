@@ -9,7 +9,7 @@ import type { SettingsShape } from '../organizations/settings-schema.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
 import type { Frame } from './layout.ts'
 import { readLinkedPersonSql, readLinkKeySql, readNewestTextVersionsSql, readTextsSql } from './sql.ts'
-import { isSignedBy, type Link, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
+import { type ConsentLink, isSignedBy, type LinkKey, type LinkKind, parseLink, signLink } from './token.ts'
 import { words } from './words.ts'
 
 /** A version of the texts of a consent type. */
@@ -38,7 +38,7 @@ export type ChoiceWithText = Choice & { text: ShownText | undefined }
 export type OpenLink = {
   token: string
   key: LinkKey
-  link: Link
+  link: ConsentLink
   person: LinkedPerson
   definitions: Definitions
   settings: SettingsShape
@@ -150,7 +150,7 @@ export async function withTexts(
 /** Reads one version of the texts of each of these consent types. */
 export function readTexts(
   db: Database,
-  { organization_id }: Link,
+  { organization_id }: ConsentLink,
   versions: readonly Pick<TextVersion, 'consent_type_id' | 'version'>[],
   signal: PageCall['signal'],
 ): Promise<ShownText[]> {

@@ -1,4 +1,4 @@
-import type { Page, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
 import { type PageAnswer, writeAnswers } from './answer.ts'
 import { readForm, readShown, type ShownChoice, shownField } from './form.ts'
 import { type Html, html } from './html.ts'
@@ -16,12 +16,12 @@ import {
 import type { Words } from './words.ts'
 
 /** The page with all purposes, each with a checkbox for each of its channels. */
-export async function showPreferences(call: PageCall): Promise<Page> {
+export async function showPreferences(call: PageCall): Promise<HtmlPage> {
   return preferencesPage(call, await openLink(call, 'preferences'))
 }
 
 /** Stores what the person changed on the page, and shows it. */
-export async function savePreferences(call: PageCall): Promise<Page> {
+export async function savePreferences(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'preferences')
   const form = readForm(call)
   const shown = readShown(open, form)
@@ -52,7 +52,7 @@ async function preferencesPage(
   call: PageCall,
   open: OpenLink,
   { problem, status = 200 }: { problem?: string; status?: number } = {},
-): Promise<Page> {
+): Promise<HtmlPage> {
   const { frame, settings } = open
   const { words, language } = frame
   const { title = words.preferencesTitle, introduction = words.preferencesIntroduction } =
@@ -97,7 +97,7 @@ export function consentText({ language, text, url }: ShownText, purpose: string,
 ${url && html`<p><a href="${url}" rel="noreferrer">${words.moreAbout(purpose)}</a></p>`}</div>`
 }
 
-function savedPage({ frame }: OpenLink, changed: Choice[]): Page {
+function savedPage({ frame }: OpenLink, changed: Choice[]): HtmlPage {
   const { words } = frame
   const content = html`${
     changed.length === 0

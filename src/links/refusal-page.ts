@@ -1,5 +1,5 @@
 import type { Refusal } from '../errors.ts'
-import type { Page, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
 import { html } from './html.ts'
 import { choosePageLanguage } from './languages.ts'
 import { layOut } from './layout.ts'
@@ -9,7 +9,7 @@ import { type Words, words } from './words.ts'
  * The page for a request that is refused or fails. It tells nothing of an organization or a person, because the link may not
  * be one of theirs.
  */
-export function refusalPage({ acceptLanguage }: PageCall, { status }: Refusal): Page {
+export function refusalPage({ acceptLanguage }: PageCall, { status }: Refusal): HtmlPage {
   const language = choosePageLanguage(null, acceptLanguage, null)
   const { title, text } = sentencesOf(status, words[language])
   return layOut({ language, words: words[language] }, title, html`<p>${text}</p>`, status)

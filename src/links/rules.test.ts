@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { contrastOf, textColorOn } from './colors.ts'
 import { html } from './html.ts'
 import { choosePageLanguage, chooseText } from './languages.ts'
-import { isSignedBy, type Link, linkKinds, parseLink, sealForm, signLink, unsealForm } from './token.ts'
+import { type ConsentLink, isSignedBy, linkKinds, parseLink, sealForm, signLink, unsealForm } from './token.ts'
 import { words } from './words.ts'
 
-const link: fc.Arbitrary<Link> = fc.record({
+const link: fc.Arbitrary<ConsentLink> = fc.record({
   kind: fc.constantFrom(...linkKinds),
   organization_id: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
   person_id: fc.uuid(),

@@ -8,7 +8,7 @@ export type LinkKind = (typeof linkKinds)[number]
 export type LinkKey = { id: number; secret: Buffer }
 
 /** The content of a link: which page of which person it opens, for which purpose and channel, and until when. */
-export type Link = {
+export type ConsentLink = {
   kind: LinkKind
   organization_id: number
   person_id: string
@@ -20,7 +20,7 @@ export type Link = {
 }
 
 /** A link whose signature is not verified yet, and the id of its key. */
-export type UnverifiedLink = Link & { keyId: number }
+export type UnverifiedLink = ConsentLink & { keyId: number }
 
 // A token has 32 bytes of content and 16 of HMAC-SHA-256, which are 64 characters of base64url without padding. Nothing in
 // it can be spelled in two ways.
@@ -36,7 +36,7 @@ const macOf = (secret: Buffer, purpose: 'link' | 'form', content: Buffer | strin
   createHmac('sha256', secret).update(`kith ${purpose}\n`).update(content).digest().subarray(0, macBytes)
 
 /** The token of a link: its content with a signature. */
-export function signLink(link: Link, { id, secret }: LinkKey): string {
+export function signLink(link: ConsentLink, { id, secret }: LinkKey): string {
   const content = Buffer.alloc(contentBytes)
   content[0] = version * 16 + linkKinds.indexOf(link.kind)
   content.writeUInt16BE(id, 1)

@@ -1,5 +1,5 @@
 import { refuse } from '../errors.ts'
-import type { Page, PageCall } from '../http/pipeline/route.ts'
+import type { HtmlPage, PageCall } from '../http/pipeline/route.ts'
 import { writeAnswers } from './answer.ts'
 import { isOneClick } from './form.ts'
 import { html } from './html.ts'
@@ -8,7 +8,7 @@ import { type Choice, choicesOf, isAnswered, type OpenLink, openLink, preference
 import type { Words } from './words.ts'
 
 /** The page that asks whether the person wants to unsubscribe. */
-export async function showUnsubscribe(call: PageCall): Promise<Page> {
+export async function showUnsubscribe(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'unsubscribe')
   const choices = linkedChoices(open)
   if (choices.every(choice => isAnswered(choice, false))) return unsubscribedPage(open, choices)
@@ -23,7 +23,7 @@ ${choiceList(choices, words)}
  * Refuses what the link is for. A person's mail program (RFC 8058) and the button on the page send the same request; the
  * answer's `source` tells them apart.
  */
-export async function unsubscribe(call: PageCall): Promise<Page> {
+export async function unsubscribe(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'unsubscribe')
   const source = isOneClick(call) ? 'List-Unsubscribe=One-Click' : 'page'
   const done = await writeAnswers(call, open, current =>
@@ -60,7 +60,7 @@ export const choiceList = (choices: readonly Choice[], words: Words) =>
 `,
   )}</ul>`
 
-function unsubscribedPage(open: OpenLink, choices: readonly Choice[]): Page {
+function unsubscribedPage(open: OpenLink, choices: readonly Choice[]): HtmlPage {
   const { words } = open.frame
   const content = html`<p>${words.unsubscribedIntroduction}</p>
 ${choiceList(choices, words)}

@@ -6,7 +6,7 @@ import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } 
 import { useOwnService } from '../../test/support/service.ts'
 import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
-import { countFollowers } from '../changes/log-tail.ts'
+import { countSubscribers } from '../changes/log-tail.ts'
 import { hashesOfCondition } from '../filters/membership.ts'
 import { parseFilter } from '../filters/parse.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
@@ -117,7 +117,7 @@ describe('the feed of a segment', () => {
     const waiting = feed(`segment=english&after=${head}&wait=20`)
     const stream = await openEvents(service, shop.token, 'segment=english')
     const other = await openEvents(service, shop.token, 'segment=english&operation=update')
-    await expect.poll(() => countFollowers(service.db, shop.id)).toBe(3)
+    await expect.poll(() => countSubscribers(service.db, shop.id)).toBe(3)
     await person('bob')
     const ada = await person('ada', english)
     await patch('ada', { language: 'it' })

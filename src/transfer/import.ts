@@ -130,9 +130,9 @@ async function* entriesOf(call: StreamingCall<ImportQuery>, readEntry: (line: Li
 }
 
 /** The part of a write that all lines of an import have in common. */
-type Target = Pick<Write, 'stack_id' | 'match' | 'mayRead'>
+type ImportTarget = Pick<Write, 'stack_id' | 'match' | 'mayRead'>
 
-function entryOf(call: StreamingCall<ImportQuery>, target: Target, { number, text }: Line): Entry {
+function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { number, text }: Line): Entry {
   if (!text) {
     const message = `A line may have at most ${call.limits.bodyBytes} bytes.`
     return { number, bytes: 0, refusal: createRefusal('invalid_parameter', message, { status: 413 }) }
@@ -149,7 +149,7 @@ function entryOf(call: StreamingCall<ImportQuery>, target: Target, { number, tex
 
 function writeOf(
   { preferences, caller, request_id, body: { create_only = false, erased } }: Call<ImportQuery>,
-  target: Target,
+  target: ImportTarget,
   body: EntityBody,
   bytes: number,
 ): Write {

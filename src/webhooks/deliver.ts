@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Change } from '../changes/change-json.ts'
+import type { LoggedChange } from '../changes/change-json.ts'
 import { onCommit } from '../changes/commit-events.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { bodyOf } from './change-payload.ts'
 import { matchValuesOf } from './events.ts'
-import { decide, disablement, isSuccess, type Verdict } from './schedule.ts'
-import type { Outcome, Sender } from './send.ts'
+import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
+import type { DeliveryOutcome, Sender } from './send.ts'
 import { Slots } from './slots.ts'
 import {
   advanceReplaySql,
@@ -60,8 +60,8 @@ type Sending = WebhookRow & {
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
 /** `erasure` is the newest one before the change was read. */
-type Due = DeliveryRow & { change: Change; erasure: number | null }
-type Attempt = { due: Due; outcome: Outcome; verdict: Verdict }
+type Due = DeliveryRow & { change: LoggedChange; erasure: number | null }
+type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
 type Match = { sequence: number; entity: string; type: string }
 
 /**
@@ -248,8 +248,8 @@ class Delivery {
     const { organization_id, isHeld } = this.#task
     const { sender, slots, random = Math.random } = this.#options
     const signal = this.#requests.signal
-    const end = (outcome: Outcome) => {
-      this.#ended.push({ due, outcome, verdict: decide(outcome, due.attempts + 1, this.#nowMs(), random()) })
+    const end = (outcome: DeliveryOutcome) => {
+      this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
       // The next request waits until it is stored that the receiver fails.
       if (!isSuccess(outcome)) this.#sending = undefined
     }

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { decide, disablement, retryWaitsMs } from './schedule.ts'
+import { disablement, judge, retryWaitsMs } from './schedule.ts'
 
 const nowMs = Date.parse('2027-01-15T08:00:00Z')
 const hourMs = 3_600_000
 const failure = { status: 500, durationMs: 1 }
 const waitOf = (attempts: number, random: number, outcome: object = failure) => {
-  const verdict = decide({ durationMs: 1, ...outcome }, attempts, nowMs, random)
+  const verdict = judge({ durationMs: 1, ...outcome }, attempts, nowMs, random)
   return 'nextAttemptMs' in verdict ? verdict.nextAttemptMs - nowMs : verdict.status
 }
 

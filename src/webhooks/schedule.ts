@@ -1,4 +1,4 @@
-import type { Outcome } from './send.ts'
+import type { DeliveryOutcome } from './send.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -23,10 +23,10 @@ export const patienceMs = 5 * 24 * hour
 
 export type Verdict = { status: 'delivered' } | { status: 'waiting'; nextAttemptMs: number } | { status: 'failed' }
 
-export const isSuccess = ({ status }: Outcome): boolean => status !== undefined && status >= 200 && status < 300
+export const isSuccess = ({ status }: DeliveryOutcome): boolean => status !== undefined && status >= 200 && status < 300
 
 /** Decides what follows an attempt. `attempts` counts it. `random` is a number from 0 to 1. */
-export function decide(outcome: Outcome, attempts: number, nowMs: number, random: number): Verdict {
+export function judge(outcome: DeliveryOutcome, attempts: number, nowMs: number, random: number): Verdict {
   if (isSuccess(outcome)) return { status: 'delivered' }
   const waitMs = retryWaitsMs[attempts - 1]
   if (waitMs === undefined) return { status: 'failed' }
@@ -36,7 +36,11 @@ export function decide(outcome: Outcome, attempts: number, nowMs: number, random
 }
 
 /** Why a webhook is disabled after a failed attempt: its receiver is gone, or it has failed for too long. */
-export function disablement(outcome: Outcome, failingSinceMs: number, nowMs: number): 'gone' | 'failing' | undefined {
+export function disablement(
+  outcome: DeliveryOutcome,
+  failingSinceMs: number,
+  nowMs: number,
+): 'gone' | 'failing' | undefined {
   if (outcome.status === 410) return 'gone'
   return nowMs - failingSinceMs >= patienceMs ? 'failing' : undefined
 }

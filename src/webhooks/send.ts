@@ -8,7 +8,7 @@ import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from '
 export type Message = { url: string; id: string; body: string; secrets: readonly string[] }
 
 /** The end of an attempt. Without `status` there was no response, and `error` says why. */
-export type Outcome = {
+export type DeliveryOutcome = {
   status?: number
   /** The first 1 KiB of the response. */
   response?: string
@@ -20,7 +20,7 @@ export type Outcome = {
 
 export type Sender = {
   /** Sends a message once. Never rejects, unless `signal` aborts. */
-  send(message: Message, signal: AbortSignal): Promise<Outcome>
+  send(message: Message, signal: AbortSignal): Promise<DeliveryOutcome>
   close(): Promise<void>
 }
 
@@ -65,7 +65,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
   return {
     send: async (message, signal) => {
       let startedMs = performance.now()
-      const ended = (outcome: Omit<Outcome, 'durationMs'>): Outcome => ({
+      const ended = (outcome: Omit<DeliveryOutcome, 'durationMs'>): DeliveryOutcome => ({
         ...outcome,
         durationMs: Math.round(performance.now() - startedMs),
       })

@@ -106,13 +106,13 @@ function printRest(row: RowPrinter, definitions: Definitions) {
 }
 
 /** The last element is the id of a target without an external identifier, else null. */
-type Link = [attribute_id: number, position: number, external_id: string | null, id: string | null]
+type PrintedLink = [attribute_id: number, position: number, external_id: string | null, id: string | null]
 
-const compareLinks = ([attribute, position]: Link, [otherAttribute, otherPosition]: Link) =>
+const compareLinks = ([attribute, position]: PrintedLink, [otherAttribute, otherPosition]: PrintedLink) =>
   attribute - otherAttribute || position - otherPosition
 
 /** Adds the links to the plain attribute values. */
-function withLinks(attributes: string, links: Link[], { attributeById }: Definitions): string {
+function withLinks(attributes: string, links: PrintedLink[], { attributeById }: Definitions): string {
   const values = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of Map.groupBy(links.sort(compareLinks), ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)

@@ -288,7 +288,7 @@ export type PageCall = {
 }
 
 /** A page in HTML. It may load nothing but the styles, which are all its `style` element contains, and submits forms to kith. */
-export type Page = { status: number; html: string; style: string }
+export type HtmlPage = { status: number; html: string; style: string }
 
 /** A page for people at a path outside `/v1`: what GET shows and what POST changes. */
 export type PageRoute = {
@@ -296,10 +296,10 @@ export type PageRoute = {
   path: string
   /** The limit of the body of a POST in bytes. */
   bodyBytes: number
-  show(call: PageCall): Promise<Page>
-  submit(call: PageCall): Promise<Page>
+  show(call: PageCall): Promise<HtmlPage>
+  submit(call: PageCall): Promise<HtmlPage>
   /** The page for a request that is refused or fails. */
-  refuse(call: PageCall, refusal: Refusal): Page
+  refuse(call: PageCall, refusal: Refusal): HtmlPage
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { explain } from '../pipeline/log.ts'
-import type { Page, PageCall, PageRoute } from '../pipeline/route.ts'
+import type { HtmlPage, PageCall, PageRoute } from '../pipeline/route.ts'
 import type { Router } from '../pipeline/router.ts'
 import { throwReaderOnly } from '../pipeline/serve-row.ts'
 import type { Services } from '../pipeline/services.ts'
@@ -47,7 +47,7 @@ export function registerPages(router: Router, services: Services, pages: readonl
       if (refusal.headers) exchange.headers(refusal.headers)
       sendPage(exchange, refuse(call, refusal))
     }
-    const addMethod = (method: 'GET' | 'POST', answer: (call: PageCall) => Promise<Page>) =>
+    const addMethod = (method: 'GET' | 'POST', answer: (call: PageCall) => Promise<HtmlPage>) =>
       router.add({
         method,
         path,
@@ -75,7 +75,7 @@ export function registerPages(router: Router, services: Services, pages: readonl
   }
 }
 
-function sendPage(exchange: Exchange, { status, html: text, style }: Page) {
+function sendPage(exchange: Exchange, { status, html: text, style }: HtmlPage) {
   exchange.headers(
     pageHeaders([
       "default-src 'none'",
