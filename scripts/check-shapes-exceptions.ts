@@ -31,17 +31,4 @@ export const exceptions: Exception[] = [
     ['make_entities', 'append_changes'],
     'COPY takes half the time of an INSERT of 1,024 rows. Citus runs insert_entities and insert_changes.',
   ),
-  // Cells are plain databases: an organization moves neither to Citus nor from it.
-  ...except(
-    'insert knows its shard',
-    ['insert_moved_followers', 'insert_moved_head'],
-    'A cell is a plain database, to which a move copies an organization.',
-  ),
-  ...except(
-    'one organization',
-    ['list_moves', 'delete_leftover', 'list_residents'],
-    'They look at all organizations of a cell, or at what an interrupted creation has left there.',
-  ),
-  ...except('insert is main', ['delete_leftover'], 'A cell is a plain database.'),
-  ...except('no stable update', ['retire_keys_like'], 'A cell is a plain database, to which keys are copied.'),
 ]

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Authenticator } from '../../auth/authenticator.ts'
-import type { CellPool } from '../../cells/cell-pool.ts'
 import type { Config } from '../../config.ts'
+import type { DatabasePool } from '../../db/db.ts'
 import { persistentErrorMessage } from '../../db/pg-errors.ts'
 import { describeFault } from '../../describe-fault.ts'
 import { Fault, type Refusal } from '../../errors.ts'
@@ -20,7 +20,7 @@ import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
 
 export type Services = {
-  db: CellPool
+  db: DatabasePool
   /** Selects the database of each read. */
   reads: Reads
   config: Config
