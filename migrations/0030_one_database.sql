@@ -1,9 +1,9 @@
--- Organizations have one database (decision 51): drops the directory of their databases, and what moved them between these.
--- An older process reads `organizations.cell` and `change_heads.moved_to` with most requests, so it fails while both run. No release
--- has these columns: only checkouts from between two releases are affected. Stop their processes before the upgrade.
+-- Organizations have one database (decision 51). This drops the columns that name the database of an organization, and the tables of
+-- moves between databases. A process of an earlier checkout reads them, so it fails while both run. No release reads them, so only
+-- checkouts from between two releases are affected: stop their processes before the upgrade.
 --
--- The first statement fails, and nothing changes, where an organization lives in another database or is being moved there.
-alter table organizations add check (cell = 'main' and moving_to is null);
+-- The first statement fails, and nothing changes, if an organization lives in another database or is being moved there.
+alter table organizations add constraint organizations_have_one_database check (cell = 'main' and moving_to is null);
 alter table organizations drop column cell, drop column moving_to, drop column moves;
 alter table change_heads drop column moved_to;
 drop table this_cell, organization_moves, move_captures;
