@@ -216,12 +216,9 @@ async function start(starting: StartContext): Promise<Started> {
   )
   closing.push(() => collecting.stop())
   closing.push(() => sender.close())
-  if (!isReader) {
-    for (const task of startHousekeeping(config, db, logger)) closing.push(() => task.stop())
-    // The followers end before the sender of webhooks.
-    const following = startFollowers(db, followers, logger)
-    closing.push(() => following.stop())
-  }
+  const works = isReader ? [] : [...startHousekeeping(config, db, logger), startFollowers(db, followers, logger)]
+  // The followers end before the sender of webhooks.
+  closing.push(() => Promise.all(works.map(work => work.stop())))
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
