@@ -65,12 +65,6 @@ async function restoreElsewhere(): Promise<string[]> {
 const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
-  {
-    args: ['org', 'move'],
-    wrongArgs: ['acme'],
-    correctArgs: () => ['acme', '--to', 'main'],
-    result: { key: 'acme', cell: 'main', moved: false },
-  },
   { args: ['org', 'list'], wrongArgs: ['--all'], correctArgs: () => [], result: [{ key: 'default' }] },
   {
     args: ['token'],

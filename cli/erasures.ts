@@ -40,9 +40,8 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
     'backup, they tell whom to erase again.'
   const command = newCommand('list', description, ['erasures list --org acme > certificates.txt'])
   return addOrg(command).action((options: Options) =>
-    withSession(environment, async ({ db: first, cells }) => {
-      const { id, cell } = await findOrThrow(first, options.org)
-      const db = await cells.open(cell)
+    withSession(environment, async ({ db }) => {
+      const { id } = await findOrThrow(db, options.org)
       const value: Omit<ErasureRow, 'removed'>[] = []
       for (let before = lastId; ; ) {
         const page = await db.query<ErasureRow>(listErasuresSql, [id, before, pageSize])
@@ -67,9 +66,8 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
     'erasures apply --org acme certificates.txt',
   ]).argument('[file]', 'Certificates, one per line, as erasures list prints them; - reads standard input.')
   return addOrg(command).action((file: string | undefined, options: Options) =>
-    withSession(environment, async ({ config, db: first, cells }) => {
-      const organization = await findOrThrow(first, options.org)
-      const db = await cells.of(organization)
+    withSession(environment, async ({ config, db }) => {
+      const organization = await findOrThrow(db, options.org)
       const text = file === undefined ? '' : (await readInput(environment, file)).toString()
       const certificates = await parseCertificates(text, organization.key)
       const context = { db, organization, originName: config.ledgerOrigin }

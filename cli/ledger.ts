@@ -4,10 +4,9 @@ import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
-import { copyLedgerKeys, listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
+import { listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
 import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
 import { findOrganization, listOrganizations, type Organization } from '../src/organizations/organizations.ts'
-import { openCellDatabases } from './cell-databases.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { formatCount, startProgress } from './progress.ts'
 import { withServer, withSession } from './session.ts'
@@ -41,9 +40,8 @@ function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
     'Prints the newest checkpoint of a ledger. Keep it where the administrators of the service cannot change it.'
   const command = newCommand('checkpoint', description, ['ledger checkpoint --org acme > checkpoint.txt'])
   return addOrg(command).action((options: OrgOptions) =>
-    withSession(environment, async ({ config, db: first, cells }) => {
-      const { id, cell } = await findOrThrow(first, options.org)
-      const db = await cells.open(cell)
+    withSession(environment, async ({ config, db }) => {
+      const { id } = await findOrThrow(db, options.org)
       const { checkpoint, size } = await readLedger(db, id, config.ledgerOrigin)
       printResult(options, { value: { checkpoint, size }, lines: [checkpoint.trimEnd()] })
     }),
@@ -72,19 +70,14 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
       const kept = options.since === undefined ? undefined : await readFile(options.since, 'utf8')
       const connections = Math.min(maxConnections, availableParallelism())
       await withServer(config, async url => {
-        const open = (address: string) =>
-          openDatabase(address, { connections, statementTimeoutMs, application_name: 'kith command' })
-        const db = open(url)
-        const cells = openCellDatabases(config, db, open)
+        const db = openDatabase(url, { connections, statementTimeoutMs, application_name: 'kith command' })
         try {
           const organizations = options.all ? await listOrganizations(db) : [await findOrThrow(db, options.org)]
           const value: AuditResult[] = []
-          for (const organization of organizations)
-            value.push(await verify(await cells.of(organization), organization, { kept, connections }))
+          for (const organization of organizations) value.push(await verify(db, organization, { kept, connections }))
           printResult(options, { value, lines: value.flatMap(linesOf) })
           if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
         } finally {
-          await cells.close()
           await db.close()
         }
       })
@@ -128,9 +121,8 @@ function keysCommand(environment: NodeJS.ProcessEnv): Command {
     'Lists the keys that verify the checkpoints of an organization, newest first, one per line: note key, time of creation, use, ' +
     'separated by tabs.'
   return addOrg(newCommand('keys', description, ['ledger keys --org acme'])).action((options: OrgOptions) =>
-    withSession(environment, async ({ config, db: first, cells }) => {
-      const { id, cell } = await findOrThrow(first, options.org)
-      const db = await cells.open(cell)
+    withSession(environment, async ({ config, db }) => {
+      const { id } = await findOrThrow(db, options.org)
       const value = await readVerifierKeys(db, id, config.ledgerOrigin)
       const lines = value.map(({ key, created_at, retired_at }) =>
         [key, created_at, retired_at === null ? 'signs' : `retired at ${retired_at}`].join('\t'),
@@ -145,11 +137,8 @@ function rotateKeyCommand(environment: NodeJS.ProcessEnv): Command {
     'Signs the ledgers of all organizations with a new key from now on. What older keys have signed stays verifiable: only their ' +
     'private halves are deleted.'
   return newCommand('rotate-key', description, ['ledger rotate-key']).action((options: { json?: boolean }) =>
-    withSession(environment, async ({ db, cells }) => {
-      // Every cell is opened before, because its ledgers would be signed with the old key until it comes back.
-      const others = await Promise.all(cells.names.slice(1).map(name => cells.open(name)))
+    withSession(environment, async ({ db }) => {
       const kid = await rotateLedgerKey(db)
-      for (const other of others) await copyLedgerKeys(db, other)
       const retired = (await listLedgerKeys(db)).length - 1
       const message = `The key ${kid} signs from now on. Earlier keys that verify: ${retired}.`
       printResult(options, { value: { kid }, messages: [message] })

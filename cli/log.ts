@@ -23,10 +23,10 @@ function renewCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--all', 'All organizations.')
     .action((options: RenewOptions) => {
       if ((options.org === undefined) === (options.all !== true)) throw new UsageError('Give either --org or --all.')
-      return withSession(environment, async ({ db, cells }) => {
+      return withSession(environment, async ({ db }) => {
         const value: { organization: string; log_id: string; head: number }[] = []
-        for (const { id, key, cell } of await organizationsOf(db, options))
-          value.push({ organization: key, ...(await renewLogId(await cells.open(cell), id)) })
+        for (const { id, key } of await organizationsOf(db, options))
+          value.push({ organization: key, ...(await renewLogId(db, id)) })
         const lines = value.map(({ organization, log_id, head }) => [organization, log_id, head].join('\t'))
         printResult(options, { value, lines })
       })

@@ -1,5 +1,4 @@
 import { loadOrCreateKeys } from '../src/auth/keys.ts'
-import { checkFirstCell } from '../src/cells/prepare.ts'
 import { type Config, loadConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
@@ -7,14 +6,10 @@ import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
 import { ensureLedgerKey } from '../src/ledger/keys.ts'
 import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
-import { type CellDatabases, openCellDatabases } from './cell-databases.ts'
 import { printStderr } from './stderr.ts'
 
-/**
- * The databases of a command. `db` is the first cell, which has the directory and all that is global. `migrations` are the names of the
- * migrations that this command has run in it.
- */
-export type Session = { config: Config; db: Database; migrations: string[]; cells: CellDatabases }
+/** The database of a command. `migrations` are the names of the migrations that this command has run in it. */
+export type Session = { config: Config; db: Database; migrations: string[] }
 
 type Storage = { url: string; stop(): Promise<void> }
 
@@ -32,18 +27,13 @@ export async function withSession<T>(
   const config = loadConfig(environment)
   return withServer(config, async url => {
     const migrations = await migrate(url)
-    const open = (address: string) =>
-      openDatabase(address, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
-    const db = open(url)
-    const cells = openCellDatabases(config, db, open)
+    const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith command' })
     try {
-      await checkFirstCell(db, config.cells.length > 0)
       await ensureDefaultOrganization(db)
       await loadOrCreateKeys(db)
       await ensureLedgerKey(db)
-      return await work({ config, db, migrations, cells })
+      return await work({ config, db, migrations })
     } finally {
-      await cells.close()
       await db.close()
     }
   })

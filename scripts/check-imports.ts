@@ -16,13 +16,12 @@ const columns = [
 
 /** The technical modules, which own no noun, and the modules that each may import. */
 const technicalModules: Record<string, string[]> = {
-  http: ['auth', 'sessions', 'idempotency', 'readers', 'cells', 'db'],
-  auth: ['sessions', 'organizations', 'cells', 'changes', 'db'],
-  cells: ['organizations', 'ledger', 'followers', 'webhooks', 'db'],
-  readers: ['cells', 'db'],
+  http: ['auth', 'sessions', 'idempotency', 'readers', 'db'],
+  auth: ['sessions', 'organizations', 'changes', 'db'],
+  readers: ['db'],
   db: [],
-  access: ['http', 'auth', 'sessions', 'organizations', 'cells', 'db'],
-  operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'cells', 'instruments', 'db'],
+  access: ['http', 'auth', 'sessions', 'organizations', 'db'],
+  operations: ['http', 'auth', 'organizations', 'webhooks', 'followers', 'instruments', 'db'],
   openapi: ['http'],
   instruments: ['http', 'db'],
 }

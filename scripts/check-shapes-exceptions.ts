@@ -20,17 +20,4 @@ export const exceptions: Exception[] = [
     ['read_sequences'],
     'One look at a standby serves the reads of all organizations that wait.',
   ),
-  // Cells are plain databases: an organization moves neither to Citus nor from it.
-  ...except(
-    'insert knows its shard',
-    ['insert_moved_followers', 'insert_moved_head'],
-    'A cell is a plain database, to which a move copies an organization.',
-  ),
-  ...except(
-    'one organization',
-    ['list_moves', 'delete_leftover', 'list_residents'],
-    'They look at all organizations of a cell, or at what an interrupted creation has left there.',
-  ),
-  ...except('insert is main', ['delete_leftover'], 'A cell is a plain database.'),
-  ...except('no stable update', ['retire_keys_like'], 'A cell is a plain database, to which keys are copied.'),
 ]

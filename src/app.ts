@@ -41,7 +41,7 @@ type TableServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'i
 
 /** The route table of all modules, in the order of the documentation. */
 export function routeTable(services: TableServices): Route[] {
-  const { config, db } = services
+  const { config } = services
   return [
     ...peopleRoutes(config, responses),
     ...erasureRoutes(config),
@@ -57,7 +57,7 @@ export function routeTable(services: TableServices): Route[] {
     ...changeRoutes(findSegments),
     ...webhookRoutes(config),
     ...ledgerRoutes(config),
-    ...accessRoutes(db),
+    ...accessRoutes(),
     ...operationRoutes(services),
   ]
 }

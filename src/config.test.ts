@@ -25,7 +25,6 @@ describe('an empty environment', () => {
       host: '127.0.0.1',
       port: 8080,
       databaseUrl: undefined,
-      cells: [],
       databaseConnections: 8,
       databaseWaitSeconds: 300,
       role: 'primary',
@@ -159,51 +158,6 @@ describe('a setting', () => {
   it('AUTH_SECRET is measured in bytes', () => {
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}a` })).toHaveLength(1)
     expect(problemsOf({ AUTH_SECRET: `${'ü'.repeat(15)}ab` })).toEqual([])
-  })
-})
-
-describe('KITH_CELLS', () => {
-  it('names databases, separated by white space', () => {
-    const [b, c] = ['postgresql://kith:p=w@one.example,two.example/kith?a=b', 'postgresql:///kith?host=/run/postgresql']
-    expect(loadConfig({ KITH_CELLS: ` b=${b}\n  c-2=${c} ` }).cells).toEqual([
-      { name: 'b', url: b },
-      { name: 'c-2', url: c },
-    ])
-    expect(loadConfig({}).cells).toEqual([])
-  })
-
-  it('may each have a standby', () => {
-    const [b, c, readB] = ['postgresql://kith@b/kith', 'postgresql://kith@c/kith', 'postgresql://kith@b2/kith']
-    expect(loadConfig({ KITH_CELLS: `b=${b} c=${c}`, KITH_CELL_READ_URLS: `b=${readB}` }).cells).toEqual([
-      { name: 'b', url: b, readUrl: readB },
-      { name: 'c', url: c },
-    ])
-    const DATABASE_URL = 'postgresql://kith@main/kith'
-    const both = { DATABASE_URL, DATABASE_READ_URL: 'postgresql://kith@standby/kith', KITH_CELLS: `b=${b}` }
-    expect(loadConfig(both)).toMatchObject({ databaseReadUrl: both.DATABASE_READ_URL, cells: [{ name: 'b', url: b }] })
-    const problemsOfReads = (KITH_CELL_READ_URLS: string) => problemsOf({ KITH_CELLS: `b=${b}`, KITH_CELL_READ_URLS })
-    for (const [given, pattern] of [
-      ['postgresql://kith:s3cret@b2/kith', /^KITH_CELL_READ_URLS must have entries name=url/],
-      ['main=postgresql://kith@m2/kith', /^KITH_CELL_READ_URLS must not name a cell main: .*DATABASE_READ_URL/],
-      ['d=postgresql://kith@d2/kith', /^KITH_CELL_READ_URLS names the cell d, which KITH_CELLS does not/],
-      [`b=${readB} b=${readB}`, /^KITH_CELL_READ_URLS names the cell b twice/],
-      ['b=mysql://b2/kith', /^KITH_CELL_READ_URLS: the address of the cell b must be a PostgreSQL URL/],
-      ['b=postgresql://b2,b3/kith', /^KITH_CELL_READ_URLS: .*cell b is read from a standby.*target_session_attrs/],
-    ] as const)
-      expect(problemsOfReads(given)).toEqual([expect.stringMatching(pattern)])
-  })
-
-  it.each([
-    ['postgresql://kith:s3cret@localhost/kith', /^KITH_CELLS must have entries name=url.*entry 1 is none/],
-    ['b=', /^KITH_CELLS must have entries name=url/],
-    ['b=mysql://kith:s3cret@localhost/kith', /^KITH_CELLS: the address of the cell b must be a PostgreSQL URL/],
-    ['b=postgresql://kith:s3cret@/kith', /^KITH_CELLS: the address of the cell b must name a host/],
-    ['main=postgresql://kith:s3cret@localhost/kith', /^KITH_CELLS must not name a cell main/],
-    ['b=postgresql://kith@h/d b=postgresql://kith:s3cret@h/e', /^KITH_CELLS names the cell b twice/],
-  ])('%s is refused, and is not quoted', (cells, pattern) => {
-    const problems = problemsOf({ KITH_CELLS: cells })
-    expect(problems).toEqual([expect.stringMatching(pattern)])
-    expect(problems.join()).not.toContain('s3cret')
   })
 })
 
@@ -542,13 +496,6 @@ describe('the role', () => {
     expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: several })).toEqual(problem('DATABASE_READ_URL'))
     const standby = `${several}?target_session_attrs=prefer-standby`
     expect(problemsOf({ DATABASE_URL: several, DATABASE_READ_URL: standby })).toEqual([])
-  })
-
-  it('reads from one standby, so there is one cell', () => {
-    const problem = [expect.stringMatching(/^KITH_CELLS must not be set with KITH_ROLE=reader/)]
-    const cell = 'b=postgresql://kith@b/kith'
-    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELLS: cell })).toEqual(problem)
-    expect(problemsOf({ KITH_ROLE: 'reader', DATABASE_URL, KITH_CELL_READ_URLS: cell })).toEqual(problem)
   })
 
   it('primary takes a standby beside DATABASE_URL only', () => {

@@ -65,8 +65,6 @@ const variables = Type.Object({
   PORT: wholeNumber(8080, 0, 65_535),
   DATABASE_URL: optionalText,
   DATABASE_READ_URL: optionalText,
-  KITH_CELLS: optionalText,
-  KITH_CELL_READ_URLS: optionalText,
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info' }),
   AUTH_SECRET: optionalText,
   AUTH_ISSUER: optionalText,
@@ -151,8 +149,6 @@ export type Config = Readonly<{
   port: number
   /** Undefined for the embedded PostgreSQL below `dataDir`. */
   databaseUrl: string | undefined
-  /** The databases beside the first one that hold organizations of their own. */
-  cells: readonly Readonly<{ name: string; url: string; readUrl?: string }>[]
   databaseConnections: number
   /** How long a start waits for a server that is away. */
   databaseWaitSeconds: number
@@ -218,12 +214,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
     )
   problems.push(...problemsOfDatabase('DATABASE_URL', values.DATABASE_URL))
   problems.push(...problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL), ...problemsOfRole(values))
-  problems.push(
-    ...problemsOfCells(values),
-    ...problemsOfSecret(values),
-    ...problemsOfIssuer(values),
-    ...problemsOfIssuerClient(values),
-  )
+  problems.push(...problemsOfSecret(values), ...problemsOfIssuer(values), ...problemsOfIssuerClient(values))
   problems.push(...problemsOfOrigins(values), ...problemsOfRanges(values), ...problemsOfRates(values))
   problems.push(...problemsOfLedgerOrigin(values))
   problems.push(...problemsOfPublicUrl(values))
@@ -272,61 +263,6 @@ function problemsOfReads(name: string, url: string | undefined): string[] {
   return ['read-write', 'primary'].includes(parseDatabaseUrl(url).wants)
     ? [`${name} is read from a standby, so it needs target_session_attrs=standby, prefer-standby, read-only or any`]
     : []
-}
-
-const cellName = /^[a-z][a-z0-9_-]{0,62}$/
-
-/** Splits `name=url name=url`. The URL of a part without an equals sign is empty. */
-const namedUrls = (text: string | undefined) =>
-  (text?.split(/\s+/) ?? []).filter(Boolean).map(part => {
-    const [name = '', ...url] = part.split('=')
-    return { name, url: url.join('=') }
-  })
-
-function cellsOf({ KITH_CELLS, KITH_CELL_READ_URLS }: Variables): Config['cells'] {
-  const readUrls = new Map(namedUrls(KITH_CELL_READ_URLS).map(({ name, url }) => [name, url]))
-  return namedUrls(KITH_CELLS).map(({ name, url }) => {
-    const readUrl = readUrls.get(name)
-    return Object.freeze({ name, url, ...(readUrl !== undefined && { readUrl }) })
-  })
-}
-
-function problemsOfCells(values: Variables): string[] {
-  const { KITH_ROLE, KITH_CELLS, KITH_CELL_READ_URLS } = values
-  const cells = namedUrls(KITH_CELLS)
-  if (KITH_ROLE === 'reader' && (KITH_CELLS ?? KITH_CELL_READ_URLS) !== undefined)
-    return [
-      'KITH_CELLS must not be set with KITH_ROLE=reader: name the standbys in DATABASE_READ_URL and KITH_CELL_READ_URLS of processes with the role primary',
-    ]
-  const problems = [
-    ...problemsOfNamedUrls('KITH_CELLS', KITH_CELLS, 'that is the database of DATABASE_URL'),
-    ...problemsOfNamedUrls('KITH_CELL_READ_URLS', KITH_CELL_READ_URLS, 'its standby is that of DATABASE_READ_URL'),
-  ]
-  if (problems.length > 0) return problems
-  return namedUrls(KITH_CELL_READ_URLS).flatMap(({ name, url }) =>
-    cells.some(cell => cell.name === name)
-      ? problemsOfReads(`KITH_CELL_READ_URLS: the address of the cell ${name}`, url)
-      : [`KITH_CELL_READ_URLS names the cell ${name}, which KITH_CELLS does not`],
-  )
-}
-
-/** The problems count the entries, because a malformed name may be part of a URL with a password. */
-function problemsOfNamedUrls(
-  variable: 'KITH_CELLS' | 'KITH_CELL_READ_URLS',
-  text: string | undefined,
-  ofMain: string,
-): string[] {
-  const entries = namedUrls(text)
-  const names = entries.map(({ name }) => name)
-  return entries.flatMap(({ name, url }, index) => {
-    if (!cellName.test(name) || url === '')
-      return [
-        `${variable} must have entries name=url, separated by white space: entry ${index + 1} is none; a name has 1 to 63 of a-z, 0-9, _ and -, starting with a letter`,
-      ]
-    if (name === 'main') return [`${variable} must not name a cell main: ${ofMain}`]
-    if (names.indexOf(name) < index) return [`${variable} names the cell ${name} twice`]
-    return problemsOfDatabase(`${variable}: the address of the cell ${name}`, url)
-  })
 }
 
 function problemsOfSecret({ AUTH_SECRET: secret }: Variables): string[] {
@@ -461,7 +397,6 @@ function freeze(values: Variables): Config {
     host: values.HOST,
     port: values.PORT,
     databaseUrl: values.DATABASE_URL,
-    cells: Object.freeze(cellsOf(values)),
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
     databaseWaitSeconds: values.KITH_DATABASE_WAIT_SECONDS,
     role: values.KITH_ROLE as Config['role'],

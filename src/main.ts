@@ -7,10 +7,6 @@ import { createApp } from './app.ts'
 import { createAuthenticator } from './auth/authenticator.ts'
 import { loadKeys, loadOrCreateKeys } from './auth/keys.ts'
 import { type Background, repeat } from './background.ts'
-import { metricSourcesOf } from './cells/metric-sources.ts'
-import { startCompletingMoves } from './cells/move/complete-move.ts'
-import { createCells, migrateCells } from './cells/open-cells.ts'
-import { checkFirstCell } from './cells/prepare.ts'
 import { type Config, loadConfig } from './config.ts'
 import { type Database, openDatabase } from './db/db.ts'
 import { findPending } from './db/distribution.ts'
@@ -156,9 +152,6 @@ async function startWithWorkers(
   // Each worker reloads the TLS files itself.
   if (config.tls) process.on('SIGHUP', () => workers?.hangUp())
   const storage = await openStorage(starting)
-  const migrating = await migrateCells(config.cells, reportCell(logger))
-  // An attempt to reach a cell that does not answer is not awaited.
-  closing.push(async () => void migrating.stop())
   instrumentStarter(storage)
   workers = await startWorkers(count, { ...environment, DATABASE_URL: storage.url }, logger)
   closing.push(hurried => workers!.stop(hurried))
@@ -186,46 +179,32 @@ async function start(starting: StartContext): Promise<Started> {
   const isReader = config.role === 'reader'
   const statementTimeoutMs = config.limits.requestMs + statementGraceMs
   const { observer, readerObserver } = instruments
-  const openPool = (url: string) =>
-    openDatabase(url, {
-      connections: config.databaseConnections,
-      statementTimeoutMs,
-      pagePatienceMs: config.limits.requestMs / 2,
-      isReadOnly: isReader,
-      observer,
-      report: message => logger.warn(message),
-    })
-  const first = openPool(storage.url)
-  const report = reportCell(logger)
-  const cells = createCells({ first, further: config.cells, openPool, migrates: cluster.isPrimary, report })
-  const { db } = cells
-  closing.push(() => db.close())
-  const { reads, readers, standbys, stop } = await startReads({
-    db,
-    config,
-    readerObserver,
+  const db = openDatabase(storage.url, {
+    connections: config.databaseConnections,
     statementTimeoutMs,
-    logger,
+    pagePatienceMs: config.limits.requestMs / 2,
+    isReadOnly: isReader,
+    observer,
+    report: message => logger.warn(message),
   })
+  closing.push(() => db.close())
+  const { reads, reader, stop } = await startReads({ db, config, readerObserver, statementTimeoutMs, logger })
   closing.push(stop)
   const sender = createSender({ allowed: parseRanges(config.webhookAllow), resolve: createResolve() })
   const followers = followersOf(config, sender, logger)
-  const sources = metricSourcesOf(cells.cells, {
-    queues: queueLengths,
-    followers: cell => readFollowerLag(cell, followers),
-    webhooks: readWebhookStates,
-    ledgerEntries: countEntries,
-    lastBackup: readLastBackup,
+  instruments.watch({
+    db,
+    reader,
+    standby: reads.standby,
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
+    ledgerEntries: () => countEntries(db),
+    lastBackup: () => readLastBackup(db),
   })
-  instruments.watch({ ...sources, pools: { ...sources.pools, ...readers }, standbys })
-  if (!isReader) {
-    await checkFirstCell(first, config.cells.length > 0)
-    await ensureDefaultOrganization(db)
-  }
+  if (!isReader) await ensureDefaultOrganization(db)
   const keys = await (isReader ? loadKeys(db) : loadOrCreateKeys(db))
   if (!isReader) await ensureLedgerKey(db)
-  closing.push(() => cells.stop())
-  await cells.open()
   const authenticator = createAuthenticator({ db, keys, config, report: problem => logger.warn(problem) })
   const rateLimiter = await startRateLimiter(config, db, logger)
   closing.push(async () => rateLimiter?.close())
@@ -237,16 +216,9 @@ async function start(starting: StartContext): Promise<Started> {
   )
   closing.push(() => collecting.stop())
   closing.push(() => sender.close())
-  if (!isReader) {
-    cells.startWork(cell => [
-      ...startHousekeeping(config, cell, logger),
-      startFollowers(cell, followersOf(config, sender, logger), logger),
-    ])
-    const report = (error: unknown) => reportTask(logger, { task: 'complete moves' }, error)
-    for (const task of startCompletingMoves(cells.cells, report)) closing.push(() => task.stop())
-  }
+  const works = isReader ? [] : [...startHousekeeping(config, db, logger), startFollowers(db, followers, logger)]
   // The followers end before the sender of webhooks.
-  closing.push(() => cells.stop())
+  closing.push(() => Promise.all(works.map(work => work.stop())))
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
   closing.push(signal => app.drain({ servingMs: drainServingMs, patienceMs, signal }))
@@ -354,10 +326,6 @@ function urlOf({ address, port }: Pick<AddressInfo, 'address' | 'port'>, { tls }
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
-/** Logs why a further cell is not in use. */
-const reportCell = (logger: Logger) => (cell: string, problem: string) =>
-  logger.warn({ cell }, `${problem} Its organizations are refused until it can be used.`)
-
 /** Logs the failure of a background task. */
 function reportTask(logger: Logger, task: object, error: unknown) {
   const persistentMessage = persistentErrorMessage(error)
@@ -367,7 +335,7 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 }
 
 /**
- * Starts the background tasks of a cell. They backfill the indexes of attributes that were declared after their values were stored,
+ * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
  * compute the keys of people of an earlier release, and delete expired Idempotency-Keys, sessions and codes, and old deliveries of webhooks.
  */
 function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {

@@ -18,7 +18,7 @@ export type RequestEnd = {
 }
 
 /** Why a standby did not answer a read: it is away or behind, lacks tables or the change, or the read conflicted with its replay or writes. */
-export type Fallback = 'away' | 'behind' | 'tables' | 'cell' | 'sequence' | 'conflict' | 'write'
+export type Fallback = 'away' | 'behind' | 'tables' | 'sequence' | 'conflict' | 'write'
 
 /** The reason why load shedding refused a request before kith processed it. */
 export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'slow' | 'busy' | 'connections' | 'share'

@@ -22,15 +22,8 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
   ? Omit<Entities<S, K>, 'replace' | 'replaceById' | 'patch' | 'patchById' | 'upsert'>
   : Entities<S, K>
 
-/**
- * That a service accepts requests, whether its standby answers reads, if it has one, and the state of each cell by its name, if it
- * has several.
- */
-export type Readiness = {
-  ready: true
-  reader?: 'ready' | 'away' | 'behind' | 'tables'
-  cells?: Record<string, 'ready' | 'read_only' | 'disk_full' | 'away'>
-}
+/** That a service accepts requests, and whether its standby answers reads, if it has one. */
+export type Readiness = { ready: true; reader?: 'ready' | 'away' | 'behind' | 'tables' }
 
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {

@@ -2124,11 +2124,6 @@ export type OperationsMetrics = {
       lag_seconds: number | null
       lag_bytes: number | null
     } | null
-    /** The further databases, and the first. Empty if there is one. */
-    cells: {
-      cell: string
-      up: boolean
-    }[]
   }
   memory: {
     resident_bytes: number

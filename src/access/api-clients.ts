@@ -7,7 +7,6 @@ import {
   readClientPage,
   revokeClient,
 } from '../auth/clients.ts'
-import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault, refuse } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { splitScopes } from '../scopes.ts'
@@ -25,14 +24,14 @@ const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): ApiC
 })
 
 /** Reads a page of the clients of the caller's organization, newest first. */
-export async function listApiClients(db: Database, { caller, body, signal }: Call<ClientsQuery>) {
+export async function listApiClients({ db, caller, body, signal }: Call<ClientsQuery>) {
   const { before, limit = defaultLimit } = body
   const clients = await readClientPage(db, caller.organization.id, { before, limit: limit + 1 }, signal)
   return { items: clients.slice(0, limit).map(clientToJson), has_more: clients.length > limit }
 }
 
 /** Reads a client of the caller's organization. Throws a Fault of 404. */
-export async function findApiClient(db: Database, { caller, params, signal }: Call): Promise<ApiClientShape> {
+export async function findApiClient({ db, caller, params, signal }: Call): Promise<ApiClientShape> {
   const client = await findClient(db, caller.organization.id, params.client_id!, signal)
   return client ? clientToJson(client) : refuse('not_found', 'There is no client with this id.')
 }
@@ -41,7 +40,7 @@ export async function findApiClient(db: Database, { caller, params, signal }: Ca
  * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
  * a control character.
  */
-export async function createApiClient(db: Database, { caller, body, signal }: Call<NewApiClient>) {
+export async function createApiClient({ db, caller, body, signal }: Call<NewApiClient>) {
   const { name, scopes } = body
   requireGrantable(caller, scopes)
   if (!isClientName(name))
@@ -52,7 +51,7 @@ export async function createApiClient(db: Database, { caller, body, signal }: Ca
 }
 
 /** Revokes a client of the caller's organization. Throws a Fault of 404, which is the same for a client of another organization. */
-export async function revokeApiClient(db: Database, { caller, params }: Call): Promise<true> {
+export async function revokeApiClient({ db, caller, params }: Call): Promise<true> {
   const client_id = params.client_id!
   if (organizationOf(client_id) !== caller.organization.key)
     refuse('not_found', `The client ${JSON.stringify(client_id)} does not exist or is already revoked.`)

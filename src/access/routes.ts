@@ -1,7 +1,4 @@
-import { type CellPool, firstCellOf } from '../cells/cell-pool.ts'
-import type { Database } from '../db/db.ts'
-import type { Lane } from '../db/shares.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import { type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { sessionList } from '../sessions/schema.ts'
@@ -27,19 +24,10 @@ const tag = 'Access'
 const clientsPath = '/v1/clients'
 const byId = { tag, path: `${clientsPath}/{client_id}`, params: { client_id: 'client_id' } } as const
 
-/** Returns the global database within the share of the caller's organization. */
-type GlobalOf = (lane: Lane, call: Pick<Call, 'caller'>) => Database
+/** The route table of clients, tokens, signing keys and sessions of the console. */
+export const accessRoutes = (): Route[] => [...clientRoutes(), ...tokenRoutes(), ...sessionRoutes()]
 
-/**
- * The route table of clients, tokens, signing keys and sessions of the console. They are in the first cell, whichever cell has the organization. `pool` is absent
- * where the table only describes the endpoints.
- */
-export function accessRoutes(pool: CellPool | undefined): Route[] {
-  const globalOf: GlobalOf = (lane, { caller }) => firstCellOf(pool!).shareOf(caller.organization.id, lane)
-  return [...clientRoutes(globalOf), ...tokenRoutes(globalOf), ...sessionRoutes(globalOf)]
-}
-
-function clientRoutes(globalOf: GlobalOf): Route[] {
+function clientRoutes(): Route[] {
   return [
     route<ClientsQuery>({
       method: 'GET',
@@ -51,7 +39,7 @@ function clientRoutes(globalOf: GlobalOf): Route[] {
       description: 'The programs that fetch their own tokens, newest first, revoked ones included.',
       query: clientsQuery,
       answer: apiClientPage,
-      handle: async call => ({ status: 200, data: await listApiClients(globalOf('reads', call), call) }),
+      handle: async call => ({ status: 200, data: await listApiClients(call) }),
     }),
     route<NewApiClient>({
       method: 'POST',
@@ -68,7 +56,7 @@ function clientRoutes(globalOf: GlobalOf): Route[] {
       successes: { 201: 'Created.' },
       showsSecret: true,
       handle: async call => {
-        const data = await createApiClient(globalOf('writes', call), call)
+        const data = await createApiClient(call)
         return { status: 201, data, headers: { Location: `${clientsPath}/${data.client_id}` } }
       },
     }),
@@ -79,7 +67,7 @@ function clientRoutes(globalOf: GlobalOf): Route[] {
       operationId: 'getClient',
       summary: 'Read a client',
       answer: apiClient,
-      handle: async call => ({ status: 200, data: await findApiClient(globalOf('reads', call), call) }),
+      handle: async call => ({ status: 200, data: await findApiClient(call) }),
     }),
     route({
       method: 'DELETE',
@@ -89,12 +77,12 @@ function clientRoutes(globalOf: GlobalOf): Route[] {
       summary: 'Revoke a client',
       description: 'It gets no more tokens, and its tokens are refused within ten seconds. The list keeps it.',
       answer: Type.Literal(true),
-      handle: async call => ({ status: 200, data: await revokeApiClient(globalOf('writes', call), call) }),
+      handle: async call => ({ status: 200, data: await revokeApiClient(call) }),
     }),
   ]
 }
 
-function tokenRoutes(globalOf: GlobalOf): Route[] {
+function tokenRoutes(): Route[] {
   return [
     route<NewApiToken>({
       method: 'POST',
@@ -109,7 +97,7 @@ function tokenRoutes(globalOf: GlobalOf): Route[] {
       body: newToken,
       answer: apiToken,
       showsSecret: true,
-      handle: async call => ({ status: 200, data: await createApiToken(globalOf('writes', call), call) }),
+      handle: async call => ({ status: 200, data: await createApiToken(call) }),
     }),
     route({
       method: 'GET',
@@ -120,12 +108,12 @@ function tokenRoutes(globalOf: GlobalOf): Route[] {
       summary: 'List the signing keys',
       description: 'The keys that sign the tokens of all organizations, newest first. Only what is public is shown.',
       answer: listSchema(signingKey),
-      handle: async call => ({ status: 200, data: await listSigningKeys(globalOf('reads', call)) }),
+      handle: async ({ db }) => ({ status: 200, data: await listSigningKeys(db) }),
     }),
   ]
 }
 
-function sessionRoutes(globalOf: GlobalOf): Route[] {
+function sessionRoutes(): Route[] {
   const path = '/v1/sessions'
   return [
     route({
@@ -137,9 +125,8 @@ function sessionRoutes(globalOf: GlobalOf): Route[] {
       summary: 'List the sessions of the console',
       description: 'The sessions that have not ended, newest first, at most 1,000.',
       answer: sessionList,
-      handle: async call => {
-        const { caller, signal } = call
-        const items = await listSessions(globalOf('reads', call), caller.organization.id, signal)
+      handle: async ({ db, caller, signal }) => {
+        const items = await listSessions(db, caller.organization.id, signal)
         return { status: 200, data: { items } }
       },
     }),
@@ -153,9 +140,8 @@ function sessionRoutes(globalOf: GlobalOf): Route[] {
       summary: 'End a session of the console',
       description: 'Its cookie is refused within ten seconds.',
       answer: Type.Literal(true),
-      handle: async call => {
-        const { caller, params, signal } = call
-        await revokeSession(globalOf('writes', call), caller.organization.id, params.session_id!, signal)
+      handle: async ({ db, caller, params, signal }) => {
+        await revokeSession(db, caller.organization.id, params.session_id!, signal)
         return { status: 200, data: true }
       },
     }),

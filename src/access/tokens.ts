@@ -3,7 +3,6 @@ import type { Credential } from '../auth/caller.ts'
 import { isSubject } from '../auth/claims.ts'
 import { organizationOf } from '../auth/clients.ts'
 import { issueToken } from '../auth/token.ts'
-import type { Database } from '../db/db.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call } from '../http/pipeline/route.ts'
 import { requireGrantable } from './grantable-scopes.ts'
@@ -20,10 +19,7 @@ const plainName = (name: string) => name.normalize('NFKD').replaceAll(/\p{M}/gu,
  * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
  * subject can have, or that the log knows as another actor.
  */
-export async function createApiToken(
-  db: Database,
-  { caller, body, signal }: Call<NewApiToken>,
-): Promise<ApiTokenShape> {
+export async function createApiToken({ db, caller, body, signal }: Call<NewApiToken>): Promise<ApiTokenShape> {
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   if (!isSubject(name)) throwWrongName('The name must have no control or invisible characters.')

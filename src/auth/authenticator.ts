@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
-import type { GlobalDatabase } from '../cells/cell-pool.ts'
 import type { Config } from '../config.ts'
+import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import { setWithBound } from './bounded-map.ts'
@@ -34,7 +34,7 @@ export type Authenticator = Readonly<{
 }>
 
 type AuthenticatorOptions = {
-  db: GlobalDatabase
+  db: Database
   keys: Keys
   config: Pick<Config, 'authSecret' | 'outsideIssuer' | 'limits'>
   /** The clock, Unix time in milliseconds. */

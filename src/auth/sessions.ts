@@ -1,4 +1,4 @@
-import type { GlobalDatabase } from '../cells/cell-pool.ts'
+import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import { organizationKeyOf, readSession } from '../sessions/sessions.ts'
 import type { Caller } from './caller.ts'
@@ -24,7 +24,7 @@ export type Sessions = {
 type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
 
 /** Caches sessions for a few seconds, so that a revoked session is refused once its entry expires. */
-export function createSessions(db: GlobalDatabase, organizations: Organizations, nowMs: () => number): Sessions {
+export function createSessions(db: Database, organizations: Organizations, nowMs: () => number): Sessions {
   const throttle = createLoginThrottle(nowMs)
   const cache = createTtlCache<CachedSession>(
     async token => {
@@ -67,7 +67,7 @@ export function createSessions(db: GlobalDatabase, organizations: Organizations,
   return {
     authenticate: (token, address) => {
       const session = cache.peek(token)
-      // The organization may have been deleted since, or be moving to another cell.
+      // The organization may have been deleted since.
       const isCached =
         session && organizations.peek(session.caller.organization.key)?.id === session.caller.organization.id
       return isCached ? requireLive(session) : find(token, address)

@@ -12,7 +12,7 @@ export type TtlCache<V> = {
   removeWhere(isGone: (value: V) => boolean): void
 }
 
-type TtlCacheOptions<V> = {
+type TtlCacheOptions = {
   nowMs: () => number
   /** An entry of this age is reloaded in the background and still served. */
   refreshMs: number
@@ -20,8 +20,6 @@ type TtlCacheOptions<V> = {
   maxAgeMs: number
   /** How long the cache remembers that a key does not exist. */
   notFoundMs: number
-  /** A value for which it returns false is loaded again for each use. The default keeps all. */
-  isCacheable?: (value: V) => boolean
 }
 
 type Entry<V> = { value: V; loadedAtMs: number; isRefreshing: boolean }
@@ -32,7 +30,7 @@ const maxNotFound = 1_000
 /** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
 export function createTtlCache<V>(
   load: (key: string, signal?: Signal) => Promise<V | undefined>,
-  { nowMs, refreshMs, maxAgeMs, notFoundMs, isCacheable = () => true }: TtlCacheOptions<V>,
+  { nowMs, refreshMs, maxAgeMs, notFoundMs }: TtlCacheOptions,
 ): TtlCache<V> {
   const entries = new Map<string, Entry<V>>()
   const notFoundAtMs = new Map<string, number>()
@@ -40,8 +38,7 @@ export function createTtlCache<V>(
   async function loadEntry(key: string, signal?: Signal): Promise<V | undefined> {
     const loadedAtMs = nowMs()
     const value = await load(key, signal)
-    if (value !== undefined && !isCacheable(value)) entries.delete(key)
-    else if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
+    if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
     else {
       entries.delete(key)
       setWithBound(notFoundAtMs, key, nowMs(), maxNotFound)

@@ -32,13 +32,6 @@ export const isStatementTimeout = (error: unknown): boolean => hasCode(error, '5
 /** A parameter that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 
-/** The code that a write gets from a trigger in the cell that its organization has left. */
-export const movedCode = 'KM001'
-
-/** Whether the organization of a write has moved to another database. The request finds it there when it is retried. */
-const hasMoved = (error: unknown): boolean =>
-  hasCode(error, movedCode) || (hasCode(error, '23514') && error.constraint === 'change_heads_moved')
-
 /**
  * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the answer came
  * with a warning. Such a transaction is never run again.
@@ -53,7 +46,6 @@ const unavailableClasses = ['08', '53']
 
 /** Whether the database is unreachable, starting, stopping, read-only or out of resources, so that a later retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
-  if (hasMoved(error)) return true
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
   if (error instanceof OutcomeUnknown || error instanceof ServerSilent || error instanceof NoServer) return true
@@ -92,7 +84,6 @@ function unavailableMessage(error: unknown): string | undefined {
   if (refusedMessage !== undefined) return refusedMessage
   // A standby also cancels reads with this code when they conflict with its replay.
   if (isDeadlock(error)) return 'The request conflicted with other work in the database. Retry.'
-  if (hasMoved(error)) return 'The organization moves to another database at this moment. Retry.'
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 

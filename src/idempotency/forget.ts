@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import { listResidents } from '../organizations/organizations.ts'
+import { listOrganizations } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
 import { expiredBefore } from './kept-responses.ts'
 import { forgetKeysSql } from './sql.ts'
@@ -10,7 +10,7 @@ const maxKeysPerStatement = 1_000
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
   const before = expiredBefore()
   let forgotten = 0
-  for (const { id } of await listResidents(db)) forgotten += await forgetKeysOf(db, id, before, signal)
+  for (const { id } of await listOrganizations(db)) forgotten += await forgetKeysOf(db, id, before, signal)
   return forgotten
 }
 

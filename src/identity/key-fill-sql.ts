@@ -5,8 +5,7 @@ export const listUnfilledSql = statement(
   'list_unfilled',
   `select h.organization_id from change_heads h where exists (
      select from entities e where e.organization_id = h.organization_id and e.stack_id = 0 and not e.has_keys
-   ) and not exists (select from organization_moves m where m.organization_id = h.organization_id and m.has_moved)
-   order by h.organization_id`,
+   ) order by h.organization_id`,
 )
 
 /** $2: after this id, $3: limit. Reads people without keys in order of id. */

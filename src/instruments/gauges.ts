@@ -8,21 +8,20 @@ import { gauge } from './families.ts'
 
 /** The sources that are read at each scrape. */
 export type Sources = {
-  /** Pools by name. */
-  pools: Record<string, Database>
+  db: Database
+  /** The standby of DATABASE_READ_URL. */
+  reader?: Database | undefined
   /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
-  /** The standbys that answer reads, at the last look. */
-  standbys: readonly (() => StandbyGauges)[]
+  /** The state of the standby that answers reads, at the last look. Undefined without one. */
+  standby(): StandbyGauges | undefined
   /** How far the followers of the change log are behind. */
   followers(): Promise<FollowerLag[]>
   webhooks(): Promise<WebhookStates>
   /** The entries of the ledgers of all organizations. */
   ledgerEntries(): Promise<number>
-  /** When the last backup of each cell was made, Unix time in seconds. A cell without one is absent. */
-  lastBackups(): Promise<Record<string, number>>
-  /** The state of each cell. Absent if there is one. */
-  cells?: () => Promise<Record<string, string>>
+  /** When the last backup was made, Unix time in seconds. Null without one. */
+  lastBackup(): Promise<number | null>
 }
 
 /** Whether reads use the standby, and how far it is behind. The lag is undefined while it is unknown. */
@@ -43,7 +42,7 @@ type FollowerLag = { name: string; changes: number; organizations: number; secon
 
 /** Registers the gauges of the database, its pools and the queues. */
 export function registerSourceGauges(registry: Registry, sources: Sources, answeredAt: () => number): void {
-  const { pools, queues } = sources
+  const { db: main, reader, queues } = sources
   registerFollowerGauges(registry, sources)
   registerStandbyGauges(registry, sources)
   registerWebhookGauges(registry, sources)
@@ -52,6 +51,7 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   gauge(registry, { name: 'kith_queue_waiting', help: 'Requests that wait for the next batch.' }, 'sum', () =>
     Object.entries(queues()).map(([work, value]) => ({ labels: { work }, value })),
   )
+  const pools = { main, ...(reader && { reader }) }
   const loads = () => Object.entries(pools).flatMap(([pool, db]) => (db.load ? [{ pool, ...db.load() }] : []))
   gauge(registry, { name: 'kith_db_pool_connections', help: 'Database connections, by pool and state.' }, 'sum', () =>
     loads().flatMap(({ pool, idle, used }) => [
@@ -72,20 +72,7 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   gauge(registry, shareWaiting, 'sum', () =>
     loads().map(({ pool, waitingForShare: value }) => ({ labels: { pool }, value })),
   )
-  // With several cells, an answer of another one says nothing about the first.
-  const hasCells = sources.cells !== undefined
-  const checkHealth = createDatabaseHealth(
-    Object.values(pools)[0]!,
-    hasCells ? () => Number.NEGATIVE_INFINITY : answeredAt,
-  )
-  const readCells = shared(sources.cells ?? (async () => ({})), cellCacheMs, {})
-  gauge(
-    registry,
-    { name: 'kith_cell_up', help: '1 if a cell responds within a second, else 0; no sample with one cell.' },
-    'min',
-    async () =>
-      Object.entries(await readCells()).map(([cell, state]) => ({ labels: { cell }, value: state === 'away' ? 0 : 1 })),
-  )
+  const checkHealth = createDatabaseHealth(main, answeredAt)
   gauge(
     registry,
     { name: 'kith_db_up', help: '1 if the database responds within a second, else 0.' },
@@ -112,45 +99,37 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
   )
 }
 
-/** The worst of several standbys counts. */
-function registerStandbyGauges(registry: Registry, { standbys }: Sources) {
-  const most = (values: (number | undefined)[]) => {
-    const known = values.filter(value => value !== undefined)
-    return known.length === 0 ? [] : [{ value: Math.max(...known) }]
-  }
+function registerStandbyGauges(registry: Registry, { standby }: Sources) {
+  const sample = (value: number | undefined) => (value === undefined ? [] : [{ value }])
   const up = {
     name: 'kith_reader_up',
     help: '1 if the standby responds and is used for reads, else 0; no sample without one.',
   }
-  const isUp = () => standbys.every(standby => standby().condition === 'ready')
-  gauge(registry, up, 'min', () => (standbys.length > 0 ? [{ value: isUp() ? 1 : 0 }] : []))
+  gauge(registry, up, 'min', () => {
+    const state = standby()
+    return state ? [{ value: state.condition === 'ready' ? 1 : 0 }] : []
+  })
   const seconds = {
     name: 'kith_reader_lag_seconds',
     help: 'Time by which the standby is behind its primary; no sample while it is unknown.',
   }
-  gauge(registry, seconds, 'max', () => most(standbys.map(standby => standby().lagSeconds)))
+  gauge(registry, seconds, 'max', () => sample(standby()?.lagSeconds))
   const bytes = {
     name: 'kith_reader_lag_bytes',
     help: 'Bytes of the write-ahead log that the standby has received and not replayed.',
   }
-  gauge(registry, bytes, 'max', () => most(standbys.map(standby => standby().lagBytes)))
+  gauge(registry, bytes, 'max', () => sample(standby()?.lagBytes))
 }
 
 /** These gauges cost a look at every organization, so scrapes within this time share a result. */
 const lookCacheMs = 10_000
 
 /** Returns a function that reads at most once in ten seconds. While the database is down, it returns `missing`. */
-const cached = <T>(look: () => Promise<T>, missing: T): (() => Promise<T>) => shared(look, lookCacheMs, missing)
-
-/** The metrics need no token, so scrapes within this time share the check of the cells. */
-const cellCacheMs = 1_000
-
-/** Returns a function that reads at most once in `cacheMs`. It returns `missing` where the read fails. */
-function shared<T>(look: () => Promise<T>, cacheMs: number, missing: T): () => Promise<T> {
+function cached<T>(look: () => Promise<T>, missing: T): () => Promise<T> {
   let last: { readAtMs: number; result: Promise<T> } | undefined
   return () => {
     const nowMs = performance.now()
-    if (!last || nowMs - last.readAtMs > cacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
+    if (!last || nowMs - last.readAtMs > lookCacheMs) last = { readAtMs: nowMs, result: look().catch(() => missing) }
     return last.result
   }
 }
@@ -195,15 +174,16 @@ function registerLedgerGauge(registry: Registry, { ledgerEntries }: Sources) {
   })
 }
 
-function registerBackupGauge(registry: Registry, { lastBackups }: Sources) {
-  const read = cached<Record<string, number>>(lastBackups, {})
+function registerBackupGauge(registry: Registry, { lastBackup }: Sources) {
+  const read = cached(lastBackup, null)
   const last = {
     name: 'kith_last_backup_timestamp_seconds',
-    help: 'Moment of the last backup of kith backup, Unix time, by cell; no sample without one.',
+    help: 'Moment of the last backup of kith backup, Unix time; no sample without one.',
   }
-  gauge(registry, last, 'max', async () =>
-    Object.entries(await read()).map(([cell, value]) => ({ labels: { cell }, value })),
-  )
+  gauge(registry, last, 'max', async () => {
+    const value = await read()
+    return value === null ? [] : [{ value }]
+  })
 }
 
 function registerFollowerGauges(registry: Registry, { followers }: Sources) {

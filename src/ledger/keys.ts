@@ -4,13 +4,10 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 import type { Database, Transaction } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import {
-  exportLedgerKeysSql,
-  importLedgerKeysSql,
   insertLedgerKeySql,
   listLedgerKeysSql,
   lockLedgerKeysSql,
   readLedgerSignerSql,
-  retireKeysLikeSql,
   retireLedgerKeySql,
 } from './sql.ts'
 
@@ -62,16 +59,6 @@ export async function rotateLedgerKey(db: Database): Promise<string> {
     await insertKey(tx, created)
   })
   return created.kid
-}
-
-/** Gives the database `to` the keys of `from`: the same one signs in both. A key that only `to` has stays, and signs no more. */
-export async function copyLedgerKeys(from: Database, to: Database): Promise<void> {
-  const [row] = await from.query<{ keys: string }>(exportLedgerKeysSql, [])
-  await to.transaction(async tx => {
-    await tx.query(lockLedgerKeysSql, [])
-    await tx.query(retireKeysLikeSql, [row!.keys])
-    await tx.query(importLedgerKeysSql, [row!.keys])
-  })
 }
 
 async function createKey(): Promise<CreatedKey> {

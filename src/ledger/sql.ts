@@ -26,28 +26,6 @@ export const insertLedgerKeySql = statement(
   'insert into ledger_keys (kid, public_jwk, private_jwk) values ($1, $2::jsonb, $3::jsonb)',
 )
 
-/** All keys as one JSON text, private halves included. */
-export const exportLedgerKeysSql = statement(
-  'export_ledger_keys',
-  `select coalesce(jsonb_agg(to_jsonb(k)), '[]')::text as keys from ledger_keys k`,
-)
-
-/** $1: the keys of another cell. Retires the keys that it has retired, and any that it does not have. */
-export const retireKeysLikeSql = statement(
-  'retire_keys_like',
-  `update ledger_keys k set private_jwk = null, retired_at = coalesce(c.retired_at, now())
-   from ledger_keys o left join jsonb_populate_recordset(null::ledger_keys, $1::text::jsonb) c on c.kid = o.kid
-   where o.kid = k.kid and ${signs} and c.private_jwk is null`,
-)
-
-/** $1: the keys of another cell. Adds those that are missing. */
-export const importLedgerKeysSql = statement(
-  'import_ledger_keys',
-  `insert into ledger_keys (kid, public_jwk, private_jwk, created_at, retired_at)
-   select c.kid, c.public_jwk, c.private_jwk, c.created_at, c.retired_at
-   from jsonb_populate_recordset(null::ledger_keys, $1::text::jsonb) c on conflict (kid) do nothing`,
-)
-
 /** Takes the private half of the key that signs. */
 export const retireLedgerKeySql = statement(
   'retire_ledger_key',

@@ -63,8 +63,7 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   if (link?.kind !== kind) return throwInvalid()
   const { organization_id, keyId, person_id } = link
   // Until the signature is verified, the token may name any organization, so it must not use the share of one.
-  const cell = (await db.directory?.locate(organization_id, signal))?.db ?? db
-  const [key] = await cell.query<LinkKey>(readLinkKeySql, [organization_id, keyId], signal)
+  const [key] = await db.query<LinkKey>(readLinkKeySql, [organization_id, keyId], signal)
   if (!key || !isSignedBy(token, key)) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const reader = db.shareOf(organization_id, 'reads')

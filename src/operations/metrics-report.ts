@@ -89,7 +89,7 @@ function requestsOf({ of, sum, sumBy }: Samples): OperationsMetricsShape['reques
   }
 }
 
-function databaseOf({ of, find, sum, sumBy }: Samples): OperationsMetricsShape['database'] {
+function databaseOf({ find, sum, sumBy }: Samples): OperationsMetricsShape['database'] {
   const isUp = find('kith_db_up')
   const isStandbyUp = find('kith_reader_up')
   return {
@@ -111,7 +111,6 @@ function databaseOf({ of, find, sum, sumBy }: Samples): OperationsMetricsShape['
             lag_seconds: find('kith_reader_lag_seconds') ?? null,
             lag_bytes: find('kith_reader_lag_bytes') ?? null,
           },
-    cells: of('kith_cell_up').map(({ labels, value }) => ({ cell: labels.cell ?? '', up: value === 1 })),
   }
 }
 

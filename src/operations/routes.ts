@@ -1,4 +1,3 @@
-import { firstCellOf } from '../cells/cell-pool.ts'
 import { type Route, route } from '../http/pipeline/route.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import { createDoctor, type Doctor } from './doctor-report.ts'
@@ -27,7 +26,7 @@ export function operationRoutes({ config, db, instruments }: OperationServices):
         'organizations are counted, not shown.',
       answer: doctorReport,
       handle: async ({ caller, signal }) => {
-        examine ??= createDoctor(firstCellOf(db!), config)
+        examine ??= createDoctor(db!, config)
         return { status: 200, data: await examine(caller.organization.key, signal) }
       },
     }),

@@ -88,9 +88,6 @@ export const operationsMetrics = Type.Object(
       ),
       statements: Type.Object(histogram, { description: 'The durations of all statements.' }),
       standby: nullable(standby),
-      cells: Type.Array(Type.Object({ cell: Type.String(), up: Type.Boolean() }), {
-        description: 'The further databases, and the first. Empty if there is one.',
-      }),
     }),
     memory: Type.Object({
       resident_bytes: bytes,
@@ -150,7 +147,6 @@ export const operationsMetrics = Type.Object(
           pools: [{ pool: 'main', used: 1, idle: 7, waiting: 0, waiting_for_share: 0 }],
           statements: { bounds: [0.001, 0.01], counts: [8, 1, 0], sum_seconds: 0.006, count: 9 },
           standby: null,
-          cells: [],
         },
         memory: {
           resident_bytes: 120_000_000,

@@ -46,12 +46,8 @@ export const readSchemaVersionSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1',
 )
 
-/** The schema version of every organization of this database. Background tasks use it to find changed definitions. */
-export const readVersionsSql = statement(
-  'read_versions',
-  `select h.organization_id, h.schema_version from change_heads h where h.moved_to is null
-     and not exists (select from organization_moves m where m.organization_id = h.organization_id and m.has_moved)`,
-)
+/** The schema version of every organization. Background tasks use it to find changed definitions. */
+export const readVersionsSql = statement('read_versions', 'select organization_id, schema_version from change_heads')
 
 /** Every transaction that changes anything of an organization begins with it, so an organization has one writer at a time. */
 export const lockHeadSql = statement(

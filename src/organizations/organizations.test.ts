@@ -41,7 +41,6 @@ describe('an organization', () => {
         organization_id: id,
         sequence: 0,
         schema_version: 1,
-        moved_to: null,
         log_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       },
     ])

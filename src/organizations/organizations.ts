@@ -1,41 +1,25 @@
 import { channels } from '../channels.ts'
 import type { Limits } from '../config.ts'
-import type { Database, Transaction } from '../db/db.ts'
-import { isUniqueViolation } from '../db/pg-errors.ts'
+import type { Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
 import type { ConsentType } from './definitions.ts'
 import { clientLimits, type OrganizationShape } from './schema.ts'
 import {
-  deleteLeftoverSql,
   findOrganizationSql,
   insertChangeHeadSql,
   insertFirstConsentTypeSql,
   insertOrganizationSql,
-  insertResidentSql,
   insertTombstoneKeySql,
   listOrganizationsSql,
-  listResidentsSql,
   readOrganizationSql,
 } from './sql.ts'
 
-/**
- * A tenant. `created_at` is RFC 3339 in UTC, `cell` the name of the database that has its rows. `moving_to` is the cell that it moves to,
- * and `moves` counts its moves.
- */
-export type Organization = Placement & { key: string; created_at: string }
-
-/** Where an organization lives. */
-export type Placement = { id: number; cell: string; moving_to: string | null; moves: number }
-
-/** A database for a new organization. */
-export type Home = { name: string; db: Database }
+/** A tenant. `created_at` is RFC 3339 in UTC. */
+export type Organization = { id: number; key: string; created_at: string }
 
 /** The key of the organization that every installation has. */
 export const defaultOrganizationKey = 'default'
-
-/** The name of the first cell: the database of DATABASE_URL, or the embedded one. It has the directory of all organizations. */
-export const firstCellName = 'main'
 
 const keyPattern = /^[a-z][a-z0-9_-]{0,62}$/
 
@@ -50,21 +34,16 @@ const firstConsentType = {
 } as const satisfies Partial<ConsentType>
 
 /**
- * Creates an organization in one transaction, together with its head and consent type 1. `db` is the first cell, `home` another one
- * in which it shall live. Throws a Fault: `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
+ * Creates an organization in one transaction, together with its head and consent type 1. Throws a Fault: `invalid_parameter` for a
+ * malformed key, `duplicate_entry` for a key that is taken.
  */
-export async function createOrganization(db: Database, key: string, home?: Home): Promise<Organization> {
+export async function createOrganization(db: Database, key: string): Promise<Organization> {
   if (!isOrganizationKey(key)) throwInvalidKey()
-  return (await insertOrganization(db, key, home)) ?? throwKeyTaken(key)
+  return (await insertOrganization(db, key)) ?? throwKeyTaken(key)
 }
 
 export async function listOrganizations(db: Database): Promise<Organization[]> {
   return db.query<Organization>(listOrganizationsSql, [])
-}
-
-/** The organizations whose rows are in this database. */
-export async function listResidents(db: Database): Promise<{ id: number }[]> {
-  return db.query<{ id: number }>(listResidentsSql, [])
 }
 
 /** The organization with this key. Undefined if it does not exist. */
@@ -97,39 +76,20 @@ export async function ensureDefaultOrganization(db: Database): Promise<Organizat
   return organization
 }
 
-/**
- * Inserts an organization. Returns undefined if the key is taken; the transaction that took it has then committed. The rows in another
- * cell are committed before the directory names that cell: an organization that is found is whole.
- */
-function insertOrganization(db: Database, key: string, home?: Home): Promise<Organization | undefined> {
+/** Inserts an organization. Returns undefined if the key is taken; the transaction that took it has then committed. */
+function insertOrganization(db: Database, key: string): Promise<Organization | undefined> {
   return db.transaction(async tx => {
-    const [organization] = await tx.query<Organization>(insertOrganizationSql, [key, home?.name ?? firstCellName])
+    const [organization] = await tx.query<Organization>(insertOrganizationSql, [key])
     if (!organization) return undefined
-    const { id, created_at } = organization
-    if (!home) await insertFirstRows(tx, id)
-    else
-      await home.db.transaction(async inHome => {
-        await inHome.query(deleteLeftoverSql, [key])
-        await inHome.query(insertResidentSql, [id, key, created_at, home.name]).catch(error => {
-          throw isUniqueViolation(error) ? new Error(unknownResident(home.name, key), { cause: error }) : error
-        })
-        await insertFirstRows(inHome, id)
-      })
+    const { id, key: consentKey, name, channels } = firstConsentType
+    await Promise.all([
+      tx.query(insertChangeHeadSql, [organization.id]),
+      tx.query(insertTombstoneKeySql, [organization.id]),
+      tx.query(insertFirstConsentTypeSql, [organization.id, id, consentKey, name, JSON.stringify(channels)]),
+    ])
     return organization
   })
 }
-
-async function insertFirstRows(tx: Transaction, organization_id: number): Promise<void> {
-  const { id, key, name, channels } = firstConsentType
-  await Promise.all([
-    tx.query(insertChangeHeadSql, [organization_id]),
-    tx.query(insertTombstoneKeySql, [organization_id]),
-    tx.query(insertFirstConsentTypeSql, [organization_id, id, key, name, JSON.stringify(channels)]),
-  ])
-}
-
-const unknownResident = (cell: string, key: string) =>
-  `The cell ${cell} has rows of another organization with this number or the key ${key}, which the directory does not know. Was main restored from an older backup? Nothing was created.`
 
 function throwInvalidKey(): never {
   const message = 'must be 1 to 63 characters of a-z, 0-9, _ and -, and begin with a letter'

@@ -67,11 +67,11 @@ async function statements(): Promise<Statement[]> {
 }
 
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
-const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'this_cell', 'backups']
+const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'backups']
 
 /**
  * The statements that read several organizations. Background tasks and metrics use them, and they return only ids, versions and
- * counts, or delete what has expired. `kith doctor` and `kith org create` use some.
+ * counts, or delete what has expired. `kith doctor` uses some.
  */
 const crossTenantStatements = [
   'list_unfilled',
@@ -86,14 +86,8 @@ const crossTenantStatements = [
   'list_failing_followers',
   'list_organizations_with_unfinished_erasures',
   'count_ledger_entries',
-  'list_residents',
-  'delete_leftover',
-  'list_moves',
   'delete_expired_codes',
   'delete_expired_sessions',
-  // They insert whole rows of $1, so that no column is forgotten.
-  'insert_moved_head',
-  'insert_moved_followers',
 ]
 
 describe('SQL statements', () => {

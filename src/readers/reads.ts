@@ -1,4 +1,3 @@
-import type { CellPool, Home } from '../cells/cell-pool.ts'
 import type { DatabasePool } from '../db/db.ts'
 import { isDeadlock, isReadOnly, isUnavailable } from '../db/pg-errors.ts'
 import { NotArrived, refuse } from '../errors.ts'
@@ -30,26 +29,18 @@ export type Reads = {
   /** Whether a read without If-Sequence runs on the primary without further ado. */
   isPlain(read: { prefersReader: boolean }): boolean
   run<T>(read: Read, work: ReadWork<T>): Promise<T>
-  /** The state at the last look, at most some seconds ago, of the standby; of several, of one that is not ready. Undefined without one. */
+  /** The state of the standby at the last look, at most some seconds ago. Undefined without one. */
   standby(): StandbyState | undefined
 }
 
 /** The reads of a process whose only database is the primary. */
-export function readsOfPrimary(db: CellPool): Reads {
-  const sequences = new WeakMap<DatabasePool, Sequences>()
-  const sequencesIn = (cell: DatabasePool) => {
-    const known = sequences.get(cell) ?? new Sequences(cell)
-    sequences.set(cell, known)
-    return known
-  }
+export function readsOfPrimary(db: DatabasePool): Reads {
+  const sequences = new Sequences(db)
   return {
     isReader: false,
     isPlain: () => true,
     run: async ({ organization_id, sequence, signal }, work) => {
-      if (sequence !== undefined) {
-        const cell = (await db.directory?.locate(organization_id, signal))?.db ?? db
-        await sequencesIn(cell).reach(organization_id, sequence, 0, signal)
-      }
+      if (sequence !== undefined) await sequences.reach(organization_id, sequence, 0, signal)
       return work(db, false)
     },
     standby: () => undefined,
@@ -88,37 +79,31 @@ function throwNeedsPrimary(): never {
   )
 }
 
-/** A standby of a cell that answers reads. */
-export type Standby = { db: DatabasePool; watch: StandbyWatch; sequences: Sequences }
-
 type BothOptions = {
-  primary: CellPool
-  /** The standbys, by the pools of their cells. A cell may have none. */
-  standbys: ReadonlyMap<DatabasePool, Standby>
+  primary: DatabasePool
+  reader: DatabasePool
+  watch: StandbyWatch
   observer: Observer
 }
 
 /**
- * The reads of a process with a primary and a standby, or several of each. Those that prefer the reader, and those with a number that the
- * standby reaches in time, run on the standby of the organization's cell. The primary answers what the standby cannot.
+ * The reads of a process with DATABASE_URL and DATABASE_READ_URL. Those that prefer the reader, and those with a number that the standby
+ * reaches in time, run on the standby. The primary answers what the standby cannot.
  */
-export function readsOfBoth({ primary, standbys, observer }: BothOptions): Reads {
+export function readsOfBoth({ primary, reader, watch, observer }: BothOptions): Reads {
   const onPrimary = readsOfPrimary(primary)
-  const watches = [...standbys.values()].map(({ watch }) => watch)
+  const sequences = new Sequences(reader)
   return {
     isReader: false,
     isPlain: ({ prefersReader }) => !prefersReader,
     run: async (read, work) => {
       const { organization_id, sequence, prefersReader, signal } = read
       if (!prefersReader && sequence === undefined) return onPrimary.run(read, work)
-      const home = (await primary.directory?.locate(organization_id, signal)) ?? { db: primary, moves: 0 }
-      const standby = standbys.get(home.db)
-      if (!standby) return onPrimary.run(read, work)
-      let fallback = unusable(standby, sequence)
+      let fallback = unusable(watch, sequence)
       if (fallback === undefined)
         try {
-          await reach(standby, read, home)
-          return await work(standby.db, true)
+          if (sequence !== undefined) await sequences.reach(organization_id, sequence, patienceMs, signal)
+          return await work(reader, true)
         } catch (error) {
           fallback = fallbackOf(error)
           if (fallback === undefined || signal.aborted) throw error
@@ -126,21 +111,15 @@ export function readsOfBoth({ primary, standbys, observer }: BothOptions): Reads
       observer.readFellBack(fallback)
       return onPrimary.run(read, work)
     },
-    standby: () => (watches.find(({ state }) => state.condition !== 'ready') ?? watches[0])?.state,
+    standby: () => watch.state,
   }
 }
 
 /** Why the standby is not asked; undefined if it is. */
-function unusable({ watch }: Standby, sequence: number | undefined): Fallback | undefined {
-  const { condition, lagSeconds = 0 } = watch.state
+function unusable({ state }: StandbyWatch, sequence: number | undefined): Fallback | undefined {
+  const { condition, lagSeconds = 0 } = state
   if (condition !== 'ready') return condition
   return sequence !== undefined && lagSeconds > maxAwaitedLagSeconds ? 'sequence' : undefined
-}
-
-/** Resolves when the standby shows the change that the read names, and the organization, which may have moved to the cell just now. */
-async function reach({ sequences }: Standby, { organization_id, sequence, signal }: Read, { moves }: Home) {
-  if (sequence !== undefined) await sequences.reach(organization_id, sequence, patienceMs, signal)
-  else if (moves > 0) await sequences.reach(organization_id, 0, 0, signal)
 }
 
 /** Why the primary can do what failed on the standby; undefined if it cannot. */

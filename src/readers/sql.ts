@@ -1,9 +1,9 @@
 import { statement } from '../db/db.ts'
 
-/** $1: organizations. The number of the newest change that this server shows of each, except of those that have moved away from it. */
+/** $1: organizations. The number of the newest change that this server shows of each. */
 export const readSequencesSql = statement(
   'read_sequences',
-  'select organization_id, sequence from change_heads where organization_id = any($1::integer[]) and moved_to is null',
+  'select organization_id, sequence from change_heads where organization_id = any($1::integer[])',
 )
 
 /**

@@ -1,13 +1,12 @@
-import { readCellNameSql } from '../cells/sql.ts'
 import type { Database } from '../db/db.ts'
 import { ReplayLagMeter } from './replay-lag.ts'
 import { readStandbySql } from './sql.ts'
 
 /**
- * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; it does not
- * have the tables of this version of kith yet; or it is a standby of another cell.
+ * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; or it does
+ * not have the tables of this version of kith yet.
  */
-export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables' | 'cell'
+export type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
 
 /** The lag is undefined while it is unknown, and 0 for a server that is a primary. */
 export type StandbyState = {
@@ -37,8 +36,6 @@ type WatchOptions = {
   maxLagSeconds: number
   /** The number of migrations that this version of kith needs. */
   migrations: number
-  /** The cell whose data the server must have. Absent if there is one cell. */
-  cell?: string | undefined
   /** Called when the state has another condition than before, or when a primary takes the place of a standby. */
   onChange: (state: StandbyState) => void
 }
@@ -49,19 +46,15 @@ const timeoutMs = 1_000
 const away: StandbyState = { condition: 'away', isPrimary: false, lagSeconds: undefined, lagBytes: undefined }
 
 /** Watches a server whose reads this process uses. */
-export function watchStandby(db: Database, { maxLagSeconds, migrations, cell, onChange }: WatchOptions): StandbyWatch {
+export function watchStandby(db: Database, { maxLagSeconds, migrations, onChange }: WatchOptions): StandbyWatch {
   const meter = new ReplayLagMeter()
   let state = away
   let looking: Promise<StandbyState> | undefined
   let reported: string | undefined
 
   async function read(): Promise<StandbyState> {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const [row] = await db.query<Row>(readStandbySql, [], signal)
-    const current = stateOf(row!)
-    if (cell === undefined || current.condition === 'tables') return current
-    const [own] = await db.query<{ name: string }>(readCellNameSql, [], signal)
-    return own?.name === cell ? current : { ...current, condition: 'cell' }
+    const [row] = await db.query<Row>(readStandbySql, [], AbortSignal.timeout(timeoutMs))
+    return stateOf(row!)
   }
 
   function stateOf(row: Row): StandbyState {

@@ -35,7 +35,6 @@ const sections: Record<string, { type: string } | { why: string }> = {
   ledger_entries: { why: 'hashes and salts of the answers, which the receipt of each answer shows' },
   links: { type: 'link' },
   merges: { type: 'merge' },
-  move_captures: { why: 'keys of rows, while the organization moves to another cell' },
   observed_keys: { why: 'keys of attributes, which the profile and the changes show' },
   past_links: { type: 'link' },
   search_documents: { why: 'copies of words of the row' },

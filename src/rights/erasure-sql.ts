@@ -109,9 +109,7 @@ export const renewDefinitionsSql = statement(
 /** The organizations with an erasure that is not complete. */
 export const listUnfinishedOrganizationsSql = statement(
   'list_organizations_with_unfinished_erasures',
-  `select distinct x.organization_id from erasures x join change_heads h on h.organization_id = x.organization_id
-   where x.completed_at is null
-     and not exists (select from organization_moves m where m.organization_id = x.organization_id and m.has_moved)`,
+  'select distinct organization_id from erasures where completed_at is null',
 )
 
 /** $2: the id of an erasure, or null for any. Locks an erasure that is not complete and that no other process works on. */

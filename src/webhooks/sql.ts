@@ -307,8 +307,7 @@ export const readTestsSql = statement(
 /** The organizations that have or had webhooks. */
 export const listOrganizationsWithWebhooksSql = statement(
   'list_organizations_with_webhooks',
-  `select distinct w.organization_id from webhooks w join change_heads h on h.organization_id = w.organization_id
-   where not exists (select from organization_moves m where m.organization_id = w.organization_id and m.has_moved)`,
+  'select distinct organization_id from webhooks',
 )
 
 /** $2: ended before this time, $3: limit. Deletes old deliveries, and those of deleted webhooks. */

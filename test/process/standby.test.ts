@@ -303,7 +303,7 @@ describe('readers of a standby', () => {
     const config = { ...loadConfig({ DATABASE_URL: primary.url, KITH_ROLE: 'reader' }) }
     const logger = pino({}, { write: line => lines.push(line) })
     const started = await startReads({ db, config, readerObserver: {} as never, statementTimeoutMs: 10_000, logger })
-    expect(started.standbys[0]!()).toMatchObject({ condition: 'ready', isPrimary: true, lagSeconds: 0 })
+    expect(started.reads.standby()).toMatchObject({ condition: 'ready', isPrimary: true, lagSeconds: 0 })
     expect(lines.join()).toMatch(/the server for reads is a primary, not a standby/)
     await expect(db.query(statement('', 'delete from entities'), [])).rejects.toThrow('read-only')
     await started.stop()

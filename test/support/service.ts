@@ -4,12 +4,8 @@ import { type Client, createClient } from '../../client/index.ts'
 import { createApp, openApiDocument } from '../../src/app.ts'
 import { type Authenticator, createAuthenticator } from '../../src/auth/authenticator.ts'
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
-import type { CellPool } from '../../src/cells/cell-pool.ts'
-import { metricSourcesOf } from '../../src/cells/metric-sources.ts'
-import { createCells } from '../../src/cells/open-cells.ts'
-import { checkFirstCell } from '../../src/cells/prepare.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
-import { openDatabase, statement } from '../../src/db/db.ts'
+import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
 import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
 import { queueLengths } from '../../src/entities/write/request-coalescing.ts'
 import { readFollowerLag } from '../../src/followers/followers.ts'
@@ -58,11 +54,11 @@ export type Service = {
   address: string
   databaseUrl: string
   config: Config
-  db: CellPool
+  db: DatabasePool
   /** The log lines of the service. */
   logs: string[]
-  /** Creates an organization with its clients, in the first cell unless `cell` names another, so that tests do not affect each other. */
-  organization(key?: string, cell?: string): Promise<Organization>
+  /** Creates an organization with its clients, so that tests do not affect each other. */
+  organization(key?: string): Promise<Organization>
   tokenFor(organizationKey: string, scope?: string, subject?: string): Promise<string>
   sender(token: string): Send
   /** Checks a response that a test fetched itself against the OpenAPI document. Throws if they differ. */
@@ -97,19 +93,14 @@ export async function startService(
   const database = databaseUrl ? { url: databaseUrl, drop: async () => {} } : await createTestDatabase()
   const config = loadConfig({ ...environment })
   const instruments = createInstruments()
-  const openPool = (url: string) =>
-    openDatabase(url, {
-      connections: config.databaseConnections,
-      statementTimeoutMs: config.limits.requestMs + 1_000,
-      pagePatienceMs: config.limits.requestMs / 2,
-      observer: instruments.observer,
-    })
-  const first = openPool(database.url)
+  const db = openDatabase(database.url, {
+    connections: config.databaseConnections,
+    statementTimeoutMs: config.limits.requestMs + 1_000,
+    pagePatienceMs: config.limits.requestMs / 2,
+    observer: instruments.observer,
+  })
   const logs: string[] = []
   const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
-  const reportCell = (cell: string, problem: string) => logger.warn({ cell }, problem)
-  const cells = createCells({ first, further: config.cells, openPool, migrates: true, report: reportCell })
-  const { db } = cells
   const sender = createSender({ allowed: [], resolve: async () => [] })
   const followers = [
     danglingLinkFollower({ graceMs: 0 }),
@@ -117,18 +108,17 @@ export async function startService(
     ledgerFollower({ originName: config.ledgerOrigin }),
     observedFollower(),
   ]
-  const sources = metricSourcesOf(cells.cells, {
-    queues: queueLengths,
-    followers: cell => readFollowerLag(cell, followers),
-    webhooks: readWebhookStates,
-    ledgerEntries: countEntries,
-    lastBackup: readLastBackup,
+  instruments.watch({
+    db,
+    standby: () => undefined,
+    queues: () => queueLengths(db),
+    followers: () => readFollowerLag(db, followers),
+    webhooks: () => readWebhookStates(db),
+    ledgerEntries: () => countEntries(db),
+    lastBackup: () => readLastBackup(db),
   })
-  instruments.watch({ ...sources, standbys: [] })
-  await checkFirstCell(first, config.cells.length > 0)
   await ensureDefaultOrganization(db)
   await ensureLedgerKey(db)
-  await cells.open()
   const authenticator = wrap(createAuthenticator({ db, keys: await loadOrCreateKeys(db), config }))
   const report = (message: string) => logger.warn(message)
   const rateLimiter = await createRateLimiter({ rates: config.rates, db, report })
@@ -146,11 +136,8 @@ export async function startService(
     tokenFor,
     checkResponse,
     sender: token => senderTo(address, token, checkResponse),
-    async organization(key = `org_${process.pid}_${++organizations}`, cell?: string) {
-      const home = cells.cells.find(({ name }) => name === cell)
-      const created = await createOrganization(db, key, home)
-      const { id } = created
-      db.directory?.learn(created)
+    async organization(key = `org_${process.pid}_${++organizations}`) {
+      const { id } = await createOrganization(db, key)
       const token = await tokenFor(key)
       const client = createClient({ url: address, token, fetch: createCheckedFetch(checkResponse), retries: 0 })
       return { id, key, token, client, send: senderTo(address, token, checkResponse) }
@@ -158,7 +145,6 @@ export async function startService(
     sql: (text, values = []) => db.query(statement('', text), values) as never,
     async stop() {
       await app.close()
-      await cells.stop()
       await rateLimiter?.close()
       instruments.stop()
       await db.close()

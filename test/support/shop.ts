@@ -56,7 +56,7 @@ export function useSharedShop(service: Service, ...definitions: Definition[]): S
   return shop
 }
 
-/** Creates an organization with these definitions in the first cell. */
+/** Creates an organization with these definitions. */
 export async function createShop(service: Service, ...definitions: Definition[]): Promise<Shop> {
   const shop = emptyShop(service)
   await shop.renew(...definitions)

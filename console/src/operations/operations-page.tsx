@@ -33,11 +33,10 @@ function State({ metrics }: { metrics: OperationsMetrics }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { version, started_at, requests, database, webhooks, ledger_entries } = metrics
-  const { up, standby, cells } = database
+  const { up, standby } = database
   const badge = (isUp: boolean) => <Badge kind={isUp ? 'positive' : 'negative'}>{isUp ? texts.up : texts.down}</Badge>
   const facts: [string, React.ReactNode][] = [
     [texts.databaseState, badge(up !== false)],
-    ...cells.map(({ cell, up }): [string, React.ReactNode] => [`${texts.databaseState} ${cell}`, badge(up)]),
     ...(standby
       ? ([
           [

@@ -1,8 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
-import type { CellPool } from '../../cells/cell-pool.ts'
 import type { Config } from '../../config.ts'
-import type { Database } from '../../db/db.ts'
+import type { Database, DatabasePool } from '../../db/db.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { RequestKey, StoredResponse } from '../../idempotency/kept-responses.ts'
 import type { Scope } from '../../scopes.ts'
@@ -271,7 +270,7 @@ export type OpenRoute = Pick<Route, 'path' | 'operationId' | 'summary' | 'tag' |
 
 /** A request for a page. The path names what it may see, so it needs no token of the API. */
 export type PageCall = {
-  db: CellPool
+  db: DatabasePool
   limits: Config['limits']
   /** The last segment of the path. */
   token: string

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Authenticator } from '../../auth/authenticator.ts'
-import type { CellPool } from '../../cells/cell-pool.ts'
 import type { Config } from '../../config.ts'
+import type { DatabasePool } from '../../db/db.ts'
 import type { Instruments } from '../../observer.ts'
 import type { Reads } from '../../readers/reads.ts'
 import type { ResponseMemory } from '../overload/response-memory.ts'
@@ -10,7 +10,7 @@ import type { Drain } from '../server/drain.ts'
 
 /** What the requests of a process share. */
 export type Services = {
-  db: CellPool
+  db: DatabasePool
   /** Selects the database of each read. */
   reads: Reads
   config: Config

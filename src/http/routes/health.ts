@@ -1,4 +1,3 @@
-import { readCellStates } from '../../cells/cell-states.ts'
 import { diskFullMessage, readOnlyMessage } from '../../db/pg-errors.ts'
 import { readReadiness } from '../../db/readiness.ts'
 import { refuse } from '../../errors.ts'
@@ -15,7 +14,6 @@ const standbyMessages = {
   away: 'The standby cannot be reached.',
   behind: 'The standby is further behind its primary than KITH_READER_MAX_LAG_SECONDS allows.',
   tables: 'The standby does not have the tables of this version of kith yet. Migrate the primary.',
-  cell: 'The standby is one of another cell.',
 }
 
 /** The descriptions of the paths of {@link registerHealthRoutes} for the OpenAPI document. */
@@ -38,19 +36,17 @@ export const healthRows: OpenRoute[] = [
     summary: 'Check whether the service accepts requests',
     description:
       'Returns 503 while the database is unreachable, read-only, as a standby is, or out of disk space, or the service is shutting down. A reader ' +
-      '(KITH_ROLE=reader) is ready on a standby that responds and is not too far behind. With several databases (`KITH_CELLS`), ' +
-      'the first one decides, and `cells` has the state of each.',
+      '(KITH_ROLE=reader) is ready on a standby that responds and is not too far behind.',
     tag: 'System',
     answer: Type.Object(
       {
         ready: Type.Literal(true),
         reader: Type.Optional(
-          Type.Enum(['ready', 'away', 'behind', 'tables', 'cell'], {
+          Type.Enum(['ready', 'away', 'behind', 'tables'], {
             description:
-              'With DATABASE_READ_URL or KITH_CELL_READ_URLS: whether the standby serves reads. It does not while it is away, too far behind, lacks tables of this version, or is one of another cell. The primary then serves them. Of several standbys, the state of one that does not.',
+              'With DATABASE_READ_URL: whether the standby serves reads. It does not while it is away, too far behind, or lacks tables of this version. The primary then serves them.',
           }),
         ),
-        cells: Type.Optional(Type.Record(Type.String(), Type.Enum(['ready', 'read_only', 'disk_full', 'away']))),
       },
       { examples: [{ ready: true }] },
     ),
@@ -75,8 +71,6 @@ export function registerHealthRoutes(router: Router, services: Services): void {
   const { db, reads, authenticator, drain, config } = services
   // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
   const readDatabase = singleFlight(() => readReadiness(db, AbortSignal.timeout(config.limits.requestMs)))
-  const { directory } = db
-  const readCells = directory && singleFlight(() => readCellStates(directory.cells))
   const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
   router.add({
     method: 'GET',
@@ -97,9 +91,7 @@ export function registerHealthRoutes(router: Router, services: Services): void {
       const database = await readDatabase().catch(() => throwNotReady('The database cannot be reached.'))
       if (database === 'read_only') throwNotReady(readOnlyMessage)
       if (database === 'disk_full') throwNotReady(diskFullMessage)
-      const cells = await readCells?.()
-      const data = { ready: true, ...(standby && { reader: standby.condition }), ...(cells && { cells }) }
-      exchange.send(200, success({ data }))
+      exchange.send(200, success({ data: { ready: true, ...(standby && { reader: standby.condition }) } }))
     },
   })
   router.add({

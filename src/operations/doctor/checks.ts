@@ -1,6 +1,5 @@
 import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
-import { checkCells } from './cells.ts'
 import {
   checkBackup,
   checkClock,
@@ -33,7 +32,6 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
     ...(await runCheck('transactions', advice, () => checkTransactions(db))),
     ...(await runCheck('followers', advice, () => checkFollowers(db))),
     ...(await runCheck('webhooks', advice, () => checkWebhooks(db))),
-    ...(await runCheck('cells', advice, () => checkCells(db, config))),
   ]
 }
 
