@@ -137,7 +137,11 @@ describe('kith doctor, on a server of its own', () => {
       ['warning', 'dangling_links of acme fails after change 41: error 23514 (failures: 3)'],
       ['warning', 'webhooks 7 of acme fails after change 41: error 23514 (failures: 1)'],
     ])
-    expect(found[0]!.advice).toContain('2027-01-15T08:00:00.000Z')
+    expect(found[0]!.advice).toContain('kith retries at 2027-01-15T08:00:00.000Z.')
+    // As the resumption of a webhook leaves it.
+    await query(database.url, `update followers set not_before = null`)
+    const [due] = findingsOf(await doctor(environment), 'followers')
+    expect(due!.advice).toContain('kith retries at once.')
   })
 
   it('names webhooks that fail, and those that were disabled', async () => {

@@ -129,7 +129,7 @@ export function difference(written: string, actual: string): string {
 }
 
 /** Runs `work` with the address of the server of KITH_TEST_DATABASE_URL, else of an embedded one that is stopped afterwards. */
-async function withServer<T>(work: (url: string) => Promise<T>): Promise<T> {
+export async function withServer<T>(work: (url: string) => Promise<T>): Promise<T> {
   if (process.env.KITH_TEST_DATABASE_URL) return work(process.env.KITH_TEST_DATABASE_URL)
   // mkdtemp is not used: as root, the server runs as another user, who could not enter a folder of mkdtemp.
   const dataDir = join(tmpdir(), `kith-schema-${randomBytes(6).toString('hex')}`)

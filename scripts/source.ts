@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-// TypeScript 7 has no compiler API. The parser that vitest includes parses TypeScript with types.
+// The parser that vitest includes parses TypeScript with types. TypeScript's own API is unstable, and starts a process.
 import { parseAst } from 'vitest/node'
 
 /** The root folder of the repository. */

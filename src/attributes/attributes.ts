@@ -57,6 +57,7 @@ export async function createAttribute(
     const isReady =
       rules.unique === true && (await checkUnique(tx, current, { owner_stack_id, key, index_id }, options.mayRead))
     const values = [
+      author.organization_id,
       id,
       owner_stack_id,
       key,
@@ -72,7 +73,8 @@ export async function createAttribute(
       JSON.stringify(rules),
       searchable,
     ]
-    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store: insertAttributeSql, values }]
+    const store = () => tx.query(insertAttributeSql, values)
+    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
 }
@@ -107,9 +109,10 @@ export async function patchAttribute(
     const { name, description, cardinality, indexed, searchable = false, state } = next
     const index_id = indexIdOf(current, next)
     const isReady = await becomesReady(tx, current, { before: attribute, next: { ...next, index_id } }, options)
-    const values = [id, name, description, cardinality, indexed, state, at, index_id, isReady]
-    values.push(JSON.stringify(rulesOf(next)), searchable)
-    return [{ subject: 'attribute', id, operation: 'update', ...changed, store: updateAttributeSql, values }]
+    const index = [index_id, isReady, JSON.stringify(rulesOf(next)), searchable] as const
+    const values = [author.organization_id, id, name, description, cardinality, indexed, state, at, ...index]
+    const store = () => tx.query(updateAttributeSql, values)
+    return [{ subject: 'attribute', id, operation: 'update', ...changed, store }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
 }

@@ -26,7 +26,7 @@ export function createParents(db: Database, nowMs: () => number): Parents {
   const clients = createTtlCache(
     (key, signal) => {
       const [organization_id, client_id] = key.split(' ')
-      return exists(db.query(readClientSql, [organization_id, client_id], signal))
+      return exists(db.query(readClientSql, [Number(organization_id), client_id], signal))
     },
     { nowMs, ...cacheTimes },
   )

@@ -35,6 +35,9 @@ const peopleStack = '0'
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
+/** A page of changes as the statements of sql.ts return it. `last` is the number of the last change that matched. */
+export type ChangePage = { matched: number; count: number; last: number | null; lines: string | null }
+
 /** Parses the lines of a statement of sql.ts. */
 export const parseChanges = (lines: string | null): LoggedChange[] =>
   lines === null ? [] : lines.split('\n').map(changeOf)

@@ -133,7 +133,7 @@ function throwIfGone({ isReader }: FeedCall, { head, newest = head, log_id }: He
   if (position.after > newest) refuseAt(position.path, `is beyond the newest change, which has the number ${newest}`)
 }
 
-type ChangePage = Head & { items: string[]; last: number }
+type FeedPage = Head & { items: string[]; last: number }
 
 async function answerPage(call: FeedCall, selection: Selection): Promise<HandlerResult> {
   const { wait = 0, log_id } = call.body
@@ -152,7 +152,7 @@ async function readPage(
   { db, caller, body, limits, signal }: FeedCall,
   selection: Selection,
   after: number,
-): Promise<ChangePage> {
+): Promise<FeedPage> {
   const { limit = defaultLimit } = body
   const untilMs = performance.now() + limits.requestMs / 2
   const items: string[] = []
@@ -172,12 +172,7 @@ async function readPage(
 }
 
 /** Waits until a change matches, at most until `untilMs`. */
-async function waitForPage(
-  call: FeedCall,
-  selection: Selection,
-  page: ChangePage,
-  untilMs: number,
-): Promise<ChangePage> {
+async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage, untilMs: number): Promise<FeedPage> {
   const { db, caller, limits, body } = call
   const release = acquireStream(db, caller.organization.id, limits.changeStreams)
   const subscriber = followLog(db, caller.organization.id, page, call, selection)

@@ -1,7 +1,7 @@
 import { refuse } from '../errors.ts'
 import type { Call, HandlerResult, ParameterKind, Route } from '../http/pipeline/route.ts'
 import { requireScope } from '../scopes.ts'
-import { parseChanges } from './change-json.ts'
+import { type ChangePage, parseChanges } from './change-json.ts'
 import { defaultLimit, type HistoryQuery } from './schema.ts'
 import { findEntitySql, readHistorySql } from './sql.ts'
 
@@ -29,9 +29,8 @@ export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>)
   const stack_id = await kind.stackOf(call as Call)
   const id = await findId(kind, call, stack_id)
   const { before_version = noVersion, limit = defaultLimit } = body
-  type Row = { found: boolean; matched: number; count: number; lines: string | null }
   const values = [caller.organization.id, id, stack_id, before_version, limit + 1, maxPageBytes]
-  const [row] = await db.query<Row>(readHistorySql, values, signal)
+  const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)
   if (!row!.found) throwNotFound(kind)
   const changes = parseChanges(row!.lines)
   const items = changes.slice(0, limit).map(({ json }) => json)

@@ -2,7 +2,7 @@ import type { Database, Transaction } from '../db/db.ts'
 import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import type { Signal } from '../signal.ts'
-import { type LoggedChange, parseChanges } from './change-json.ts'
+import { type ChangePage, type LoggedChange, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
 import {
   findFirstBearerSql,
@@ -67,14 +67,11 @@ export async function readLines(
   signal?: Signal,
 ): Promise<LineRange> {
   const end = Math.min(until, after + maxScanned)
-  const [statement, filterValues] = selection.segments
-    ? [readSegmentChangesSql, segmentValuesOf(selection)]
-    : [readChangesSql, filterValuesOf(selection)]
+  const statement = selection.segments ? readSegmentChangesSql : readChangesSql
+  const filterValues = selection.segments ? segmentValuesOf(selection) : filterValuesOf(selection)
   const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
   const [row] = await readPermits.run(db, organization_id, signal, () =>
-    db.query<
-      Head & { matched: number; count: number; last: number | null; lines: string | null; since?: number | null }
-    >(statement, values, signal),
+    db.query<Head & ChangePage & { since?: number | null }>(statement, values, signal),
   )
   const { head, log_id, newest, matched, count, last, lines, since } = row ?? throwMissing()
   if (selection.segments && since !== selection.segments.since) throw new Fault(computingRefusal())
@@ -98,7 +95,7 @@ export async function readChangesOf(
   sequences: number[],
   maxBytes: number,
 ): Promise<LoggedChange[]> {
-  const [row] = await db.query<{ lines: string | null }>(readChangesOfSql, [organization_id, sequences, maxBytes])
+  const [row] = await db.query<ChangePage>(readChangesOfSql, [organization_id, sequences, maxBytes])
   return parseChanges(row!.lines)
 }
 

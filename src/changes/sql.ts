@@ -276,14 +276,15 @@ export const renewLogIdSql = statement(
 /** The newest erasure of the organization h: when there is a new one, what is in memory is forgotten. */
 const newestErasure = '(select max(x.id) from erasures x where x.organization_id = h.organization_id) as erasure'
 
-const head = 'h.organization_id, h.sequence, h.log_id'
-
-export const readHeadSql = statement('read_head', `select ${head} from change_heads h where h.organization_id = $1`)
+export const readHeadSql = statement(
+  'read_head',
+  `select h.sequence, h.log_id from change_heads h where h.organization_id = $1`,
+)
 
 /** The heads of all organizations with requests that wait, and how far their segments are known. $1: organizations. */
 export const readHeadsSql = statement(
   'read_heads',
-  `select ${head}, ${newestErasure}, (
+  `select h.organization_id, h.sequence, h.log_id, ${newestErasure}, (
      select f.sequence from followers f where f.organization_id = h.organization_id and f.name = '${segmentsFollowerName}' and f.id = 0
    ) as segments
    from change_heads h where h.organization_id = any($1::integer[])`,

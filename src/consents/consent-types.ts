@@ -48,7 +48,10 @@ export async function createConsentType(author: Author, body: NewConsentType): P
     const change = { subject: 'consent_type', id, operation: 'create', before: {}, after } as const
     return [
       ...removeOtherMarks(type, consent_types, at),
-      { ...change, store: insertConsentTypeSql, values: valuesOf(type, at) },
+      {
+        ...change,
+        store: (tx, organization_id) => tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at)]),
+      },
     ]
   })
   return findConsentType(definitions, id)
@@ -120,13 +123,12 @@ function changesOf(type: ConsentType, next: ConsentType, at: string): Definition
       id,
       operation: 'update',
       ...changed,
-      store: updateConsentTypeSql,
-      values: valuesOf(next, at),
+      store: (tx, organization_id) => tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at)]),
     },
   ]
 }
 
-function valuesOf(type: ConsentType, at: string): unknown[] {
+function valuesOf(type: ConsentType, at: string) {
   const { id, key, name, description, state, mandatory, default_state, channels } = type
-  return [id, key, name, description, state, mandatory, default_state, JSON.stringify(channels), at]
+  return [id, key, name, description, state, mandatory, default_state, JSON.stringify(channels), at] as const
 }

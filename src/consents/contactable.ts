@@ -17,17 +17,14 @@ type StandingAnswer = AnswerRow | { version: null }
 
 type Purpose = Pick<ConsentType, 'state' | 'mandatory' | 'default_state'>
 
-/** The consent type of a decision. `state` is null if there is none. */
-type FoundPurpose = Omit<Purpose, 'state'> & { state: Purpose['state'] | null; has_channel: boolean }
+/** The consent type of a decision. All members are null if there is none. */
+type FoundPurpose = { [Member in keyof Purpose]: Purpose[Member] | null } & { has_channel: boolean | null }
 
 /** A person, the deletion or erasure of one, or neither. */
-type FoundPerson = {
-  is_present: boolean
-  address: string | null
-  gone_sequence: number | null
-  gone_at: string
-  is_erased: boolean
-}
+type FoundPerson = { is_present: boolean; address: string | null } & (
+  | { gone_sequence: number; gone_at: string; is_erased: boolean }
+  | { gone_sequence: null; gone_at: null; is_erased: null }
+)
 
 type FactsRow = Omit<FoundPurpose, 'state'> & { head: number; purpose_state: FoundPurpose['state'] } & FoundPerson &
   StandingAnswer
@@ -37,7 +34,7 @@ type ManyFactsRow = {
   position: number
   purpose: (FoundPurpose & { head: number; text_sha256: Record<string, string> | null }) | null
 } & FoundPerson &
-  (Omit<AnswerRow, 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
+  (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404. */
 export async function answerContactable(call: Call<ContactableBody>): Promise<HandlerResult> {
@@ -84,7 +81,8 @@ export async function answerContactableMany({
 
 /** Throws a Fault of 400 if the consent type does not exist or does not have the channel. */
 function purposeOf({ state, mandatory, default_state, has_channel }: FoundPurpose): Purpose {
-  if (state === null) throwWrong('/consent_type_id', 'is not a consent type of the organization')
+  if (state === null || mandatory === null || default_state === null)
+    throwWrong('/consent_type_id', 'is not a consent type of the organization')
   if (!has_channel) throwWrong('/channel', 'is a channel that the consent type is not configured for')
   return { state, mandatory, default_state }
 }
@@ -103,14 +101,15 @@ const goneBy = (isErased: boolean, sequence: number, at: string) => ({
 const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : recordedAnswer(row))
 
 /** `operation` is null if the person did not exist yet. */
-type PastFactsRow = {
-  operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | 'unmerge' | 'erase' | null
-  merged_into: string | null
-  gone_sequence: number
-  gone_at: string
-  is_blanked: boolean
-  address: string | null
-} & StandingAnswer
+type PastFactsRow = { merged_into: string | null; is_blanked: boolean; address: string | null } & (
+  | {
+      operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | 'unmerge' | 'erase'
+      gone_sequence: number
+      gone_at: string
+    }
+  | { operation: null; gone_sequence: null; gone_at: null }
+) &
+  StandingAnswer
 
 /** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
 async function decideAt(
@@ -136,7 +135,7 @@ async function decideAt(
   const { operation, gone_sequence, gone_at, is_blanked, address } = row
   const isGone = operation === 'delete' || operation === 'erase'
   // The log of an erased person has no values.
-  if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) throwNoPerson()
+  if (operation === null || operation === 'merge' || (operation !== 'erase' && is_blanked)) return throwNoPerson()
   const current = await currentDefinitions(db, organization_id, signal)
   const later = await readDefinitionChanges(reader, organization_id, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)

@@ -3,6 +3,7 @@ import type { Evidence } from './evidence.ts'
 
 /** A row of the consent history, with the number of its change and the hash of its text. */
 export type AnswerRow = {
+  person_id: string
   /** The person who was merged and gave the answer. Null for the person's own. */
   merged_person_id?: string | null
   sequence: number
@@ -22,12 +23,12 @@ export type AnswerRow = {
 }
 
 /** An answer as reads show it. A member that was not given is null. */
-export type RecordedAnswer = Omit<AnswerRow, 'evidence' | 'merged_person_id'> & {
+export type RecordedAnswer = Omit<AnswerRow, 'person_id' | 'evidence' | 'merged_person_id'> & {
   [Name in keyof Evidence]-?: Evidence[Name] | null
 } & { merged_person_id?: string }
 
 /** The answer of a row, which may have other columns. */
-export function recordedAnswer(row: AnswerRow): RecordedAnswer {
+export function recordedAnswer(row: Omit<AnswerRow, 'person_id'>): RecordedAnswer {
   const { method, source, ip, user_agent, text_version, reference } = row.evidence ?? {}
   return {
     sequence: row.sequence,

@@ -25,6 +25,7 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
     const { text_versions } = findConsentType(current, id)
     added = { version: text_versions + 1, created_at: at }
     await tx.query(touchConsentTypeSql, [author.organization_id, id, at])
+    const values = [author.organization_id, id, added.version, language, text, url, sha256, at]
     return [
       {
         subject: 'consent_type',
@@ -32,8 +33,7 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
         operation: 'update',
         before: { text_versions },
         after: { text_versions: added.version },
-        store: insertConsentTextSql,
-        values: [id, added.version, language, text, url, sha256, at],
+        store: () => tx.query(insertConsentTextSql, values),
       },
     ]
   })

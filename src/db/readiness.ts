@@ -19,7 +19,7 @@ const readReadinessSql = statement(
 /** Reads whether the database accepts writes. Throws if it does not answer. */
 export async function readReadiness(db: Database, signal: AbortSignal): Promise<Readiness> {
   try {
-    const [row] = await db.query<{ read_only: boolean }>(readReadinessSql, [], signal)
+    const [row] = await db.query<{ read_only: boolean; pages: number }>(readReadinessSql, [], signal)
     return row!.read_only ? 'read_only' : 'ready'
   } catch (error) {
     if (isDiskFull(error)) return 'disk_full'

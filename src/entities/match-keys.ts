@@ -7,7 +7,7 @@ import type { Columns, Profile } from './entity-row.ts'
 export type MatchKeys = { email_key: string | null; mobile_key: string | null; name_key: string | null }
 
 /** The profile fields that a key follows from. */
-type KeyFields = Pick<
+export type KeyFields = Pick<
   Profile,
   'first_name' | 'last_name' | 'email' | 'mobile_prefix' | 'mobile_number' | 'date_of_birth'
 >

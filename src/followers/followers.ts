@@ -177,7 +177,8 @@ export type FailingFollower = {
   sequence: number
   failures: number
   failure: string
-  not_before: string
+  /** The time of the next attempt. Null if it is due at once. */
+  not_before: string | null
 }
 
 /** The first 100 followers, of all organizations, whose last work failed. */

@@ -4,12 +4,15 @@ import { renewLeaseSql } from './sql.ts'
 /** Another process works for the follower, because this one did not renew its lease in time. */
 export class LeaseLost extends Error {}
 
+/** The key of the row of a follower, and who works for it. */
+export type LeaseRow = [organization_id: number, name: string, id: number, owner: string]
+
 export type Lease = { isHeld(): boolean; end(): void }
 
 /** Renews a lease until its end. Aborts the work if that fails, before another process can take over. */
 export function keepLease(
   db: Database,
-  row: unknown[],
+  row: LeaseRow,
   lengthMs: number,
   sentMs: number,
   ending: AbortController,

@@ -142,7 +142,7 @@ export const listFailingFollowersSql = statement(
   'list_failing_followers',
   `select o.key as organization, f.name, f.id, f.sequence, f.failures, f.failure, f.not_before
    from followers f join organizations o on o.id = f.organization_id
-   where f.failures > 0 and not f.paused
+   where f.failures > 0 and f.failure is not null and not f.paused
    order by o.key, f.name, f.id limit 100`,
 )
 

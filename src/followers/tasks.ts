@@ -4,7 +4,7 @@ import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { describeFault } from '../describe-fault.ts'
 import type { Signal } from '../signal.ts'
 import type { Follower, Task } from './follower.ts'
-import { keepLease, type Lease, LeaseLost } from './lease.ts'
+import { keepLease, type Lease, LeaseLost, type LeaseRow } from './lease.ts'
 import {
   advanceFollowerSql,
   claimFollowerSql,
@@ -129,7 +129,7 @@ export class Tasks {
     for (const task of this.#running.values()) task.stop()
   }
 
-  #rowOf({ organization_id, name, id }: Found): unknown[] {
+  #rowOf({ organization_id, name, id }: Found): LeaseRow {
     return [organization_id, name, id, this.#owner]
   }
 

@@ -72,7 +72,7 @@ async function scanRange(
   return { keys: complete, after: isCut ? complete.at(-1)! : (end ?? after), isEnd: isEnd && !isCut }
 }
 
-type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] }
+type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] | null }
 
 /** Reads the groups of these keys. Leaves out a group whose people all share a key that was searched before. */
 async function readRange(
@@ -90,7 +90,7 @@ async function readRange(
     .map(row => {
       const shared = sharedKeys.filter(key => row[key] !== null)
       const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))
-      return { people: row.people, size: row.size, score: scoreOf(shared), why }
+      return { people: row.people!, size: row.size, score: scoreOf(shared), why }
     })
 }
 

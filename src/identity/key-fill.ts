@@ -1,7 +1,7 @@
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import type { EntityRow } from '../entities/entity-row.ts'
+import type { StoredRow } from '../entities/entity-row.ts'
 import { analyzeEntitiesSql } from '../entities/indexes/index-keys-sql.ts'
-import { matchKeys } from '../entities/match-keys.ts'
+import { type KeyFields, matchKeys } from '../entities/match-keys.ts'
 import { lockHead } from '../organizations/head.ts'
 import type { Signal } from '../signal.ts'
 import { fillKeysSql, listUnfilledSql, readWithoutKeysSql } from './key-fill-sql.ts'
@@ -38,7 +38,7 @@ async function fillOrganization(db: Database, organization_id: number, options: 
   return filled
 }
 
-type Unfilled = EntityRow & { ctid: string }
+type Unfilled = Pick<StoredRow, 'id' | 'ctid'> & KeyFields
 
 /** Returns the ids of the people who have keys now. */
 async function fillBatch(tx: Transaction, organization_id: number, after: string, limit: number): Promise<string[]> {

@@ -175,11 +175,9 @@ async function readFacts(
   group: Groups,
 ): Promise<UnmergeFacts> {
   const { organization_id } = definitions
-  const into = await tx.query<MergeRow & { stands: boolean; undo: Undo & Partial<EndedUndo> }>(readMergesIntoSql, [
-    organization_id,
-    survivor.row.id,
-  ])
-  const others = into.filter(({ id, undo }) => id !== merge.id && undo !== null)
+  type Merge = MergeRow & { stands: boolean; undo: (Undo & Partial<EndedUndo>) | null }
+  const into = await tx.query<Merge>(readMergesIntoSql, [organization_id, survivor.row.id])
+  const others = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
   const versions = others.flatMap(({ undo }) => [undo.into_version ?? [], undo.unmerge_version ?? []].flat())
   const [[emptied], written, ownAnswers, resolve] = await Promise.all([
     tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),

@@ -52,7 +52,9 @@ async function seal(task: Task, options: SealingOptions): Promise<Progress> {
   while (sequence < task.head) {
     if (task.signal.aborted) return { sequence }
     const until = Math.min(task.head, sequence + changesPerRead)
-    const { answers, last } = await readAnswers<Unsealed>(task, readUnsealedSql, sequence, until)
+    const { answers, last } = await readAnswers(until, limit =>
+      task.db.query<Unsealed>(readUnsealedSql, [task.organization_id, sequence, until, limit]),
+    )
     if (answers.length > 0) {
       sealing ??= await beginSealing(task, options)
       await sealBatch(task, sealing, { answers, last, at: new Date(nowMs()).toISOString() })
@@ -84,17 +86,16 @@ export function entryOf(organization: string, { evidence, pending, ...answer }: 
 }
 
 /** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */
-type Unsealed = Answer & { hash: Buffer | null }
+type Unsealed = (Answer & { hash: null }) | (Place & { hash: Buffer })
+type Place = Pick<Answer, 'sequence' | 'consent_type_id' | 'channel'>
 
-/** Reads the answers of the changes after a number, all or those up to the number `last`. Those of one change are never split. */
-async function readAnswers<Row extends Answer>(
-  { db, organization_id }: Pick<Task, 'db' | 'organization_id'>,
-  sql: typeof readAnswersSql,
-  after: number,
+/** Reads the answers of changes up to a number, all or those up to the number `last`. Those of one change are never split. */
+async function readAnswers<Row extends Place>(
   until: number,
+  read: (limit: number) => Promise<Row[]>,
 ): Promise<{ answers: Row[]; last: number }> {
   for (let limit = answersPerBatch; ; limit *= 4) {
-    const answers = await db.query<Row>(sql, [organization_id, after, until, limit])
+    const answers = await read(limit)
     if (answers.length < limit) return { answers, last: until }
     const cut = answers.at(-1)!.sequence
     const whole = answers.filter(({ sequence }) => sequence < cut)
@@ -104,7 +105,8 @@ async function readAnswers<Row extends Answer>(
 
 /** Reads the answers of one change. */
 export async function readAnswersOf(db: Database, organization_id: number, sequence: number): Promise<Answer[]> {
-  return (await readAnswers<Answer>({ db, organization_id }, readAnswersSql, sequence - 1, sequence)).answers
+  const read = (limit: number) => db.query<Answer>(readAnswersSql, [organization_id, sequence - 1, sequence, limit])
+  return (await readAnswers(sequence, read)).answers
 }
 
 /**
@@ -119,11 +121,12 @@ export async function keepUnsealedLeaves(tx: Transaction, organization_id: numbe
   await tx.query(insertErasedAnswersSql, [organization_id, ...placeColumns(answers), Buffer.concat(leaves)])
 }
 
-const placeColumns = (answers: Answer[]) => [
-  answers.map(({ sequence }) => sequence),
-  answers.map(({ consent_type_id }) => consent_type_id),
-  answers.map(({ channel }) => channel),
-]
+const placeColumns = (answers: Place[]) =>
+  [
+    answers.map(({ sequence }) => sequence),
+    answers.map(({ consent_type_id }) => consent_type_id),
+    answers.map(({ channel }) => channel),
+  ] as const
 
 type Sealing = { origin: string; organization: string; tree: GrowingTree }
 
@@ -155,11 +158,12 @@ async function sealBatch(task: Task, { origin, organization, tree }: Sealing, { 
   })
 }
 
-const tileColumns = (tiles: FullTile[]) => [
-  tiles.map(({ level }) => level),
-  tiles.map(({ index }) => index),
-  Buffer.concat(tiles.map(({ data }) => data)),
-]
+const tileColumns = (tiles: FullTile[]) =>
+  [
+    tiles.map(({ level }) => level),
+    tiles.map(({ index }) => index),
+    Buffer.concat(tiles.map(({ data }) => data)),
+  ] as const
 
 async function appendAnswers(tree: GrowingTree, organization: string, answers: Unsealed[]) {
   const salts = randomBytes(answers.length * saltBytes)
@@ -169,7 +173,7 @@ async function appendAnswers(tree: GrowingTree, organization: string, answers: U
   for (const [position, answer] of answers.entries()) {
     if (position % answersPerTurn === answersPerTurn - 1) await setImmediate()
     const salt = salts.subarray(position * saltBytes, (position + 1) * saltBytes)
-    const data = answer.hash ?? leafData(salt, entryOf(organization, answer))
+    const data = answer.hash === null ? leafData(salt, entryOf(organization, answer)) : answer.hash
     data.copy(leaves, position * hashBytes)
     writeLeafHash(leaves, position * hashBytes, leafHash, 0)
     tiles.push(...tree.append(leafHash))

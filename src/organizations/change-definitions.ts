@@ -1,6 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
-import { awaitPipelined, type Database, type Statement, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
@@ -10,16 +10,14 @@ import { currentDefinitions, type Definitions, reloadDefinitions } from './defin
 import { appendDefinitionChangeSql, numberDefinitionChangeSql } from './definitions-sql.ts'
 import { lockHead, readDefinitions } from './head.ts'
 
-/** A created or changed definition: the statement that stores it, and its entry in the change log. */
+/** A created or changed definition, and its entry in the change log. */
 export type DefinitionChange = {
   subject: 'stack' | 'attribute' | 'consent_type' | 'segment'
   id: number
   operation: 'create' | 'update' | 'delete'
   before: Record<string, unknown>
   after: Record<string, unknown>
-  store: Statement
-  /** The values of `store` from $2 on; $1 is the organization. */
-  values: unknown[]
+  store(tx: Transaction, organization_id: number): Promise<unknown>
 }
 
 const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
@@ -61,8 +59,8 @@ export async function changeDefinitions(
       const at = new Date().toISOString()
       const changes = await decide(await readDefinitions(tx, organization_id), at, tx)
       if (isDryRun) throw new DefinitionDryRun(changes)
-      for (const { store, values, subject, id, operation, before, after } of changes) {
-        await tx.query(store, [organization_id, ...values])
+      for (const { store, subject, id, operation, before, after } of changes) {
+        await store(tx, organization_id)
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
         await awaitPipelined([
           tx.query(numberDefinitionChangeSql, [organization_id]),

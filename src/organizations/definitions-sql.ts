@@ -43,7 +43,7 @@ export const readDefinitionsSql = statement(
 /** The version of the definitions, and the number of the newest change. */
 export const readSchemaVersionSql = statement(
   'read_schema_version',
-  'select schema_version, sequence from change_heads where organization_id = $1',
+  'select schema_version from change_heads where organization_id = $1',
 )
 
 /** The schema version of every organization. Background tasks use it to find changed definitions. */

@@ -8,7 +8,7 @@ export type LoggedDefinitionChange = {
   subject: 'stack' | 'attribute' | 'consent_type'
   definition_id: number
   operation: 'create' | 'update'
-  before: Record<string, unknown>
+  before: Record<string, unknown> | null
 }
 
 /** Reads the changes of definitions after the change with this number, the last one first. */

@@ -25,7 +25,8 @@ export async function answerErasure(originName: string, call: Call<EraseBody>): 
 /** Finds the person, deleted or not, the one it was merged into, or the one who was erased with this identifier. */
 function finderOf({ caller, params }: Call<EraseBody>): FindPerson {
   const { uuid, external_id } = params
-  const [statement, identifier] = uuid === undefined ? [findNamedSql, external_id!] : [findByIdSql, uuid.toLowerCase()]
+  const statement = uuid === undefined ? findNamedSql : findByIdSql
+  const identifier = uuid?.toLowerCase() ?? external_id!
   return async db => {
     const [found] = await db.query<{ id: string | null }>(statement, [caller.organization.id, identifier])
     return found!.id ?? undefined

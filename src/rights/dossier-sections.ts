@@ -1,7 +1,8 @@
-import { parseChanges } from '../changes/change-json.ts'
+import { type ChangePage, parseChanges } from '../changes/change-json.ts'
 import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
 import { readAnswersAfterSql } from '../consents/recorded-answers-sql.ts'
+import type { Row } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
 import { printEntity } from '../entities/read/entity-json.ts'
@@ -92,8 +93,8 @@ type Person = Record<string, unknown> & { external_id: string | null; state: str
 /** Reads the person as a read shows it. Undefined for one who was deleted or erased. */
 async function readPerson({ snapshot, definitions, id }: DossierSource): Promise<Person | undefined> {
   const values = [definitions.organization_id, peopleStackId, [id], unlimitedRowBytes]
-  const [found] = await snapshot.query<{ row: string }>(readByIdentifier.id, values)
-  return found && JSON.parse(printEntity(found.row, definitions, peopleStackId))
+  const [found] = await snapshot.query<{ row: string | null }>(readByIdentifier.id, values)
+  return found && JSON.parse(printEntity(found.row!, definitions, peopleStackId))
 }
 
 async function* printProfile(source: DossierSource) {
@@ -138,7 +139,7 @@ async function* readInParts<Row>(limit: number, readAfter: (last: Row | undefine
 
 async function* printAliases(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Alias = { external_id: string }
+  type Alias = Row & { external_id: string }
   const aliases = readInParts<Alias>(rowsPerRead, last =>
     snapshot.query(readAliasesSql, [
       definitions.organization_id,
@@ -152,7 +153,7 @@ async function* printAliases(source: DossierSource) {
 
 async function* printMerges(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Merge = { merge_id: number }
+  type Merge = Row & { merge_id: number }
   const merges = readInParts<Merge>(textsPerRead, last =>
     snapshot.query(readMergesSql, [definitions.organization_id, peopleOf(source), last?.merge_id ?? 0, textsPerRead]),
   )
@@ -195,7 +196,7 @@ async function* printAnswers(source: DossierSource) {
 
 async function* printTexts(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Text = { consent_type_id: number; version: number }
+  type Text = Row & { consent_type_id: number; version: number }
   const texts = readInParts<Text>(textsPerRead, last =>
     snapshot.query(readTextsSql, [
       definitions.organization_id,
@@ -292,9 +293,9 @@ async function* printRecordsOf({ snapshot, definitions }: DossierSource, stack_i
 
 async function* printSegments(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Row = { segment_id: number; sequence: number }
+  type Entry = Row & { segment_id: number; sequence: number }
   for (const person of peopleOf(source)) {
-    const rows = readInParts<Row>(rowsPerRead, last =>
+    const rows = readInParts<Entry>(rowsPerRead, last =>
       snapshot.query(readSegmentsSql, [
         ...[definitions.organization_id, person],
         ...[last?.segment_id ?? 0, last?.sequence ?? -1, rowsPerRead],
@@ -307,7 +308,7 @@ async function* printSegments(source: DossierSource) {
 
 async function* printDeliveries(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Delivery = { person_version: number; webhook_id: number | null; url: string | null }
+  type Delivery = Row & { person_version: number; webhook_id: number | null; url: string | null }
   for (const person of peopleOf(source))
     for (let version: number | undefined = 0; version !== undefined; ) {
       const values = [definitions.organization_id, person, version, rowsPerRead]
@@ -330,11 +331,10 @@ async function* printErasures(source: DossierSource) {
 
 async function* printChanges(source: DossierSource) {
   const { snapshot, definitions } = source
-  type Page = { matched: number; count: number; lines: string | null }
   for (const person of peopleOf(source))
     for (let before = noVersion, hasMore = true; hasMore; ) {
       const values: unknown[] = [definitions.organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
-      const [page]: Page[] = await snapshot.query<Page>(readHistorySql, values)
+      const [page]: ChangePage[] = await snapshot.query<ChangePage>(readHistorySql, values)
       const { matched, count, lines } = page!
       const changes = parseChanges(lines)
       for (const { json } of changes) yield json

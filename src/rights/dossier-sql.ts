@@ -27,7 +27,7 @@ export const findSubject = {
 export const readAboutSql = statement(
   'read_dossier_about',
   `select o.key as organization, s.display_name, s.contact_email, s.privacy_url, now() as at, h.sequence as head, h.log_id,
-     h.schema_version, last.operation, last.external_id
+     last.operation, last.external_id
    from organizations o join change_heads h on h.organization_id = $1
      left join organization_settings s on s.organization_id = $1
      left join lateral (
@@ -115,13 +115,13 @@ export const readSegmentsSql = statement(
  */
 export const readPastLinksSql = statement(
   'read_dossier_past_links',
-  `select p.source_id as id, c.stack_id, e.external_id, e.id is not null as is_present
+  `select p.source_id as id, c.stack_id, e.external_id
    from past_links p
      cross join lateral (
        select c.stack_id from changes c where c.organization_id = $1 and c.entity_id = p.source_id order by c.version desc limit 1
      ) c
      left join lateral (
-       select e.id, e.external_id from entities e
+       select e.external_id from entities e
        where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = p.source_id offset 0
      ) e on true
    where p.organization_id = $1 and p.target_id = $2 and p.source_id > $3 and not exists (

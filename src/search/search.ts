@@ -1,4 +1,4 @@
-import { awaitPipelined, type Transaction } from '../db/db.ts'
+import { awaitPipelined, type Statement, type Transaction } from '../db/db.ts'
 import {
   countTypos,
   featuresOfSimilar,
@@ -197,17 +197,17 @@ class WordSearch {
   }
 
   #valuesOf({ id }: Place, limit: number) {
-    return [...this.#stack, id, this.#known, limit]
+    return [...this.#stack, id, this.#known, limit] as const
   }
 
-  async #read(rank: number, ...query: Parameters<Transaction['query']>): Promise<Place[]> {
-    const rows = await this.#tx.query<{ id: string }>(...query)
+  async #read(rank: number, statement: Statement, values: unknown[]): Promise<Place[]> {
+    const rows = await this.#tx.query<{ id: string }>(statement, values)
     return rows.map(({ id }) => ({ rank, id }))
   }
 
-  async #readInOrder(rank: number, ...query: Parameters<Transaction['query']>): Promise<Place[]> {
+  async #readInOrder(rank: number, statement: Statement, values: unknown[]): Promise<Place[]> {
     await this.#tx.query(preferOrderSql, [])
-    const found = await this.#read(rank, ...query)
+    const found = await this.#read(rank, statement, values)
     await this.#tx.query(preferNothingSql, [])
     return found
   }

@@ -41,15 +41,16 @@ export async function createSegment(author: Author, body: NewSegment): Promise<S
     const after = { key, name, description, filter }
     throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
     await tx.query(insertSegmentsPositionSql, [author.organization_id, segmentsFollowerName])
-    const values = [id, key, name, description, JSON.stringify(filter), at]
-    return [{ subject: 'segment', id, operation: 'create', before: {}, after, store: insertSegmentSql, values }]
+    const values = [author.organization_id, id, key, name, description, JSON.stringify(filter), at]
+    const store = () => tx.query(insertSegmentSql, values)
+    return [{ subject: 'segment', id, operation: 'create', before: {}, after, store }]
   })
   return findSegment(definitions, key)
 }
 
 /** Changes a segment. Throws a Fault: 404 if there is none with that key, 400 if the filter breaks a rule. */
 export async function patchSegment(author: Author, key: string, patch: SegmentPatch): Promise<Segment> {
-  const definitions = await changeDefinitions(author, (current, at) => {
+  const definitions = await changeDefinitions(author, (current, at, tx) => {
     const segment = findSegment(current, key)
     // PostgreSQL stores the members of an object in an order of its own.
     const isSame = patch.filter === undefined || isDeepStrictEqual(patch.filter, segment.filter)
@@ -58,15 +59,16 @@ export async function patchSegment(author: Author, key: string, patch: SegmentPa
     const next = { ...segment, ...patch }
     if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
     const { id, name, description, filter } = next
-    const values = [id, name, description, JSON.stringify(filter), at]
-    return [{ subject: 'segment', id, operation: 'update', ...changed, store: updateSegmentSql, values }]
+    const values = [author.organization_id, id, name, description, JSON.stringify(filter), at]
+    const store = () => tx.query(updateSegmentSql, values)
+    return [{ subject: 'segment', id, operation: 'update', ...changed, store }]
   })
   return findSegment(definitions, key)
 }
 
 /** Deletes a segment. Throws a Fault: 404 if there is none with that key, 409 if the filter of another one names it. */
 export async function deleteSegment(author: Author, key: string): Promise<void> {
-  await changeDefinitions(author, (current, at) => {
+  await changeDefinitions(author, (current, at, tx) => {
     const { id, name, description, filter } = findSegment(current, key)
     const user = current.segments.find(segment => namesSegment(segment.filter, key))
     if (user)
@@ -75,8 +77,8 @@ export async function deleteSegment(author: Author, key: string): Promise<void> 
         details: [{ path: '/segment_key', message: `is named by the segment ${user.key}` }],
       })
     const before = { key, name, description, filter }
-    const [store, values] = [deleteSegmentSql, [id, at]]
-    return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store, values }]
+    const store = () => tx.query(deleteSegmentSql, [author.organization_id, id, at])
+    return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store }]
   })
 }
 

@@ -31,7 +31,7 @@ export const deleteSegmentSql = statement(
 /** $2: ids. */
 export const readSegmentStartsSql = statement(
   'read_segment_starts',
-  'select g.id, g.since from segments g where g.organization_id = $1 and g.id = any($2::integer[])',
+  'select g.since from segments g where g.organization_id = $1 and g.id = any($2::integer[])',
 )
 
 /** The segments as the follower has computed them, and whether they are deleted but not their other rows. */

@@ -26,28 +26,29 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
   const { kind, retention_days = null } = body
   throwUnlessEvents(kind, retention_days)
   if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack')
-  const after = await changeDefinitions(author, (current, at) => {
+  const after = await changeDefinitions(author, (current, at, tx) => {
     const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
     throwIfLimitReached('stacks', current, author.limits)
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days }
-    const values = [id, stack.key, stack.name, kind, retention_days, at]
-    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store: insertStackSql, values }]
+    const values = [author.organization_id, id, stack.key, stack.name, kind, retention_days, at]
+    const store = () => tx.query(insertStackSql, values)
+    return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store }]
   })
   return findStack(after, body.key)
 }
 
 /** Changes the name or the retention of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention. */
 export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
-  const after = await changeDefinitions(author, (definitions, at) => {
+  const after = await changeDefinitions(author, (definitions, at, tx) => {
     const stack = findStack(definitions, key)
     throwUnlessEvents(stack.kind, patch.retention_days)
     const changed = differences(stack, patch)
     if (!changed) return []
     const { name, retention_days } = { ...stack, ...patch }
-    const values = [stack.id, name, retention_days, at]
-    return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store: updateStackSql, values }]
+    const store = () => tx.query(updateStackSql, [author.organization_id, stack.id, name, retention_days, at])
+    return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store }]
   })
   return findStack(after, key)
 }

@@ -39,13 +39,13 @@ export type Wanted = { events: string[]; stacks: string[] | null; keys: string[]
 const attributePrefix = 'attribute_values.'
 
 /** The values of `match_changes` from $4 on. */
-export function matchValuesOf({ events, stacks, keys }: Wanted): unknown[] {
+export function matchValuesOf({ events, stacks, keys }: Wanted) {
   const named = events.map(event => event.split('.') as [Subject, Event | '*'])
   const each = named.flatMap(([subject, event]) => (event === '*' ? allEvents : [event]).map(one => ({ subject, one })))
   const types = each.filter(({ subject }) => subject !== 'consent').map(({ subject, one }) => `${subject}.${one}`)
   const consents = each.filter(({ subject }) => subject === 'consent').map(({ one }) => operationsByEvent[one])
   const attributes = keys?.filter(key => key.startsWith(attributePrefix)).map(key => key.slice(attributePrefix.length))
-  return [types, consents, stacks, keys, attributes ?? []]
+  return [types, consents, stacks, keys, attributes ?? []] as const
 }
 
 const profileFields: readonly string[] = [...profileTexts, ...profileFlags, 'consents']

@@ -199,15 +199,8 @@ const settingsOf = ({ url, events, stacks, keys, description, payload, active }:
 
 const jsonOrNull = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
-const storedValues = ({ url, events, stacks, keys, description, payload, active }: Settings) => [
-  url,
-  JSON.stringify(events),
-  jsonOrNull(stacks),
-  jsonOrNull(keys),
-  description,
-  payload,
-  active,
-]
+const storedValues = ({ url, events, stacks, keys, description, payload, active }: Settings) =>
+  [url, JSON.stringify(events), jsonOrNull(stacks), jsonOrNull(keys), description, payload, active] as const
 
 type Entry = { id: number; operation: 'create' | 'update' | 'delete'; before: object; after: object }
 type Author = Pick<WebhookAuthor, 'organization_id' | 'actor' | 'request_id'> & { isDryRun?: boolean }

@@ -1,10 +1,10 @@
 import { statement } from '../../db/db.ts'
 
-/** $2: time, $3: limit, $4: after this number, $5: up to this number. Returns the deletions in order. `ripe` is true for those before the time. */
+/** $2: time, $3: limit, $4: after this number, $5: up to this number. Returns the deletions of entities in order. `ripe` is true for those before the time. */
 export const readDeletionsSql = statement(
   'read_deletions',
   `select c.sequence, c.entity_id, c.at, c.at < $2 as ripe from changes c
-   where c.organization_id = $1 and c.operation = 'delete' and c.sequence > $4 and c.sequence <= $5
+   where c.organization_id = $1 and c.operation = 'delete' and c.entity_id is not null and c.sequence > $4 and c.sequence <= $5
    order by c.sequence limit $3`,
 )
 

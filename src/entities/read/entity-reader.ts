@@ -68,7 +68,7 @@ export async function readPageOfStack(
     projection
       ? on.query<PageRow>(readProjectedPage[direction], [...values, ...projectionValues(projection)], signal)
       : on.query<PageRow>(readPage[direction], values, signal)
-  const count = { statement: countEntitiesSql, values: [organization_id, stack_id] }
+  const count = (tx: Transaction) => tx.query<Count>(countEntitiesSql, [organization_id, stack_id])
   const { found, counted } = isCounted
     ? await readAndCount(db, read, count, signal)
     : { found: await read(db), counted: undefined }

@@ -1,4 +1,4 @@
-import { awaitPipelined, type Database, type Statement, type Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import type { ReadEntity } from '../entity-row.ts'
@@ -87,7 +87,8 @@ export async function readRelated(
       ? on.query<ReadEntity>(readProjectedRelatedSql[direction], [...values, ...projectionValues(projection)], signal)
       : on.query<ReadEntity>(readRelatedSql[direction], values, signal)
   if (!isCounted) return pageOf(await read(db), position)
-  const count = { statement: countRelatedSql, values: [organization_id, stack_id, id, outgoing, incoming] }
+  const count = (tx: Transaction) =>
+    tx.query<Count>(countRelatedSql, [organization_id, stack_id, id, outgoing, incoming])
   const { found, counted } = await readAndCount(db, read, count, signal)
   return { ...pageOf(found, position), counted }
 }
@@ -99,12 +100,12 @@ export type Count = { count: number; sequence: number }
 export function readAndCount<T>(
   db: Database,
   read: (tx: Transaction) => Promise<T>,
-  { statement, values }: { statement: Statement; values: unknown[] },
+  count: (tx: Transaction) => Promise<Count[]>,
   signal?: Signal,
 ): Promise<{ found: T; counted: Count }> {
   return db.transaction(
     async tx => {
-      const [reading, counting] = [read(tx), tx.query<Count>(statement, values)]
+      const [reading, counting] = [read(tx), count(tx)]
       await awaitPipelined([reading, counting, tx.commit()])
       const [counted] = await counting
       return { found: await reading, counted: counted! }

@@ -208,7 +208,7 @@ const byKey = (kind: string) =>
 
 /**
  * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key. A row with the number -1 means that the fill is not complete.
+ * key. A row without a person means that the fill is not complete.
  */
 export const findMatchesSql = statement(
   'find_matches',
@@ -254,8 +254,8 @@ export const findHoldersSql = statement(
 /** $2: values such as `email:ada@example.com`. Returns those that an erasure keeps. */
 export const readTombstonesSql = statement(
   'read_tombstones',
-  `select v.value, t.erasure_id from ${hashed} cross join lateral (
-     select t.erasure_id from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
+  `select v.value from ${hashed} cross join lateral (
+     select from tombstones t where t.organization_id = $1 and t.hash = h.hash offset 0
    ) t`,
 )
 

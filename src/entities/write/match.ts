@@ -59,7 +59,8 @@ export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate
 
 /** A person who has a key. */
 type Match = Target & { kind: MatchKind }
-type MatchRow = Match & { number: number }
+/** Without a person, the row means that the fill is not complete. */
+type MatchRow = { number: number } & (Match | { kind: null; id: null; external_id: null })
 
 /** The items, addressed to the people whom they recognize, and those of them that recognize nobody for certain. */
 export type MatchedItems = {
@@ -89,8 +90,8 @@ async function findMatches(tx: Transaction, organization_id: number, items: Item
   const rows = await tx.query<MatchRow>(findMatchesSql, values)
   const matches = new Map<Item, Match[]>()
   for (const { number, ...match } of rows)
-    if (number >= 0) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
-  return { matches, isFilling: rows.some(({ number }) => number < 0) }
+    if (match.kind !== null) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
+  return { matches, isFilling: rows.some(({ kind }) => kind === null) }
 }
 
 type Recognition = { refusal: Refusal } | { match: Match | undefined }

@@ -238,7 +238,7 @@ export async function checkFollowers(db: Database): Promise<OrganizationFinding[
     warning(
       'followers',
       `${id === 0 ? name : `${name} ${id}`} of ${organization} fails after change ${sequence}: ${failure} (failures: ${failures})`,
-      `kith retries at ${not_before}. The log of the service has the error, with "task":"follow".`,
+      `kith retries ${not_before === null ? 'at once' : `at ${not_before}`}. The log of the service has the error, with "task":"follow".`,
       organization,
     ),
   )
