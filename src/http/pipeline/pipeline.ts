@@ -9,12 +9,11 @@ import { warnOfCondition } from '../../logger.ts'
 import type { Instruments } from '../../observer.ts'
 import type { Reads } from '../../readers/reads.ts'
 import { hasBody, readBody, throwIfTooLarge } from '../input/body.ts'
-import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import { createCorsHandler } from '../server/cors.ts'
 import type { Drain } from '../server/drain.ts'
 import { type Serve, throwIfMalformed } from '../server/server.ts'
-import { beginRequest, throwIfDraining } from './admission.ts'
+import { beginRequest } from './begin-request.ts'
 import type { Endpoint, Exchange } from './exchange.ts'
 import { refusalOf } from './reply.ts'
 import type { Router } from './router.ts'
@@ -36,20 +35,17 @@ export type Services = {
 const maxOpenBodyBytes = 16_384
 
 /**
- * Returns a function that runs the steps of every request, in this order: admission · connection · malformed request ·
- * CORS · path · guard · body · slot · handler. An exception in any step becomes an error response. `notFound` answers unknown
+ * Returns a function that runs the steps of every admitted request, in this order: malformed request · CORS · path · guard · body · slot · handler. An exception in any step becomes an error response. `notFound` answers unknown
  * paths.
  */
 export function createPipeline(services: Services, router: Router, notFound: Endpoint): Serve {
   const { config, drain, logger } = services
   const { observer } = services.instruments
   const { limits } = config
-  const admission = { limits, drain, logger, observer }
   const handleCors = createCorsHandler(config.corsOrigins)
 
   async function run(exchange: Exchange): Promise<void> {
     const { request, url, deadline } = exchange
-    throwIfDraining(exchange, observer)
     throwIfMalformed(exchange)
     if (handleCors(exchange)) return
     const endpoint = router.find(request.method!, url) ?? notFound
@@ -70,14 +66,9 @@ export function createPipeline(services: Services, router: Router, notFound: End
   }
 
   return exchange => {
-    beginRequest(exchange, admission)
-    if (exceedsLimits(exchange.connection)) {
-      observer.overloaded('connection')
-      exchange.refuse(tooManyPipelined)
-    } else {
-      // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
-      run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
-    }
+    beginRequest(exchange, { limits, drain, logger, observer })
+    // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
+    run(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }
 
