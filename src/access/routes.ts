@@ -1,6 +1,6 @@
 import { type CellPool, firstCellOf } from '../cells/cell-pool.ts'
 import type { Database } from '../db/db.ts'
-import type { Lane } from '../db/shares.ts'
+import type { Lane } from '../db/connection-shares.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { Type } from '../json-schema.ts'
 import { listSchema } from '../organizations/definition-schema.ts'

@@ -1,4 +1,4 @@
-import type { Lane } from '../../db/shares.ts'
+import type { Lane } from '../../db/connection-shares.ts'
 import { isWriting } from '../../scopes.ts'
 import type { Route } from './route.ts'
 
