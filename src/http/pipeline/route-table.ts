@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox'
 import type { Caller } from '../../auth/caller.ts'
 import type { Config, Limits } from '../../config.ts'
 import { refuse } from '../../errors.ts'
+import type { FairPool } from '../../fair-pool.ts'
 import { isWriting, requireScope } from '../../scopes.ts'
 import { type Bound, bind, bindLarge, bindValue, isLarge, type RawInput } from '../input/bind.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
@@ -10,7 +11,6 @@ import { parseJson } from '../input/json.ts'
 import { createParameterReader } from '../input/parameters.ts'
 import { readPreferences } from '../input/preferences.ts'
 import { compile } from '../input/validate.ts'
-import type { ResponseMemory } from '../overload/response-memory.ts'
 import { authenticate } from './authenticate.ts'
 import { isVersioned } from './begin-request.ts'
 import type { Endpoint, Exchange, Handle } from './exchange.ts'
@@ -36,7 +36,7 @@ import { sendResult } from './send-result.ts'
 import { readChunks, requireLines } from './streams.ts'
 
 /** The services that routes need. */
-type RouteServices = Services & { responseMemory: ResponseMemory }
+type RouteServices = Services & { responseMemory: FairPool }
 
 /**
  * Adds a route table to the router. The steps of a row are: authenticate · scope · rate · limits · bind · trim ·
@@ -314,8 +314,8 @@ const memoryOf = (
   { deadline }: Exchange,
   { organization }: Caller,
 ): Call['memory'] => ({
-  take: bytes => responseMemory.take(organization.id, bytes),
-  wait: bytes => responseMemory.wait(organization.id, bytes, deadline.signal),
+  tryTake: bytes => responseMemory.tryTake(organization.id, bytes),
+  take: bytes => responseMemory.take(organization.id, deadline.signal, bytes),
 })
 
 function streamOf(services: Services, exchange: Exchange, checkLine: CheckItem): Omit<StreamingCall, keyof Call> {
