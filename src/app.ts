@@ -2,8 +2,8 @@ import { accessRoutes } from './access/routes.ts'
 import { attributeRoutes } from './attributes/routes.ts'
 import { changeRoutes } from './changes/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { FairPool } from './fair-pool.ts'
 import { createGate } from './http/overload/gate.ts'
-import { createResponseMemory } from './http/overload/response-memory.ts'
 import { createPipeline } from './http/pipeline/pipeline.ts'
 import type { Route } from './http/pipeline/route.ts'
 import { createRouter, registerRoutes } from './http/pipeline/router.ts'
@@ -115,7 +115,7 @@ export function createApp(given: Omit<Services, 'reads'> & Partial<Pick<Services
     report,
   })
   const router = createRouter()
-  const responseMemory = createResponseMemory(config.limits.answerBytes)
+  const responseMemory = new FairPool({ max: config.limits.answerBytes, leavesRoom: true })
   registerRoutes(router, config, routeTable(services))
   registerHealthRoutes(router, services)
   serveMetrics(router, services.instruments)

@@ -39,7 +39,6 @@ describe('an empty environment', () => {
       behindProxy: 0,
       publicUrl: undefined,
       ledgerOrigin: 'kith',
-      refusalShortcut: true,
       corsOrigins: [],
       rates: { read: undefined, write: undefined, pages: { perSecond: 20, burst: 600 }, store: 'memory' },
       traces: undefined,

@@ -82,7 +82,6 @@ const variables = Type.Object({
   KITH_DATA_DIR: text('.kith'),
   KITH_BEHIND_PROXY: wholeNumber(0, 0, 9),
   KITH_PUBLIC_URL: optionalText,
-  KITH_REFUSAL_SHORTCUT: Type.Enum(['on', 'off'], { default: 'on' }),
   KITH_CORS_ORIGINS: optionalText,
   KITH_WEBHOOK_ALLOW: optionalText,
   KITH_LEDGER_ORIGIN: text('kith'),
@@ -172,8 +171,6 @@ export type Config = Readonly<{
   behindProxy: number
   /** The URL at which people reach the service, without a slash at the end. */
   publicUrl: string | undefined
-  /** Whether repeated overload refusals are answered without Node's HTTP parser. */
-  refusalShortcut: boolean
   /** The origins of web pages that may call the API from a browser. */
   corsOrigins: readonly string[]
   /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
@@ -424,7 +421,6 @@ function freeze(values: Variables): Config {
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
     behindProxy: values.KITH_BEHIND_PROXY,
     publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
-    refusalShortcut: values.KITH_REFUSAL_SHORTCUT === 'on',
     corsOrigins: Object.freeze(originsOf(values)),
     webhookAllow: Object.freeze(rangesOf(values)),
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,

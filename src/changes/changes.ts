@@ -41,7 +41,7 @@ async function answerEvents(call: FeedCall, findSegments: FindSegments): Promise
 async function answerLines(call: FeedCall, findSegments: FindSegments): Promise<HandlerResult> {
   const start = await beginStream(call, findSegments, { after: call.body.after, path: '/after' })
   const releaseMemory = await call
-    .within(() => call.memory.wait(streamBytes))
+    .within(() => call.memory.take(streamBytes))
     .catch(error => {
       start.release()
       throw error

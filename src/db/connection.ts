@@ -1,35 +1,42 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
+import type { Release } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import { cancelPatienceMs, cancelStatements } from './cancel.ts'
 import { type Liveness, ServerSilent } from './liveness.ts'
 import { isReadOnly, OutcomeUnknown } from './pg-errors.ts'
 import type { Servers } from './servers.ts'
-import type { Slot } from './shares.ts'
 
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
-/** The source of connections. `slot` limits a request to the share of its organization; it is absent for kith's own work. */
-export type Source = { pool: pg.Pool; servers: Servers; liveness: Liveness; slot?: Slot | undefined }
+/**
+ * The source of connections. `takeShare` limits a request to the share of its organization (connection-shares.ts); it is absent for
+ * kith's own work.
+ */
+export type Source = {
+  pool: pg.Pool
+  servers: Servers
+  liveness: Liveness
+  takeShare?: (signal: Signal | undefined) => Release | Promise<Release>
+}
 
 /**
- * Runs `work` on a connection of the pool, after waiting for a slot. When the signal aborts, the running statement is cancelled on
- * the server, and the promise settles only after that. When the server falls silent, the connection is closed. The slot is held
+ * Runs `work` on a connection of the pool, after waiting for the share. When the signal aborts, the running statement is cancelled on
+ * the server, and the promise settles only after that. When the server falls silent, the connection is closed. The share is held
  * until the connection is free again.
  */
 export async function withClient<T>(
-  { pool, servers, liveness, slot }: Source,
+  { pool, servers, liveness, takeShare }: Source,
   signal: Signal | undefined,
   work: Work<T>,
 ): Promise<T> {
-  const entering = slot?.enter(signal)
-  if (entering) await entering
-  const heldSinceMs = performance.now()
+  const taking = takeShare?.(signal)
+  const release = taking instanceof Promise ? await taking : taking
   let client: pg.PoolClient
   try {
     client = await acquireCurrent({ pool, servers, liveness }, signal)
   } catch (error) {
-    slot?.leave(performance.now() - heldSinceMs)
+    release?.()
     throw error
   }
   const untrack = liveness.enter({ giveUp: () => destroySocket(client), isOutdated: () => !servers.isCurrent(client) })
@@ -57,7 +64,7 @@ export async function withClient<T>(
     // A cancel request names a process, not a statement. The connection is reused only after the request was answered.
     const isLate = cancelling !== undefined && !(await settlesInTime(cancelling))
     client.release(isLate || !servers.isCurrent(client))
-    slot?.leave(performance.now() - heldSinceMs)
+    release?.()
   }
 }
 

@@ -4,11 +4,11 @@ import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import { adaptToCitus, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
+import { ConnectionShares, type Lane } from './connection-shares.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
 import { ServerClient, Servers } from './servers.ts'
-import { type Lane, Shares } from './shares.ts'
 import { clearWarning, unknownOutcomeOf, watchWarnings } from './warnings.ts'
 
 /** A statement of a module's `sql.ts`: constant text with a name, planned once per connection. */
@@ -71,7 +71,7 @@ export type Database = {
 
 /** A database with a pool of connections. */
 export type DatabasePool = Database & {
-  /** The database for the requests of one organization, limited to its share of the connections (shares.ts). */
+  /** The database for the requests of one organization, limited to its share of the connections (connection-shares.ts). */
   shareOf(organization_id: number, lane: Lane): Database
 }
 
@@ -188,7 +188,7 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
     return client
   }
   const { observer } = options
-  const shares = new Shares({
+  const shares = new ConnectionShares({
     connections: options.connections,
     pagePatienceMs: options.pagePatienceMs ?? options.statementTimeoutMs / 2,
     onRefused: () => observer?.overloaded('share'),
@@ -212,8 +212,8 @@ export function openDatabase(url: string, options: DatabaseOptions): DatabasePoo
     shareOf: (organization_id, lane) => {
       const existing = shareDatabases[lane].get(organization_id)
       if (existing) return existing
-      const slot = shares.of(organization_id, lane)
-      const queries = createQueries({ pool, servers, liveness, slot }, observer)
+      const takeShare: Source['takeShare'] = signal => shares.take(organization_id, lane, signal)
+      const queries = createQueries({ pool, servers, liveness, takeShare }, observer)
       const share = { ...queries, connect, observer, root, close: async () => {} }
       shareDatabases[lane].set(organization_id, share)
       return share

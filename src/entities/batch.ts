@@ -72,7 +72,7 @@ const maxDryRunLength = 16 * 1_048_576
 /** Tells what the operations would do. */
 async function respondDryRun(kind: EntityKind, call: Call<Batch>, items: BatchItem[]): Promise<HandlerResult> {
   const { db, caller, signal, memory } = call
-  const release = await memory.wait(maxDryRunLength)
+  const release = await memory.take(maxDryRunLength)
   try {
     const { writes, nextRefusal } = call.body.atomic ? beforeRefusal(items) : { writes: writesOf(items) }
     const options = { limits: call.limits, signal, maxLength: maxDryRunLength }

@@ -148,7 +148,7 @@ function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...targe
 async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Promise<HandlerResult> {
   const { db, caller, limits, signal, memory } = call
   const write = writeOf(kind, call, { ...target, represent: false })
-  const release = await memory.wait(reservedBytes)
+  const release = await memory.take(reservedBytes)
   try {
     const { outcomes } = await dryRun(db, caller.organization.id, [write], { limits, signal })
     const outcome = outcomes[0]!
@@ -194,7 +194,7 @@ async function respondAsOf(
   stack_id: number,
   address: Address,
 ): Promise<HandlerResult | undefined> {
-  const release = await call.memory.wait(reservedBytes)
+  const release = await call.memory.take(reservedBytes)
   try {
     const response = await readAsOf(call, stack_id, address)
     if (response) return { ...response, release }
@@ -214,7 +214,7 @@ async function respondLarge(
   { identifier }: SerializedEntity,
   { status, headers }: Head,
 ): Promise<HandlerResult | undefined> {
-  const release = await memory.wait(reservedBytes)
+  const release = await memory.take(reservedBytes)
   try {
     const identifiers = [identifier]
     const [entity] = await readSerialized(db, caller.organization.id, stack_id, { by, identifiers }, signal)

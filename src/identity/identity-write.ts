@@ -29,7 +29,7 @@ export async function runIdentityWrite(
   const { db, caller, body, signal, memory } = call
   const organization_id = caller.organization.id
   const cached = await cachedDefinitions(db, organization_id, signal)
-  const release = await memory.wait(reservedBytes)
+  const release = await memory.take(reservedBytes)
   try {
     const run = async (tx: Transaction) => work(tx, await lockDefinitions(tx, cached))
     const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))

@@ -7,9 +7,8 @@ import { useOwnService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import type { Database } from '../db/db.ts'
 import { createFollowers, type Followers } from '../followers/followers.ts'
-import { webhookFollower } from './deliver.ts'
+import { createRequestPools, webhookFollower } from './deliver.ts'
 import type { Sender } from './send.ts'
-import { Slots } from './slots.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
@@ -405,9 +404,16 @@ describe('a receiver that fails', () => {
 })
 
 describe('receivers that are slow', () => {
+  it('leave room for a fifth and a sixth organization, whether they fail or not', () => {
+    for (const pool of Object.values(createRequestPools())) {
+      for (const organization of [1, 2, 3, 4]) while (pool.tryTake(organization));
+      expect([5, 6].map(organization => pool.tryTake(organization) !== undefined)).toEqual([true, true])
+    }
+  })
+
   it('delay no other organization, though four of them hold as many requests as they may', async () => {
     receiver.answer = () => {}
-    const slots = new Slots({ healthy: 16 })
+    const pools = createRequestPools({ healthy: 16 })
     // No request ends by itself before the end of the test.
     const patient = makeSender(60_000)
     const others = await Promise.all([1, 2, 3, 4].map(() => createShop(service)))
@@ -415,7 +421,7 @@ describe('receivers that are slow', () => {
       await create({}, other)
       for (let n = 0; n < 5; n += 1) await other.send('POST', '/v1/people', { external_id: `p${n}` })
     }
-    const following = createFollowers(service.db, [makeFollower({ slots, sender: patient })], {
+    const following = createFollowers(service.db, [makeFollower({ pools, sender: patient })], {
       report: () => {},
       ...clock,
     })

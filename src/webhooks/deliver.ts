@@ -3,12 +3,12 @@ import type { LoggedChange } from '../changes/change-json.ts'
 import { onCommit } from '../changes/commit-events.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { bodyOf } from './change-payload.ts'
 import { matchValuesOf } from './events.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
 import type { DeliveryOutcome, Sender } from './send.ts'
-import { Slots } from './slots.ts'
 import {
   advanceReplaySql,
   demoteDeliveriesSql,
@@ -29,7 +29,8 @@ export type DeliveryOptions = {
   nowMs?: () => number
   /** From 0 to 1, for the spread of the retries. */
   random?: () => number
-  slots?: Slots
+  /** The limits of the requests of the process. */
+  pools?: RequestPools
   /** Receives a webhook that was disabled. */
   onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
 }
@@ -48,6 +49,18 @@ const batchMs = 20
 const stopGraceMs = 1_000
 /** The time of the last success is stored at most this often. */
 const successStoreMs = 60_000
+
+type RequestPools = { healthy: FairPool; failing: FairPool }
+
+/**
+ * The requests of a process to receivers that work, and to those that fail, so that receivers that never answer leave the others free.
+ * An organization holds at most a quarter, and less than is left, so that those whose receivers are slow leave room for the next one:
+ * four of them hold 51 of 256 each, where a quarter each would leave none.
+ */
+export function createRequestPools({ healthy = 256, failing = 64 } = {}): RequestPools {
+  const poolOf = (max: number) => new FairPool({ max, share: Math.max(1, max >> 2), leavesRoom: true })
+  return { healthy: poolOf(healthy), failing: poolOf(failing) }
+}
 
 type Sending = WebhookRow & {
   secrets: Secret[]
@@ -70,12 +83,12 @@ type Match = { sequence: number; entity: string; type: string }
  * sent again.
  */
 export function webhookFollower(options: DeliveryOptions): Follower {
-  const slots = options.slots ?? new Slots()
+  const pools = options.pools ?? createRequestPools()
   return {
     name: followerName,
     isForEveryOrganization: false,
     maxConcurrent: 1_000,
-    work: task => new Delivery(task, { ...options, slots }).run(),
+    work: task => new Delivery(task, { ...options, pools }).run(),
   }
 }
 
@@ -84,7 +97,7 @@ const iso = (ms: number) => new Date(ms).toISOString()
 /** The work for one webhook, until nothing is due. */
 class Delivery {
   readonly #task: Task
-  readonly #options: DeliveryOptions & { slots: Slots }
+  readonly #options: DeliveryOptions & { pools: RequestPools }
   readonly #nowMs: () => number
   /** Requests under way, by the number of their change. */
   readonly #inFlight = new Map<number, Promise<void>>()
@@ -99,7 +112,7 @@ class Delivery {
   readonly #requests = new AbortController()
   #wake = () => {}
 
-  constructor(task: Task, options: DeliveryOptions & { slots: Slots }) {
+  constructor(task: Task, options: DeliveryOptions & { pools: RequestPools }) {
     this.#task = task
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
@@ -246,7 +259,7 @@ class Delivery {
   /** Sends one delivery. Never rejects: an attempt that was aborted has no result, and is made again. */
   async #attempt(webhook: Sending, due: Due): Promise<void> {
     const { organization_id, isHeld } = this.#task
-    const { sender, slots, random = Math.random } = this.#options
+    const { sender, pools, random = Math.random } = this.#options
     const signal = this.#requests.signal
     const end = (outcome: DeliveryOutcome) => {
       this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
@@ -254,7 +267,8 @@ class Delivery {
       if (!isSuccess(outcome)) this.#sending = undefined
     }
     try {
-      const release = await slots.take(organization_id, webhook.failing_since !== null, signal)
+      const pool = webhook.failing_since === null ? pools.healthy : pools.failing
+      const release = await pool.take(organization_id, signal)
       try {
         if (!isHeld()) return
         const nowMs = this.#nowMs()

@@ -1,4 +1,3 @@
-import pino from 'pino'
 import { afterAll, beforeAll } from 'vitest'
 import { type Client, createClient } from '../../client/index.ts'
 import { createApp, openApiDocument } from '../../src/app.ts'
@@ -15,6 +14,7 @@ import { createInstruments } from '../../src/instruments/instruments.ts'
 import { ensureLedgerKey } from '../../src/ledger/keys.ts'
 import { countEntries } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
+import { loggerTo } from '../../src/logger.ts'
 import { observedFollower } from '../../src/observed/follow.ts'
 import { readLastBackup } from '../../src/operations/backups.ts'
 import { createOrganization, ensureDefaultOrganization } from '../../src/organizations/organizations.ts'
@@ -100,7 +100,7 @@ export async function startService(
     observer: instruments.observer,
   })
   const logs: string[] = []
-  const logger = pino({ level: 'info' }, { write: line => logs.push(line) })
+  const logger = loggerTo(line => logs.push(line), 'info')
   const sender = createSender({ allowed: [], resolve: async () => [] })
   const followers = [
     danglingLinkFollower({ graceMs: 0 }),

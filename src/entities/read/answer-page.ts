@@ -1,5 +1,6 @@
 import { refuse } from '../../errors.ts'
 import { yieldIfDue } from '../../event-loop.ts'
+import type { Release } from '../../fair-pool.ts'
 import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
 import { idsOfPage, printPage, printPart } from './entity-json.ts'
 import { type RowsOfPage, readPortion } from './entity-reader.ts'
@@ -32,9 +33,6 @@ type PageRequest = {
   lastMembers?: (end: PageEnd, counted: Count | undefined) => string
 }
 
-/** Gives memory back. */
-type Release = () => void
-
 /** Reads the rows at a position. */
 type ReadRows = (position: PositionToRead) => Promise<RowsOfPage>
 
@@ -51,7 +49,7 @@ export async function answerPage(call: Call<unknown>, page: PageRequest, readRow
     await yieldIfDue()
     const whole = buildWhole(call, page, first, release)
     if (whole) return whole
-    const held = release ?? (await call.memory.wait(reservedBytes))
+    const held = release ?? (await call.memory.take(reservedBytes))
     return { status: 200, parts: pageParts(call, page, { readRows, first, release: held }) }
   } catch (error) {
     release?.()
@@ -93,7 +91,7 @@ function idsOf({ rows, ids, terms, has_more = false }: RowsOfPage, { size }: Pos
 /** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
 function takeIncluded({ memory }: Call<unknown>, included: Included | undefined): Release | undefined {
   if (!included || included.bytes <= uncountedCharacters) return undefined
-  return memory.take(included.bytes + maxWholeBytes) ?? throwOutOfMemory()
+  return memory.tryTake(included.bytes + maxWholeBytes) ?? throwOutOfMemory()
 }
 
 function throwOutOfMemory(): never {
@@ -121,7 +119,7 @@ function buildWhole(
   }
   if (held) return { ...response, release: held }
   if (response.json.length <= uncountedCharacters) return response
-  const release = memory.take(Buffer.byteLength(response.json))
+  const release = memory.tryTake(Buffer.byteLength(response.json))
   return release && { ...response, release }
 }
 

@@ -1,11 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../config.ts'
-import { createRefusal } from '../../errors.ts'
 import type { Connection } from '../server/connection.ts'
-import { stopRequests } from '../server/stop-parser.ts'
-
-/** Pipelined requests that one connection may have under way. Node starts each as it arrives: 10,000 at once. */
-const maxPipelined = 32
+import { maxPipelined } from './refusals.ts'
 
 /**
  * A request that is answered at once is no longer under way when the next one starts. Without this limit, 1,000
@@ -16,23 +12,11 @@ const maxPerTurn = 2 * maxPipelined
 /** The interval at which {@link drainUnreadBody} checks what still arrives. */
 const checkIntervalMs = 20
 
-export const tooManyPipelined = createRefusal(
-  'operation_failed',
-  `A connection may have at most ${maxPipelined} requests under way. Open a new connection and retry after 1 second.`,
-  { status: 503, headers: { 'Retry-After': '1', Connection: 'close' } },
-)
-
-/**
- * Whether the request that has just started exceeds what one connection may take. It is then refused, after the
- * responses to the requests before it. The connection closes, and the requests left in its buffers are not started.
- */
-export function exceedsLimits(connection: Connection): boolean {
+/** Counts a request of the connection. Returns whether the connection already has the most under way, or in this event-loop turn. */
+export function isAtLimit(connection: Connection): boolean {
   connection.startedInTurn += 1
   if (connection.startedInTurn === maxPipelined) setImmediate(resetTurn, connection)
-  if (connection.unanswered.size <= maxPipelined && connection.startedInTurn < maxPerTurn) return false
-  connection.socket.pause()
-  stopRequests(connection)
-  return true
+  return connection.unanswered.size >= maxPipelined || connection.startedInTurn >= maxPerTurn
 }
 
 /**

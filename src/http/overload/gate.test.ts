@@ -1,6 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
@@ -130,28 +128,6 @@ describe('an organization that has used up its share', () => {
       await release()
     },
   )
-
-  it.each([
-    ['on', 2],
-    ['off', 3],
-  ])('is refused by KITH_REFUSAL_SHORTCUT=%s after Node has read %d of three requests', async (value, parsed) => {
-    const own = await startService({ ...environment, KITH_REFUSAL_SHORTCUT: value }, service.databaseUrl)
-    const send = own.sender(one.token)
-    // The gate knows the organization of a token that was verified before.
-    expect((await send('GET', '/v1/people/eve')).status).toBe(200)
-    const release = await fillShare(send)
-    const paths: (string | undefined)[] = []
-    const note = (message: unknown) => paths.push((message as { request: IncomingMessage }).request.url)
-    subscribe('http.server.request.start', note)
-    const get = `GET /v1/people/eve?own HTTP/1.1\r\nHost: kith\r\nAuthorization: Bearer ${one.token}\r\n\r\n`
-    const connection = await openConnection(own.address)
-    for (let count = 0; count < 3; count += 1) expect(await connection.send([get])).toMatch(/^HTTP\/1\.1 503 /)
-    unsubscribe('http.server.request.start', note)
-    expect(paths.filter(path => path === '/v1/people/eve?own')).toHaveLength(parsed)
-    connection.end()
-    await release()
-    await own.stop()
-  })
 
   it('may send a refused body of any length to its end and is then answered on the same connection', async () => {
     const release = await fillShare()

@@ -6,16 +6,18 @@ import { utilizationSinceLastCall } from '../../event-loop.ts'
 import type { Observer } from '../../observer.ts'
 import { hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/session-cookie.ts'
-import { isVersioned } from '../pipeline/admission.ts'
+import { isVersioned } from '../pipeline/begin-request.ts'
 import type { Admission, Leave } from '../pipeline/exchange.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
+import { isAtLimit } from './connection-limits.ts'
 import { createLoadShedder } from './load-shedder.ts'
 import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
-import { createOverloadResponder, overloaded } from './overload-response.ts'
+import { prepareRefusal } from './refusal-response.ts'
+import { draining, overloaded, tooManyPipelined } from './refusals.ts'
 
 type GateOptions = {
-  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy' | 'refusalShortcut'>
+  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
   /** Returns the organization of an Authorization header from the cache, without any I/O. */
   recall: (authorization: string) => number | undefined
   /** Returns the organization of a session's cookie from the cache, without any I/O. */
@@ -42,6 +44,9 @@ const maxAwaitedBodies = 4_096
 const isProbe = ({ method }: IncomingMessage, url: string) =>
   method === 'OPTIONS' || /^\/(healthz|readyz)([?#]|$)/.test(url)
 
+/** Why the gate refuses a request, and the response. `closing` closes the connection after it. */
+type Refused = { reason: Reason | 'connection' | 'draining'; send: ReturnType<typeof prepareRefusal>; closing: boolean }
+
 /** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
 export function createGate({ config, recall, recallSession, shouldClose, observer, report }: GateOptions): Gate {
   const { limits } = config
@@ -49,20 +54,13 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
   const overload = createOverload({ requests, bytes, connections })
   const unversioned = createUnversionedOverload()
   const clock = startClock([overload, unversioned], report)
-  const reportRefusal = (reason: Reason | 'connection') => {
-    observer.overloaded(reason)
-    clock.countRefusal()
-  }
-  const responder = createOverloadResponder(config)
-  const { refusalShortcut } = config
-  const sendRefusal = createLoadShedder({
-    limits,
-    refusalShortcut,
-    overload,
-    responder,
-    shouldClose,
-    report: reportRefusal,
-  })
+  const sendRefusal = createLoadShedder({ limits, shouldClose })
+  const sendOverloaded = prepareRefusal(overloaded, config)
+  // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
+  const pastRefusal: Refused = { reason: 'connection', send: sendOverloaded, closing: true }
+  const pastLimit: Refused = { reason: 'connection', send: prepareRefusal(tooManyPipelined, config), closing: true }
+  const pastDrain: Refused = { reason: 'draining', send: prepareRefusal(draining, config), closing: false }
+  const refusedFor = (reason: Reason): Refused => ({ reason, send: sendOverloaded, closing: reason === 'connections' })
 
   /** Admits the connection of a request below `/v1`, and notes the organization of the request. */
   function enterConnection(connection: Connection, headers: IncomingHttpHeaders): Reason | undefined {
@@ -114,20 +112,27 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
     }
   }
 
+  function decide(connection: Connection, request: IncomingMessage, url: string): Admission | Refused {
+    if (isAtLimit(connection)) return pastLimit
+    if (isProbe(request, url)) return uncounted
+    if (connection.pendingRefusals > 0) return pastRefusal
+    if (connection.isRefusedByDrain && isVersioned(url)) return pastDrain
+    const admitted = isVersioned(url) ? admitVersioned(connection, request) : admitUnversioned(request)
+    return typeof admitted === 'string' ? refusedFor(admitted) : admitted
+  }
+
+  function reportRefusal(reason: Refused['reason']) {
+    observer.overloaded(reason)
+    if (reason !== 'draining') clock.countRefusal()
+  }
+
   return {
     admit: (connection, request, response, url) => {
-      if (isProbe(request, url)) return uncounted
-      // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
-      const isPipelined = connection.pendingRefusals > 0
-      const admitted = isPipelined
-        ? 'connection'
-        : isVersioned(url)
-          ? admitVersioned(connection, request)
-          : admitUnversioned(request)
-      if (typeof admitted !== 'string') return admitted
-      reportRefusal(admitted)
-      sendRefusal({ connection, request, response, closing: admitted === 'connection' || admitted === 'connections' })
-      if (admitted === 'connection') request.socket.pause()
+      const decision = decide(connection, request, url)
+      if ('leave' in decision) return decision
+      reportRefusal(decision.reason)
+      sendRefusal({ connection, request, response, ...decision })
+      if (decision.reason === 'connection') request.socket.pause()
       return undefined
     },
     inFlight: () => overload.total.requests,

@@ -49,8 +49,8 @@ export async function bindCall(
     request_id: exchange.id,
     localUrl: () => localUrlOf(exchange, config),
     memory: {
-      take: bytes => responseMemory.take(organization_id, bytes),
-      wait: bytes => responseMemory.wait(organization_id, bytes, deadline.signal),
+      tryTake: bytes => responseMemory.tryTake(organization_id, bytes),
+      take: bytes => responseMemory.take(organization_id, deadline.signal, bytes),
     },
     within: deadline.within,
     signal: deadline.signal,

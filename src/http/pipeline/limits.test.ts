@@ -47,7 +47,7 @@ beforeAll(async () => {
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })
 
-/** Limits of a process, with tests of their own (gate.test.ts, response-memory.test.ts, event-stream.test.ts). */
+/** Limits of a process, with tests of their own (gate.test.ts, fair-pool.test.ts, event-stream.test.ts). */
 const processLimits = ['inFlight', 'inFlightBytes', 'answerBytes', 'connections', 'changeStreams']
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]

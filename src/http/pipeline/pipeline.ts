@@ -1,9 +1,8 @@
 import { refuse } from '../../errors.ts'
-import { exceedsLimits, tooManyPipelined } from '../overload/connection-limits.ts'
 import { createCorsHandler } from '../server/cors.ts'
 import { type Serve, throwIfMalformed } from '../server/server.ts'
-import { beginRequest, isVersioned, throwIfDraining } from './admission.ts'
 import { authenticate } from './authenticate.ts'
+import { beginRequest, isVersioned } from './begin-request.ts'
 import type { Exchange, OpenEndpoint } from './exchange.ts'
 import { explain } from './log.ts'
 import type { Router } from './router.ts'
@@ -14,17 +13,16 @@ import type { RowServices } from './services.ts'
 const maxOpenBodyBytes = 16_384
 
 /**
- * Returns a function that serves each request: admission · connection · malformed request · CORS · path, then {@link serveRow} or
- * {@link serveOpen}. An exception in any step becomes an error response.
+ * Returns a function that serves each admitted request: malformed request · CORS · path, then {@link serveRow} or {@link serveOpen}. An
+ * exception in any step becomes an error response.
  */
 export function createPipeline(services: RowServices, router: Router): Serve {
   const { config, drain, logger } = services
   const { observer } = services.instruments
-  const admission = { limits: config.limits, drain, logger, observer }
+  const { limits } = config
   const handleCors = createCorsHandler(config.corsOrigins)
 
   async function serve(exchange: Exchange): Promise<void> {
-    throwIfDraining(exchange, observer)
     throwIfMalformed(exchange)
     if (handleCors(exchange)) return
     const endpoint = router.find(exchange.request.method!, exchange.url)
@@ -35,14 +33,9 @@ export function createPipeline(services: RowServices, router: Router): Serve {
   }
 
   return exchange => {
-    beginRequest(exchange, admission)
-    if (exceedsLimits(exchange.connection)) {
-      observer.overloaded('connection')
-      exchange.refuse(tooManyPipelined)
-    } else {
-      // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
-      serve(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
-    }
+    beginRequest(exchange, { limits, drain, logger, observer })
+    // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
+    serve(exchange).catch(error => exchange.refuse(explain(exchange, error, logger)))
   }
 }
 

@@ -3,11 +3,11 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Config } from '../../config.ts'
 import type { Database, DatabasePool } from '../../db/db.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
+import type { Release } from '../../fair-pool.ts'
 import type { RequestKey, StoredResponse } from '../../idempotency/kept-responses.ts'
 import type { Scope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
-import type { Release } from '../overload/response-memory.ts'
 
 /**
  * Where a write notes the number of a change of its organization, once it is committed or all of its transaction is done: the log up to
@@ -41,10 +41,10 @@ export type Call<Body = unknown> = {
   request_id: string
   /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
   localUrl: () => string
-  /** Memory for large responses, within the organization's share (response-memory.ts). */
+  /** Memory for large responses, in bytes, within the organization's share (fair-pool.ts). */
   memory: {
-    take(bytes: number): Release | undefined
-    wait(bytes: number): Promise<Release>
+    tryTake(bytes: number): Release | undefined
+    take(bytes: number): Promise<Release>
   }
   /**
    * Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part.

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../../config.ts'
-import type { Lane } from '../../db/shares.ts'
+import type { Lane } from '../../db/connection-shares.ts'
 import { isWriting } from '../../scopes.ts'
 import { bindValue } from '../input/bind.ts'
 import { createParameterReader } from '../input/parameters.ts'

@@ -1,5 +1,5 @@
 import { createRefusal, Fault } from '../../errors.ts'
-import type { Release } from '../overload/response-memory.ts'
+import type { Release } from '../../fair-pool.ts'
 import { type Exchange, jsonType, ndjsonType } from './exchange.ts'
 import { success, successInParts } from './reply.ts'
 import type { Call, ChunkedResult, HandlerResult } from './route.ts'
@@ -53,7 +53,7 @@ async function* prepend(first: IteratorResult<Buffer>, rest: AsyncGenerator<Buff
 }
 
 function takeMemoryFor(body: string, memory: Call['memory'], isWrite: boolean): Release {
-  const release = memory.take(Buffer.byteLength(body))
+  const release = memory.tryTake(Buffer.byteLength(body))
   if (!release) throw isWrite ? unsentResponse : outOfMemory
   return release
 }

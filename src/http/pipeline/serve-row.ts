@@ -11,7 +11,7 @@ import { followingOf } from './following.ts'
 import { idempotentHandler } from './idempotent-handler.ts'
 import { explain } from './log.ts'
 import { traced } from './request-telemetry.ts'
-import type { Call, HandlerResult, Route } from './route.ts'
+import type { BatchCall, Call, FollowingCall, HandlerResult, Route, StreamingCall } from './route.ts'
 import { sequenceHeader } from './route.ts'
 import type { RowEndpoint } from './row-endpoint.ts'
 import { sendResult } from './send-result.ts'
@@ -84,30 +84,28 @@ function handle(
   )
 }
 
+/** A call with the parts of every kind of row. A handler uses those of its own. */
+type FullCall = BatchCall & StreamingCall & FollowingCall
+
 /** Adds the parts of a call that the kind of its row has: elements of a batch, lines of a stream, or events to wait for. */
-function completeCall(services: RowServices, endpoint: RowEndpoint, exchange: Exchange, call: Call): never {
+function completeCall(services: RowServices, endpoint: RowEndpoint, exchange: Exchange, call: Call): FullCall {
   const { drain, logger, config } = services
   const { row, checkItem } = endpoint
+  const { limits } = config
   const stream = {
     explain: (error: unknown) => explain(exchange, error, logger),
     draining: () => !drain.isAccepting(),
   }
-  const { limits } = config
-  if (row.line)
-    return {
-      ...call,
-      ...stream,
-      chunks: readChunks(exchange.request, limits.requestMs),
-      checkLine: (line: Buffer) => checkItem!(parseJson(line, limits), 'body'),
-    } as never
-  if (row.item) return { ...call, checkItem: (value: unknown) => checkItem!(value, call.boundFrom) } as never
-  if (row.follows)
-    return {
-      ...call,
-      ...stream,
-      following: followingOf(exchange, row, () => authenticate(services, exchange)),
-    } as never
-  return call as never
+  const parts = row.line
+    ? {
+        ...stream,
+        chunks: readChunks(exchange.request, limits.requestMs),
+        checkLine: (line: Buffer) => checkItem!(parseJson(line, limits), 'body'),
+      }
+    : row.item
+      ? { checkItem: (value: unknown) => checkItem!(value, call.boundFrom) }
+      : row.follows && { ...stream, following: followingOf(exchange, row, () => authenticate(services, exchange)) }
+  return (parts ? { ...call, ...parts } : call) as FullCall
 }
 
 /** Refuses a write to a process that only reads, before it reaches the database. */

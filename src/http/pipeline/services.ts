@@ -2,9 +2,9 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import type { Config } from '../../config.ts'
 import type { DatabasePool } from '../../db/db.ts'
+import type { FairPool } from '../../fair-pool.ts'
 import type { Instruments } from '../../observer.ts'
 import type { Reads } from '../../readers/reads.ts'
-import type { ResponseMemory } from '../overload/response-memory.ts'
 import type { RateLimiter } from '../rate-limit/rate-limit.ts'
 import type { Drain } from '../server/drain.ts'
 
@@ -23,4 +23,4 @@ export type Services = {
 }
 
 /** The services that the rows of the route table need. */
-export type RowServices = Services & { responseMemory: ResponseMemory }
+export type RowServices = Services & { responseMemory: FairPool }

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { CompleteRequest } from '../shortcut/complete-request.ts'
 
 /** The state of a client's connection. */
 export class Connection {
@@ -11,7 +10,7 @@ export class Connection {
   newest: IncomingMessage | undefined
 
   /**
-   * Ends each started request whose response is not over (admission.ts). Their number is limited, and a connection
+   * Ends each started request whose response is not over (begin-request.ts). Their number is limited, and a connection
    * without one is idle.
    */
   readonly unanswered = new Set<() => void>()
@@ -26,9 +25,6 @@ export class Connection {
 
   /** The refusals by the gate that are queued or not sent completely. Such a request has not started. */
   pendingRefusals = 0
-  /** Whether the shortcut refuses requests (shortcut.ts), and the one whose refusal is queued. */
-  usesShortcut = false
-  refusedRequest: CompleteRequest | undefined
 
   /** Whether it was opened after the drain began to refuse new connections. */
   isRefusedByDrain = false

@@ -6,9 +6,8 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { createRefusal, Fault, type Refusal } from '../../errors.ts'
 import { parseTarget } from '../input/request-target.ts'
-import { coalesceChunks } from '../overload/chunk-coalescing.ts'
 import { mayEndConnection } from '../overload/connection-limits.ts'
-import { draining } from '../pipeline/admission.ts'
+import { draining } from '../overload/refusals.ts'
 import { type Admission, Exchange } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
 import { type Connection, connectionOf } from './connection.ts'
@@ -86,7 +85,7 @@ export function createServer(settings: Settings, gate: Gate, serve: Serve): App 
   const connections = trackConnections(server, {
     max: 2 * limits.connections,
     drain,
-    end: socket => endWith(socket, draining.refusal),
+    end: socket => endWith(socket, draining),
   })
   let listening: Listening | undefined
   return {
@@ -137,7 +136,6 @@ function createReceiver({ config, drain }: Settings, gate: Gate, serve: Serve) {
     if (connection.isClosing) return
     connection.newest = request
     closeAfterUpgrade(connection, request, response)
-    coalesceChunks(request)
     const stopping = connection.isRefusedByDrain ? drain.stopping() : undefined
     if (stopping) void stopping.then(() => startLate(connection, request, response))
     else start(connection, request, response)

@@ -1,27 +1,32 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Release } from '../fair-pool.ts'
 import { Cancellation } from '../signal.ts'
-import { type Lane, Shares } from './shares.ts'
+import { ConnectionShares, type Lane } from './connection-shares.ts'
 
 const lanes: Lane[] = ['reads', 'pages', 'writes']
 
 type Pages = { count: number; heldMs: number }
 
-/** Takes a slot for each page and returns it. */
-function readPages(shares: Shares, organization: number, { count, heldMs }: Pages) {
-  const slot = shares.of(organization, 'pages')
-  for (let page = 0; page < count; page += 1) {
-    expect(slot.enter(undefined)).toBeUndefined()
-    slot.leave(heldMs)
+/** Shares with a clock, and a function that takes a connection for each page and gives it back. */
+function createShares(connections: number) {
+  let nowMs = 0
+  const shares = new ConnectionShares({ connections, pagePatienceMs: 60_000, onRefused: () => {}, nowMs: () => nowMs })
+  const readPages = (organization: number, { count, heldMs }: Pages) => {
+    for (let page = 0; page < count; page += 1) {
+      const release = shares.take(organization, 'pages', undefined) as Release
+      nowMs += heldMs
+      release()
+    }
   }
+  return { shares, readPages }
 }
 
-/** Takes slots, and tracks the holders and the waiters. All organizations are known for fast pages. */
+/** Takes connections, and tracks the holders and the waiters. All organizations are known for fast pages. */
 function createLedger(connections: number) {
-  const shares = new Shares({ connections, pagePatienceMs: 60_000, onRefused: () => {} })
+  const { shares, readPages } = createShares(connections)
   // Organizations with slow pages have a test of their own.
-  for (let organization = 1; organization <= 5; organization += 1)
-    readPages(shares, organization, { count: 4, heldMs: 200 })
+  for (let organization = 1; organization <= 5; organization += 1) readPages(organization, { count: 4, heldMs: 200 })
   const held: { organization: number; lane: Lane; leave: () => void }[] = []
   const waiting: { organization: number; lane: Lane; signal: Cancellation; rejected: Promise<unknown> }[] = []
   return {
@@ -29,18 +34,16 @@ function createLedger(connections: number) {
     held,
     waiting,
     enter: (organization: number, lane: Lane) => {
-      const slot = shares.of(organization, lane)
       const signal = new Cancellation()
-      const entering = slot.enter(signal)
-      const hold = { organization, lane, leave: () => slot.leave(1) }
-      if (!entering) return held.push(hold)
+      const taking = shares.take(organization, lane, signal)
+      if (!(taking instanceof Promise)) return held.push({ organization, lane, leave: taking })
       const rejected = Promise.withResolvers<unknown>()
       const entry = { organization, lane, signal, rejected: rejected.promise }
       waiting.push(entry)
-      entering.then(
-        () => {
+      taking.then(
+        leave => {
           waiting.splice(waiting.indexOf(entry), 1)
-          held.push(hold)
+          held.push({ organization, lane, leave })
         },
         reason => {
           waiting.splice(waiting.indexOf(entry), 1)
@@ -92,14 +95,13 @@ describe('an organization that needs more connections than the pool has', () => 
 })
 
 describe('an organization with slow pages', () => {
-  const countAdmitted = (shares: Shares) => {
-    const slot = shares.of(1, 'pages')
+  const countAdmitted = (shares: ConnectionShares) => {
     const signal = new Cancellation()
     let admitted = 0
     for (let count = 0; count < 24; count += 1) {
-      const waiting = slot.enter(signal)
-      if (!waiting) admitted += 1
-      waiting?.catch(() => {})
+      const taking = shares.take(1, 'pages', signal)
+      if (taking instanceof Promise) taking.catch(() => {})
+      else admitted += 1
     }
     signal.abort('counted')
     return admitted
@@ -116,14 +118,14 @@ describe('an organization with slow pages', () => {
     ['after a slow page and a second of fast ones', [slow, fast(200)], 1],
     ['after a slow page and two seconds of fast ones', [slow, fast(400)], 4],
   ])('%s gets this many of eight connections for its pages', (_, pages, connections) => {
-    const shares = new Shares({ connections: 8, pagePatienceMs: 60_000, onRefused: () => {} })
-    for (const read of pages) readPages(shares, 1, read)
+    const { shares, readPages } = createShares(8)
+    for (const read of pages) readPages(1, read)
     expect(countAdmitted(shares)).toBe(connections)
   })
 
   it('gets an eighth of many connections', () => {
-    const shares = new Shares({ connections: 64, pagePatienceMs: 60_000, onRefused: () => {} })
-    readPages(shares, 1, slow)
+    const { shares, readPages } = createShares(64)
+    readPages(1, slow)
     expect(countAdmitted(shares)).toBe(8)
   })
 })
@@ -152,15 +154,14 @@ describe('several organizations that need more connections than the pool has', (
 
 it('refuses a page that waits too long, with Retry-After', async () => {
   let refused = 0
-  const shares = new Shares({ connections: 1, pagePatienceMs: 1, onRefused: () => (refused += 1) })
-  const slot = shares.of(1, 'pages')
-  slot.enter(undefined)
-  await expect(slot.enter(undefined)).rejects.toMatchObject({
+  const shares = new ConnectionShares({ connections: 1, pagePatienceMs: 1, onRefused: () => (refused += 1) })
+  const release = shares.take(1, 'pages', undefined) as Release
+  await expect(shares.take(1, 'pages', undefined)).rejects.toMatchObject({
     refusal: { status: 503, headers: { 'Retry-After': '1' } },
   })
   expect([refused, shares.waiting]).toEqual([1, 0])
-  slot.leave(1)
-  expect(slot.enter(undefined)).toBeUndefined()
+  release()
+  expect(shares.take(1, 'pages', undefined)).toBeTypeOf('function')
 })
 
 it('rejects an aborted waiter with its reason, and gives it no slot', async () => {
@@ -176,7 +177,7 @@ it('rejects an aborted waiter with its reason, and gives it no slot', async () =
   expect(ledger.held).toHaveLength(1)
   const aborted = new Cancellation()
   aborted.abort('before')
-  await expect(ledger.shares.of(2, 'writes').enter(aborted)).rejects.toBe('before')
+  await expect(ledger.shares.take(2, 'writes', aborted)).rejects.toBe('before')
 })
 
 it('never exceeds a share, and never lets work wait that has room, under random arrivals', async () => {

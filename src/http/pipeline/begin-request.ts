@@ -10,14 +10,14 @@ import { beginObserving, endObserving } from './request-telemetry.ts'
 
 export const isVersioned = (url: string): boolean => /^\/v1([/?#]|$)/.test(url)
 
-type Admission = { limits: Limits; drain: Drain; logger: Logger; observer: Observer }
+type BeginOptions = { limits: Limits; drain: Drain; logger: Logger; observer: Observer }
 
 /**
  * Begins a request that the gate has admitted. When the connection is done with the request, answered or not, this logs
  * it. When its work has ended too, this counts it out.
  */
-export function beginRequest(exchange: Exchange, admission: Admission): void {
-  const { limits, drain, logger, observer } = admission
+export function beginRequest(exchange: Exchange, options: BeginOptions): void {
+  const { limits, drain, logger, observer } = options
   const { connection, request, response } = exchange
   const end = () => {
     if (!connection.unanswered.delete(end)) return
@@ -32,20 +32,6 @@ export function beginRequest(exchange: Exchange, admission: Admission): void {
   response.on('close', end)
   beginObserving(exchange, observer)
   if (isVersioned(exchange.url)) drain.noteRequest()
-}
-
-export const draining = new Fault(
-  createRefusal('operation_failed', 'The service is shutting down. Retry after 1 second.', {
-    status: 503,
-    headers: { 'Retry-After': '1' },
-  }),
-)
-
-/** Throws a Fault of 503 for a request on a connection that was opened after the drain began to refuse new ones. */
-export function throwIfDraining({ url, connection }: Exchange, observer: Observer): void {
-  if (!connection.isRefusedByDrain || !isVersioned(url)) return
-  observer.overloaded('draining')
-  throw draining
 }
 
 // The client has disconnected, so this is never sent.
