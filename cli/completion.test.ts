@@ -5,7 +5,7 @@ it.each([
   [['im'], ['import']],
   [
     ['org', ''],
-    ['create', 'list', 'move', 'help'],
+    ['create', 'list', 'help'],
   ],
   [
     ['token', '--s'],
