@@ -36,7 +36,7 @@ export class FairPool<Key = number> {
     this.#whole = whole
   }
 
-  /** Makes a pool with limits of its own. What it gives counts in this pool too. */
+  /** Makes a pool with limits of its own. A holding of it counts in this pool too. */
   part(limits: Limits<Key>): FairPool<Key> {
     return new FairPool(limits, this)
   }

@@ -1,5 +1,7 @@
-import { type Database, rootOf } from '../db/db.ts'
+import type { Database } from '../db/db.ts'
+import { perDatabase } from '../db/per-database.ts'
 import { refuse } from '../errors.ts'
+import { FairPool, type Release } from '../fair-pool.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
 import type { Head } from './read-changes.ts'
 import type { ChangesQuery } from './schema.ts'
@@ -8,31 +10,18 @@ import type { Selection } from './selection.ts'
 export type FeedCall = FollowingCall<ChangesQuery>
 
 /** A stream to start: its selection, its position, and the head that was read before it. `release` counts it out. */
-export type StreamStart = { selection: Selection; after: number; head: Head; release: () => void }
+export type StreamStart = { selection: Selection; after: number; head: Head; release: Release }
 
-const openStreams = new WeakMap<Database, Map<number, number>>()
+const streams = perDatabase((_, max: number) => new FairPool({ share: max }))
 
 /**
  * Counts a request of an organization that waits for changes or streams them. Throws a Fault of 503 if the organization
- * has `max` of them in this process. The function that it returns counts the request out; a second call does nothing.
+ * has `max` of them in this process. The function that it returns counts the request out.
  */
-export function acquireStream(db: Database, organization_id: number, max: number): () => void {
-  const counts = openStreams.get(rootOf(db)) ?? new Map<number, number>()
-  openStreams.set(rootOf(db), counts)
-  const count = counts.get(organization_id) ?? 0
-  if (count >= max)
-    refuse(
-      'operation_failed',
-      `The organization already has ${max} requests that wait for changes (KITH_LIMIT_CHANGE_STREAMS). Retry after 10 seconds.`,
-      { status: 503, headers: { 'Retry-After': '10' } },
-    )
-  counts.set(organization_id, count + 1)
-  let isOpen = true
-  return () => {
-    if (!isOpen) return
-    isOpen = false
-    const left = counts.get(organization_id)! - 1
-    if (left > 0) counts.set(organization_id, left)
-    else counts.delete(organization_id)
-  }
-}
+export const takeStream = (db: Database, organization_id: number, max: number): Release =>
+  streams(db, max).tryTake(organization_id) ??
+  refuse(
+    'operation_failed',
+    `The organization already has ${max} requests that wait for changes (KITH_LIMIT_CHANGE_STREAMS). Retry after 10 seconds.`,
+    { status: 503, headers: { 'Retry-After': '10' } },
+  )

@@ -1,7 +1,7 @@
 import { NotArrived, refuse } from '../errors.ts'
 import type { HandlerResult } from '../http/pipeline/route.ts'
 import { jsonOfEvent } from './change-json.ts'
-import { acquireStream, type FeedCall, type StreamStart } from './change-streams.ts'
+import { type FeedCall, type StreamStart, takeStream } from './change-streams.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Part } from './kept-changes.ts'
 import { streamLines } from './line-stream.ts'
@@ -67,7 +67,7 @@ async function beginStream(
 ): Promise<StreamStart> {
   const { db, caller, body, limits, signal } = call
   const { organization } = caller
-  const release = acquireStream(db, organization.id, limits.changeStreams)
+  const release = takeStream(db, organization.id, limits.changeStreams)
   call.following.begin()
   try {
     return await call.within(async () => {
@@ -174,7 +174,7 @@ async function readPage(
 /** Waits until a change matches, at most until `untilMs`. */
 async function waitForPage(call: FeedCall, selection: Selection, page: FeedPage, untilMs: number): Promise<FeedPage> {
   const { db, caller, limits, body } = call
-  const release = acquireStream(db, caller.organization.id, limits.changeStreams)
+  const release = takeStream(db, caller.organization.id, limits.changeStreams)
   const subscriber = followLog(db, caller.organization.id, page, call, selection)
   call.following.begin()
   let { last, head } = page

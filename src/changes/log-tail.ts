@@ -1,6 +1,7 @@
-import { type Database, dataKeyOf, rootOf } from '../db/db.ts'
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
+import { type Database, dataKeyOf } from '../db/db.ts'
+import { perDatabase } from '../db/per-database.ts'
 import { Fault } from '../errors.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { FollowingCall } from '../http/pipeline/route.ts'
 import { onCommit } from './commit-events.ts'
 import { KeptChanges, type Part } from './kept-changes.ts'
@@ -29,7 +30,7 @@ const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
 const maxKeptBytes = 256 * 1024
 const maxKeptBytesOfAll = 16 * 1024 * 1024
 /** Reads of all organizations at a time. */
-const readPermits = new KeyedSemaphore<'tail'>(2)
+const reads = perDatabase(() => new FairPool({ max: 2 }))
 
 /** The answer to a request for changes: some, or the reason why there are none. */
 export type Next =
@@ -286,7 +287,7 @@ class FollowedLog {
     const selection = this.#selection
     try {
       const request = { after, selection, ...readSize }
-      const { head, log_id, last, changes } = await readPermits.run(this.#db, 'tail', undefined, () =>
+      const { head, log_id, last, changes } = await reads(this.#db).run(this.organization_id, undefined, () =>
         readRange(this.#db, this.organization_id, request),
       )
       if (this.#isRenumbered({ head, log_id }, after)) this.finish()
@@ -427,7 +428,7 @@ export class Subscriber {
   }
 }
 
-const tails = new WeakMap<Database, LogTail>()
+const tails = perDatabase(db => new LogTail(db))
 
 /** Follows an organization's log. `head` is the one that the request has read. */
 export function followLog(
@@ -437,12 +438,9 @@ export function followLog(
   call: TailCall,
   selection: Selection,
 ): Subscriber {
-  const root = rootOf(db)
-  const tail = tails.get(root) ?? new LogTail(root)
-  tails.set(root, tail)
-  return tail.follow(organization_id, head, call, selection)
+  return tails(db).follow(organization_id, head, call, selection)
 }
 
 /** The number of requests that follow an organization's log. */
 export const countSubscribers = (db: Database, organization_id: number): number =>
-  tails.get(rootOf(db))?.countSubscribers(organization_id) ?? 0
+  tails(db).countSubscribers(organization_id)

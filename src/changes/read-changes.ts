@@ -1,6 +1,7 @@
 import type { Database, Transaction } from '../db/db.ts'
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
+import { perDatabase } from '../db/per-database.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import { type ChangePage, type LoggedChange, parseChanges } from './change-json.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
@@ -36,7 +37,7 @@ const maxScanned = 20_000
  * of the connections.
  */
 const maxConcurrent = 2
-const readPermits = new KeyedSemaphore<number>(maxConcurrent)
+const reads = perDatabase(() => new FairPool({ share: maxConcurrent }))
 
 export type RangeRequest = {
   after: number
@@ -70,7 +71,7 @@ export async function readLines(
   const statement = selection.segments ? readSegmentChangesSql : readChangesSql
   const filterValues = selection.segments ? segmentValuesOf(selection) : filterValuesOf(selection)
   const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
-  const [row] = await readPermits.run(db, organization_id, signal, () =>
+  const [row] = await reads(db).run(organization_id, signal, () =>
     db.query<Head & ChangePage & { since?: number | null }>(statement, values, signal),
   )
   const { head, log_id, newest, matched, count, last, lines, since } = row ?? throwMissing()

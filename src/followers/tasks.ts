@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/db.ts'
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { describeFault } from '../describe-fault.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import type { Follower, Task } from './follower.ts'
 import { keepLease, type Lease, LeaseLost, type LeaseRow } from './lease.ts'
@@ -38,11 +38,9 @@ const maxQueued = 100
 /** With so many left to start, the next search may begin. */
 const fewQueued = maxQueued / 2
 
-const permits = new KeyedSemaphore<'followers'>(maxConnections)
-
-/** The database with the connections that followers may use. */
-function limitConnections(db: Database): Database {
-  const run = <T>(work: () => Promise<T>, signal?: Signal) => permits.run(db, 'followers', signal, work)
+/** The database with the connections that the followers of an organization may use. */
+function limitConnections(db: Database, connections: FairPool, organization_id: number): Database {
+  const run = <T>(work: () => Promise<T>, signal?: Signal) => connections.run(organization_id, signal, work)
   return {
     ...db,
     root: db.root ?? db,
@@ -59,74 +57,60 @@ const keyOf = ({ name, organization_id, id }: Found) => `${name} ${organization_
 /** The tasks that run in this process, each under a lease, and those that start when one of these ends. */
 export class Tasks {
   readonly #db: Database
-  readonly #limited: Database
+  readonly #connections = new FairPool({ max: maxConnections })
   readonly #byName: Map<string, Follower>
   readonly #options: TaskOptions
   readonly #owner = randomUUID()
-  readonly #running = new Map<string, { name: string; done: Promise<void>; stop(): void }>()
-  /** The tasks that wait, of each follower, by key in order of arrival. */
-  readonly #queued: Map<string, Map<string, Found>>
+  /** Limits how many tasks of each follower run. */
+  readonly #running: Map<string, FairPool>
+  /** The tasks that run or wait, by key. */
+  readonly #tasks = new Map<string, { done: Promise<void>; ending: AbortController }>()
   #isStopping = false
 
   constructor(db: Database, followers: readonly Follower[], options: TaskOptions) {
     this.#db = db
-    this.#limited = limitConnections(db)
     this.#byName = new Map(followers.map(follower => [follower.name, follower]))
     this.#options = options
-    this.#queued = new Map(followers.map(({ name }) => [name, new Map()]))
+    this.#running = new Map(followers.map(({ name, maxConcurrent: max }) => [name, new FairPool({ max })]))
   }
 
   get count(): number {
-    return this.#running.size
+    return this.#tasks.size
   }
 
   /** How many more tasks of this follower may be added. */
   countFree({ name, maxConcurrent }: Follower): number {
-    return maxConcurrent - this.#countRunning(name) + maxQueued - this.#queued.get(name)!.size
-  }
-
-  #countRunning(name: string): number {
-    return [...this.#running.values()].filter(task => task.name === name).length
+    const { held, waiting } = this.#running.get(name)!
+    return maxConcurrent - held + maxQueued - waiting
   }
 
   /** Starts a task, or lets it wait until one of its follower ends, unless it is there already, or the process stops. */
   add(found: Found): void {
-    if (this.#isStopping || this.#running.has(keyOf(found))) return
-    this.#queued.get(found.name)!.set(keyOf(found), found)
-    this.#startNext(found.name)
-  }
-
-  /** Starts the tasks of a follower that wait, as many as may run. */
-  #startNext(name: string): void {
-    const queued = this.#queued.get(name)!
-    const { maxConcurrent } = this.#byName.get(name)!
-    for (const [key, found] of queued) {
-      if (this.#countRunning(name) >= maxConcurrent) return
-      queued.delete(key)
-      this.#start(key, found)
-    }
-  }
-
-  #start(key: string, found: Found): void {
+    const { organization_id, name } = found
+    const key = keyOf(found)
+    if (this.#isStopping || this.#tasks.has(key)) return
+    const running = this.#running.get(name)!
     const ending = new AbortController()
-    const done = this.#run(found, ending).finally(() => {
-      this.#running.delete(key)
-      this.#startNext(found.name)
-      if (this.#queued.get(found.name)!.size <= fewQueued) this.#options.onFewLeft(found.name)
-    })
-    this.#running.set(key, { name: found.name, done, stop: () => ending.abort() })
+    const done = running
+      .run(organization_id, ending.signal, () => this.#run(found, ending))
+      // A task that is stopped while it waits.
+      .catch(() => {})
+      .finally(() => {
+        this.#tasks.delete(key)
+        if (running.waiting <= fewQueued) this.#options.onFewLeft(name)
+      })
+    this.#tasks.set(key, { done, ending })
   }
 
-  /** Waits until no task runs. */
+  /** Waits until no task runs or waits. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ done }) => done))
+    while (this.#tasks.size > 0) await Promise.all([...this.#tasks.values()].map(({ done }) => done))
   }
 
   /** Asks the tasks that run to end soon. No other task starts. */
   stop(): void {
     this.#isStopping = true
-    for (const queued of this.#queued.values()) queued.clear()
-    for (const task of this.#running.values()) task.stop()
+    for (const { ending } of this.#tasks.values()) ending.abort()
   }
 
   #rowOf({ organization_id, name, id }: Found): LeaseRow {
@@ -166,7 +150,7 @@ export class Tasks {
       if (rows.length === 0) throw new LeaseLost(`another process follows the log as ${found.name}`)
     }
     return {
-      db: this.#limited,
+      db: limitConnections(this.#db, this.#connections, found.organization_id),
       organization_id: found.organization_id,
       id: found.id,
       after: claim.sequence,

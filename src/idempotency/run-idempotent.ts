@@ -1,10 +1,11 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
 import { nestedDatabase } from '../db/nested-transaction.ts'
+import { perDatabase } from '../db/per-database.ts'
 import { isConflict, isLockTimeout } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { Fault, refuse } from '../errors.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
 import { expiredBefore, otherRequestRefusal, type StoredResponse } from './kept-responses.ts'
 import { claimKeySql, forgetKeySql, readKeySql, storeResponseSql } from './sql.ts'
@@ -18,7 +19,7 @@ export type KeyedRequest = { organization_id: number; id: Buffer; request_sha256
  * wait for the head row of the organization.
  */
 export const maxConcurrentKeyedWrites = 3
-const keyedWritePermits = new KeyedSemaphore<number>(maxConcurrentKeyedWrites)
+const keyedWrites = perDatabase(() => new FairPool({ share: maxConcurrentKeyedWrites }))
 
 /** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
@@ -36,7 +37,7 @@ export async function runIdempotent(
 ): Promise<{ response: StoredResponse; replayed: boolean }> {
   const transact = () =>
     db.transaction(tx => claimAndWork(db, tx, request, work), { signal, lockTimeoutMs: claimTimeoutMs })
-  const attempt = () => keyedWritePermits.run(db, request.organization_id, signal, transact)
+  const attempt = () => keyedWrites(db).run(request.organization_id, signal, transact)
   const result = await retryConflicts(attempt, isConflict, signal)
   if (!result.replayed) announceCommit(db, request.organization_id)
   return result

@@ -1,11 +1,11 @@
 import { throwNoPerson } from '../consents/history.ts'
-import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
+import type { Snapshot } from '../db/snapshot.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { personOf } from '../person-addresses.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { definitionsOf } from '../transfer/export.ts'
-import { acquireSnapshotPermits } from '../transfer/snapshot-permits.ts'
+import { openExportedSnapshot } from '../transfer/exported-snapshot.ts'
 import { type DossierSource, dossierSections } from './dossier-sections.ts'
 import { findSubject, waitForClientSql } from './dossier-sql.ts'
 
@@ -17,12 +17,7 @@ const partCharacters = 64 * 1024
 export async function answerDossier(call: Call): Promise<HandlerResult> {
   const { db, caller, signal, request_id } = call
   for (const scope of otherScopes) requireScope(caller, scope)
-  const release = acquireSnapshotPermits(db, caller.organization.id)
-  const snapshot = await openSnapshot(db).catch(error => {
-    release()
-    throw error
-  })
-  const close = () => snapshot.close().finally(release)
+  const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
   try {
     const { organization } = caller
     const subject = await findDossierSubject(snapshot, organization.id, call.params)

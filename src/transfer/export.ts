@@ -1,5 +1,5 @@
 import { awaitPipelined, type Database } from '../db/db.ts'
-import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
+import type { Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
@@ -9,7 +9,7 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { acquireSnapshotPermits } from './snapshot-permits.ts'
+import { openExportedSnapshot } from './exported-snapshot.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
@@ -24,12 +24,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
     direction: 'asc',
     after_id: body.after_id && kind.identifier.toUuid(body.after_id),
   })
-  const release = acquireSnapshotPermits(db, caller.organization.id)
-  const snapshot = await openSnapshot(db).catch(error => {
-    release()
-    throw error
-  })
-  const close = () => snapshot.close().finally(release)
+  const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
   try {
     const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
     return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }

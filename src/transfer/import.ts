@@ -1,4 +1,4 @@
-import { KeyedSemaphore } from '../db/keyed-semaphore.ts'
+import { perDatabase } from '../db/per-database.ts'
 import { findOutcomeUnknown, isUnavailable } from '../db/pg-errors.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch, requireKeys } from '../entities/write/match.ts'
@@ -6,6 +6,7 @@ import { maxStretchItems, writeStretch } from '../entities/write/request-coalesc
 import { dryRun, planWrites } from '../entities/write/run.ts'
 import { type EntityBody, type MatchKind, type Outcome, unkeyed, type Write } from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
+import { FairPool } from '../fair-pool.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { batchStream } from './batch-stream.ts'
@@ -22,7 +23,7 @@ const maxConcurrentSets = 3
 
 /** The maximum number of imports per organization and process. Each import holds some sets of lines in memory. */
 const maxImports = 2
-const importPermits = new KeyedSemaphore<number>(maxImports)
+const imports = perDatabase(() => new FairPool({ share: maxImports }))
 
 const progressMs = 1_000
 
@@ -49,7 +50,7 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
   const countInMetrics: CountOutcome = outcome =>
     call.body.dry_run || call.db.observer?.imported(metricKind, outcome, 1)
   const release =
-    importPermits.tryAcquire(call.db, call.caller.organization.id) ??
+    imports(call.db).tryTake(call.caller.organization.id) ??
     throwBusy(`The organization already runs ${maxImports} imports.`)
   return { status: 200, stream: answerLines(call, readEntry, countInMetrics, release) }
 }

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/db.ts'
 import { awaitPipelined, rootOf, statement } from '../../db/db.ts'
+import { perDatabase } from '../../db/per-database.ts'
 
 // A statistics target of 10 samples 3,000 rows instead of 30,000. In a table of 2.9 million rows, that takes 0.05 s
 // instead of 0.5 s. It is enough to estimate row counts and distinct values. Generic plans use nothing else.
@@ -12,7 +13,7 @@ const growthFactor = 8
 
 type Growth = { inserted: Map<string, number>; running: Promise<void> | undefined; again: boolean }
 
-const growths = new WeakMap<Database, Growth>()
+const growths = perDatabase((): Growth => ({ inserted: new Map(), running: undefined, again: false }))
 
 /**
  * Counts inserted rows and updates PostgreSQL's statistics as an organization grows. Without statistics, the planner
@@ -28,8 +29,7 @@ export function countGrowth(
 ): void {
   // Statistics cover all organizations, so the query does not count against the share of one.
   const db = rootOf(share)
-  const growth = growths.get(db) ?? { inserted: new Map(), running: undefined, again: false }
-  growths.set(db, growth)
+  const growth = growths(db)
   // Each table is counted separately. With a common count, the first links after 100,000 people went unnoticed, and the
   // planner chose the wrong index for them.
   const countKey = `${organization_id} ${table}`

@@ -1,5 +1,6 @@
 import { Queue, type QueueOptions, type Result } from '../../db/coalesce.ts'
-import { type Database, rootOf } from '../../db/db.ts'
+import type { Database } from '../../db/db.ts'
+import { perDatabase } from '../../db/per-database.ts'
 import { isUnavailable } from '../../db/pg-errors.ts'
 import type { Work } from '../../observer.ts'
 import type { Signal } from '../../signal.ts'
@@ -31,18 +32,11 @@ type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
 /** The queues of each database: writes by organization; reads by organization, stack and kind of identifier. */
-const writeQueues = new WeakMap<Database, Queues<Stretch, ReadonlyMap<number, KeyedOutcome>>>()
-const readQueues = new WeakMap<Database, Queues<string, SerializedEntity | undefined>>()
+const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
+const readQueues = perDatabase((): Queues<string, SerializedEntity | undefined> => new Map())
 
 /** Registers a queue. Beyond 1,000 queues, idle ones are removed; creating a queue is cheap. */
-function registerQueue<I, O>(
-  byDatabase: WeakMap<Database, Queues<I, O>>,
-  db: Database,
-  name: string,
-  queue: Queue<I, O>,
-): Queue<I, O> {
-  const queues = byDatabase.get(rootOf(db)) ?? new Map<string, Queue<I, O>>()
-  byDatabase.set(rootOf(db), queues)
+function registerQueue<I, O>(queues: Queues<I, O>, name: string, queue: Queue<I, O>): Queue<I, O> {
   if (queues.size >= 1_000) for (const [other, queue] of queues) if (queue.idle) queues.delete(other)
   queues.set(name, queue)
   return queue
@@ -55,9 +49,8 @@ const watch =
 
 /** Returns how many requests of this database wait for a batch, over all queues. */
 export function queueLengths(db: Database): Record<Work, number> {
-  const lengthOf = (queues: Queues<never, never> | undefined) =>
-    [...(queues?.values() ?? [])].reduce((sum, { waiting }) => sum + waiting, 0)
-  return { read: lengthOf(readQueues.get(db) as never), write: lengthOf(writeQueues.get(db) as never) }
+  const lengthOf = <I, O>(queues: Queues<I, O>) => queues.values().reduce((sum, { waiting }) => sum + waiting, 0)
+  return { read: lengthOf(readQueues(db)), write: lengthOf(writeQueues(db)) }
 }
 
 /** Writes that run together, in their order. */
@@ -130,8 +123,8 @@ export function writeStretch(
   if (db.outer) return runSet(db, planned, options)
   const { organization_id } = planned.definitions
   const name = `${organization_id}`
-  const queue =
-    writeQueues.get(rootOf(db))?.get(name) ?? registerQueue(writeQueues, db, name, createWriteQueue(db, options.limits))
+  const queues = writeQueues(db)
+  const queue = queues.get(name) ?? registerQueue(queues, name, createWriteQueue(db, options.limits))
   const bytes = planned.items.reduce((sum, { write }) => sum + write.bytes, 0)
   const stretch: Stretch = { planned, outcomes: new Map(), onStart: options.onStart }
   return queue.add({ item: stretch, count: planned.items.length, bytes, signal: options.signal })
@@ -186,9 +179,8 @@ export function readQueued(
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
   const name = `${organization_id} ${stack_id} ${by}`
-  const queue =
-    readQueues.get(rootOf(db))?.get(name) ??
-    registerQueue(readQueues, db, name, createReadQueue(db, organization_id, stack_id, by))
+  const queues = readQueues(db)
+  const queue = queues.get(name) ?? registerQueue(queues, name, createReadQueue(db, organization_id, stack_id, by))
   return queue.add({ item, signal })
 }
 

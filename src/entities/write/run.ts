@@ -1,10 +1,11 @@
 import { announceCommit } from '../../changes/commit-events.ts'
 import type { Database } from '../../db/db.ts'
-import { KeyedSemaphore } from '../../db/keyed-semaphore.ts'
+import { perDatabase } from '../../db/per-database.ts'
 import { isConflict, isUnavailable } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { Fault, type Refusal } from '../../errors.ts'
+import { FairPool } from '../../fair-pool.ts'
 import { cachedDefinitions, reloadDefinitions } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { countGrowth } from '../indexes/statistics.ts'
@@ -146,7 +147,7 @@ export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal):
  * the writes of the organization need connections too.
  */
 const maxConcurrentDryRuns = 2
-const dryRunPermits = new KeyedSemaphore<number>(maxConcurrentDryRuns)
+const dryRuns = perDatabase(() => new FairPool({ share: maxConcurrentDryRuns }))
 
 /** What the writes would do. `isTooLarge` says that their values together have more characters of JSON than `maxLength`. */
 export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
@@ -172,5 +173,5 @@ export async function dryRun(
       },
       { signal },
     )
-  return retryConflicts(() => dryRunPermits.run(db, organization_id, signal, attempt), isConflict, signal)
+  return retryConflicts(() => dryRuns(db).run(organization_id, signal, attempt), isConflict, signal)
 }

@@ -7,12 +7,12 @@ import type { Observer } from '../../observer.ts'
 import { hasBody } from '../input/body.ts'
 import { readSessionCookies } from '../input/session-cookie.ts'
 import { isVersioned } from '../pipeline/begin-request.ts'
-import type { Admission, Leave } from '../pipeline/exchange.ts'
+import type { Admission } from '../pipeline/exchange.ts'
 import type { Connection } from '../server/connection.ts'
 import { clientAddress, type Gate } from '../server/server.ts'
 import { isAtLimit } from './connection-limits.ts'
 import { createLoadShedder } from './load-shedder.ts'
-import { createOverload, type Overload, type Reason, type Tenant, tickMs } from './overload.ts'
+import { createOverload, type Overload, type Reason, tickMs } from './overload.ts'
 import { prepareRefusal } from './refusal-response.ts'
 import { draining, overloaded, tooManyPipelined } from './refusals.ts'
 
@@ -48,22 +48,60 @@ const isProbe = ({ method }: IncomingMessage, url: string) =>
 type Refused = { reason: Reason | 'connection' | 'draining'; send: ReturnType<typeof prepareRefusal>; closing: boolean }
 
 /** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
-export function createGate({ config, recall, recallSession, shouldClose, observer, report }: GateOptions): Gate {
-  const { limits } = config
-  const { inFlight: requests, inFlightBytes: bytes, connections } = limits
+export function createGate(options: GateOptions): Gate {
+  const { config, shouldClose, observer, report } = options
+  const { inFlight: requests, inFlightBytes: bytes, connections } = config.limits
   const overload = createOverload({ requests, bytes, connections })
   const unversioned = createUnversionedOverload()
   const clock = startClock([overload, unversioned], report)
-  const sendRefusal = createLoadShedder({ limits, shouldClose })
+  const reportRefusal = (reason: Refused['reason']) => {
+    observer.overloaded(reason)
+    if (reason !== 'draining') clock.countRefusal()
+  }
+  const admitVersioned = createVersionedAdmission(options, overload)
+  const admitUnversioned = createUnversionedAdmission(options, unversioned, reportRefusal)
+  const sendRefusal = createLoadShedder({ limits: config.limits, shouldClose })
   const sendOverloaded = prepareRefusal(overloaded, config)
+  const pastLimit: Refused = { reason: 'connection', send: prepareRefusal(tooManyPipelined, config), closing: true }
   // A client that pipelines past an unread 503 gets one more 503, then the connection closes.
   const pastRefusal: Refused = { reason: 'connection', send: sendOverloaded, closing: true }
-  const pastLimit: Refused = { reason: 'connection', send: prepareRefusal(tooManyPipelined, config), closing: true }
   const pastDrain: Refused = { reason: 'draining', send: prepareRefusal(draining, config), closing: false }
-  const refusedFor = (reason: Reason): Refused => ({ reason, send: sendOverloaded, closing: reason === 'connections' })
 
-  /** Admits the connection of a request below `/v1`, and notes the organization of the request. */
-  function enterConnection(connection: Connection, headers: IncomingHttpHeaders): Reason | undefined {
+  function decide(connection: Connection, request: IncomingMessage, url: string): Admission | Refused {
+    if (isAtLimit(connection)) return pastLimit
+    if (isProbe(request, url)) return uncounted
+    if (connection.pendingRefusals > 0) return pastRefusal
+    if (connection.isRefusedByDrain && isVersioned(url)) return pastDrain
+    const admitted = isVersioned(url) ? admitVersioned(connection, request) : admitUnversioned(request)
+    if (typeof admitted !== 'string') return admitted
+    return { reason: admitted, send: sendOverloaded, closing: admitted === 'connections' }
+  }
+
+  return {
+    admit: (connection, request, response, url) => {
+      const decision = decide(connection, request, url)
+      if ('leave' in decision) return decision
+      reportRefusal(decision.reason)
+      sendRefusal({ connection, request, response, ...decision })
+      if (decision.reason === 'connection') request.socket.pause()
+      return undefined
+    },
+    inFlight: () => overload.held().requests,
+    stop: clock.stop,
+  }
+}
+
+const uncounted: Admission = { leave: () => {} }
+
+/** Returns a function that admits a request below `/v1`, and its connection, within the share of its organization. */
+function createVersionedAdmission({ config: { limits }, recall, recallSession }: GateOptions, overload: Overload) {
+  const recallTenant = ({ authorization, cookie }: IncomingHttpHeaders): number | undefined => {
+    if (authorization !== undefined) return recall(authorization)
+    const [token] = readSessionCookies(cookie)
+    return token === undefined ? undefined : recallSession(token)
+  }
+  /** Admits the connection, and notes the organization of the request. */
+  const enterConnection = (connection: Connection, headers: IncomingHttpHeaders): Reason | undefined => {
     const credential = headers.authorization ?? headers.cookie
     if (connection.tenant !== undefined && connection.credential === credential) return undefined
     const tenant = recallTenant(headers)
@@ -77,25 +115,27 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
     connection.tenant = tenant
     return undefined
   }
-
-  function recallTenant({ authorization, cookie }: IncomingHttpHeaders): number | undefined {
-    if (authorization !== undefined) return recall(authorization)
-    const [token] = readSessionCookies(cookie)
-    return token === undefined ? undefined : recallSession(token)
-  }
-
-  function admitVersioned(connection: Connection, { headers }: IncomingMessage): Admission | Reason {
+  return (connection: Connection, { headers }: IncomingMessage): Admission | Reason => {
     const reason = enterConnection(connection, headers)
     if (reason) return reason
-    const leave = enter(overload, connection.tenant, maxBodyBytesOf(headers, limits))
+    const leave = overload.enter(connection.tenant, maxBodyBytesOf(headers, limits))
     return typeof leave === 'string' ? leave : { leave }
   }
+}
 
-  /** A request whose client still sends the body takes no slot: a slow client would keep others from signing in. */
-  function admitUnversioned(request: IncomingMessage): Admission | Reason {
+/**
+ * Returns a function that admits a request outside `/v1` within the share of its network. A request whose client still sends the body
+ * takes no slot: a slow client would keep others from signing in.
+ */
+function createUnversionedAdmission(
+  { config }: GateOptions,
+  unversioned: Overload,
+  reportRefusal: (reason: Reason) => void,
+) {
+  return (request: IncomingMessage): Admission | Reason => {
     const network = networkOf(clientAddress(request, config.behindProxy))
     if (!hasBody(request)) {
-      const leave = enter(unversioned, network, 0)
+      const leave = unversioned.enter(network, 0)
       return typeof leave === 'string' ? leave : { leave }
     }
     const endWait = unversioned.shed(network, 0) ?? unversioned.addConnection(network)
@@ -104,48 +144,13 @@ export function createGate({ config, recall, recallSession, shouldClose, observe
       leave: endWait,
       enter: () => {
         endWait()
-        const leave = enter(unversioned, network, 0)
+        const leave = unversioned.enter(network, 0)
         if (typeof leave !== 'string') return leave
         reportRefusal(leave)
         throw new Fault(overloaded)
       },
     }
   }
-
-  function decide(connection: Connection, request: IncomingMessage, url: string): Admission | Refused {
-    if (isAtLimit(connection)) return pastLimit
-    if (isProbe(request, url)) return uncounted
-    if (connection.pendingRefusals > 0) return pastRefusal
-    if (connection.isRefusedByDrain && isVersioned(url)) return pastDrain
-    const admitted = isVersioned(url) ? admitVersioned(connection, request) : admitUnversioned(request)
-    return typeof admitted === 'string' ? refusedFor(admitted) : admitted
-  }
-
-  function reportRefusal(reason: Refused['reason']) {
-    observer.overloaded(reason)
-    if (reason !== 'draining') clock.countRefusal()
-  }
-
-  return {
-    admit: (connection, request, response, url) => {
-      const decision = decide(connection, request, url)
-      if ('leave' in decision) return decision
-      reportRefusal(decision.reason)
-      sendRefusal({ connection, request, response, ...decision })
-      if (decision.reason === 'connection') request.socket.pause()
-      return undefined
-    },
-    inFlight: () => overload.total.requests,
-    stop: clock.stop,
-  }
-}
-
-const uncounted: Admission = { leave: () => {} }
-
-/** Counts a request in. Returns the function that counts it out, or the reason to refuse it. */
-function enter(overload: Overload, tenant: Tenant, bytes: number): Leave | Reason {
-  const admitted = overload.enter(tenant, bytes)
-  return typeof admitted === 'string' ? admitted : () => overload.leave(admitted)
 }
 
 /**
@@ -154,9 +159,14 @@ function enter(overload: Overload, tenant: Tenant, bytes: number): Leave | Reaso
  * seconds.
  */
 function createUnversionedOverload(): Overload {
-  const bounds = { requests: maxUnversioned, bytes: Infinity, connections: maxAwaitedBodies }
-  const overload = createOverload(bounds)
-  return { ...overload, leave: admitted => void setImmediate(overload.leave, admitted) }
+  const overload = createOverload({ requests: maxUnversioned, bytes: Infinity, connections: maxAwaitedBodies })
+  return {
+    ...overload,
+    enter: (tenant, bytes) => {
+      const leave = overload.enter(tenant, bytes)
+      return typeof leave === 'string' ? leave : () => void setImmediate(leave)
+    },
+  }
 }
 
 /** One report a second at most. */
@@ -171,7 +181,7 @@ function startClock(overloads: Overload[], report: GateOptions['report']) {
     for (const overload of overloads) overload.tick(utilization)
     ticks += 1
     if (ticks % reportTicks > 0 || refused === 0) return
-    report({ refused, inFlight: overloads.reduce((sum, { total }) => sum + total.requests, 0) })
+    report({ refused, inFlight: overloads.reduce((sum, overload) => sum + overload.held().requests, 0) })
     refused = 0
   }, tickMs).unref()
   return {

@@ -7,7 +7,6 @@ import {
   minWhenBusy,
   minWhenSlow,
   type Overload,
-  type Reason,
   type Tenant,
   tickMs,
 } from './overload.ts'
@@ -20,16 +19,10 @@ const wide = { requests: 1_000, bytes: 1_000_000, connections: 1_000 }
 function fill(overload: Overload, tenant: Tenant, bytes = 0): Leave[] {
   const admitted: Leave[] = []
   for (;;) {
-    const leave = enter(overload, tenant, bytes)
+    const leave = overload.enter(tenant, bytes)
     if (typeof leave === 'string') return admitted
     admitted.push(leave)
   }
-}
-
-/** Admits a request and returns the function that counts it out, or returns the reason for the refusal. */
-function enter(overload: Overload, tenant: Tenant, bytes: number): Leave | Reason {
-  const admitted = overload.enter(tenant, bytes)
-  return typeof admitted === 'string' ? admitted : () => overload.leave(admitted)
 }
 
 const tickOften = (overload: Overload, times: number, utilization = 0.5) => {
@@ -41,7 +34,7 @@ describe('admission', () => {
     const overload = createOverload(wide)
     expect(fill(overload, 1)).toHaveLength(500)
     expect(fill(overload, 2)).toHaveLength(250)
-    expect(enter(overload, 3, 0)).toBeTypeOf('function')
+    expect(overload.enter(3, 0)).toBeTypeOf('function')
   })
 
   it('admits as many requests as were answered', () => {
@@ -54,12 +47,12 @@ describe('admission', () => {
 
   it('admits a body larger than the limit alone and refuses another body meanwhile', () => {
     const overload = createOverload(wide)
-    const leave = enter(overload, 1, 5_000_000)
+    const leave = overload.enter(1, 5_000_000)
     expect(leave).toBeTypeOf('function')
-    expect(enter(overload, 1, 1)).toBe('bytes')
-    expect(enter(overload, 1, 0)).toBeTypeOf('function')
+    expect(overload.enter(1, 1)).toBe('bytes')
+    expect(overload.enter(1, 0)).toBeTypeOf('function')
     ;(leave as Leave)()
-    expect(enter(overload, 1, 1)).toBeTypeOf('function')
+    expect(overload.enter(1, 1)).toBeTypeOf('function')
   })
 
   it('leaves room for the connections of another organization', () => {
@@ -80,16 +73,16 @@ describe('an organization with a queue', () => {
     tickOften(overload, 500 / tickMs)
     for (const leave of underWay.splice(0, 100)) leave()
     tickOften(overload, 500 / tickMs)
-    expect(enter(overload, 1, 0)).toBe('slow')
+    expect(overload.enter(1, 0)).toBe('slow')
     for (const leave of underWay.splice(0, 301)) leave()
-    expect(enter(overload, 1, 0)).toBeTypeOf('function')
-    expect(enter(overload, 1, 0)).toBe('slow')
-    expect(enter(overload, 2, 0)).toBeTypeOf('function')
+    expect(overload.enter(1, 0)).toBeTypeOf('function')
+    expect(overload.enter(1, 0)).toBe('slow')
+    expect(overload.enter(2, 0)).toBeTypeOf('function')
   })
 
   it('keeps a minimum however slow its requests are, and a short burst is not a queue', () => {
     const overload = createOverload(wide)
-    for (let index = 0; index < minWhenSlow - 1; index += 1) enter(overload, 1, 0)
+    for (let index = 0; index < minWhenSlow - 1; index += 1) overload.enter(1, 0)
     tickOften(overload, 2_000 / tickMs)
     const leaves = fill(overload, 1)
     expect(leaves).toHaveLength(500 - minWhenSlow + 1)
@@ -104,11 +97,11 @@ describe('an organization that is mostly refused', () => {
   it('has a limit of its own even on an idle event loop, and its neighbours keep their share', () => {
     const overload = createOverload(wide)
     const underWay = fill(overload, 1)
-    for (let more = 0; more <= underWay.length; more += 1) enter(overload, 1, 0)
+    for (let more = 0; more <= underWay.length; more += 1) overload.enter(1, 0)
     for (const leave of underWay) leave()
     tickOften(overload, 1)
     expect(fill(overload, 1)).toHaveLength(maxWhenRefused)
-    expect(enter(overload, 1, 0)).toBe('busy')
+    expect(overload.enter(1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
   })
 
@@ -116,11 +109,11 @@ describe('an organization that is mostly refused', () => {
     const overload = createOverload(wide)
     const underWay = fill(overload, 1)
     for (let more = 0; more <= underWay.length; more += 1) expect(overload.shed(1, 0)).toBe('requests')
-    expect(overload.total.requests).toBe(underWay.length)
+    expect(overload.held().requests).toBe(underWay.length)
     for (const leave of underWay) leave()
     tickOften(overload, 1)
     expect(overload.shed(1, 0)).toBe(undefined)
-    expect(overload.total.requests).toBe(0)
+    expect(overload.held().requests).toBe(0)
     tickOften(overload, 3_000 / tickMs)
     expect(fill(overload, 1)).toHaveLength(500)
   })
@@ -131,7 +124,7 @@ describe('while the event loop is saturated', () => {
   const storm = (overload: Overload, ticks: number) => {
     for (let tick = 0; tick < ticks; tick += 1) {
       const underWay = fill(overload, 1)
-      for (let more = 0; more <= underWay.length; more += 1) enter(overload, 1, 0)
+      for (let more = 0; more <= underWay.length; more += 1) overload.enter(1, 0)
       for (const leave of underWay) leave()
       overload.tick(1)
     }
@@ -141,24 +134,24 @@ describe('while the event loop is saturated', () => {
     const overload = createOverload(wide)
     storm(overload, 30)
     expect(fill(overload, 1)).toHaveLength(minWhenBusy)
-    expect(enter(overload, 1, 0)).toBe('busy')
+    expect(overload.enter(1, 0)).toBe('busy')
     expect(fill(overload, 2).length).toBeGreaterThan(400)
   })
 
   it('admits at most a burst of one organization while others are active', () => {
     const overload = createOverload(wide)
-    const [mine] = [1, 2].map(tenant => enter(overload, tenant, 0))
-    for (let index = 0; index < burst; index += 1) enter(overload, 1, 0)
+    const [mine] = [1, 2].map(tenant => overload.enter(tenant, 0))
+    for (let index = 0; index < burst; index += 1) overload.enter(1, 0)
     overload.tick(1)
-    expect(enter(overload, 1, 0)).toBe('busy')
-    expect(enter(overload, 2, 0)).toBeTypeOf('function')
+    expect(overload.enter(1, 0)).toBe('busy')
+    expect(overload.enter(2, 0)).toBeTypeOf('function')
     ;(mine as Leave)()
-    expect(enter(overload, 1, 0)).toBeTypeOf('function')
+    expect(overload.enter(1, 0)).toBeTypeOf('function')
   })
 
   it('does not count unauthenticated requests as another active tenant', () => {
     const overload = createOverload(wide)
-    for (const tenant of [1, undefined]) enter(overload, tenant, 0)
+    for (const tenant of [1, undefined]) overload.enter(tenant, 0)
     overload.tick(1)
     expect(fill(overload, 1).length).toBeGreaterThan(400)
   })
@@ -192,21 +185,21 @@ it('keeps its bounds, admits a newcomer and ends empty for any sequence of reque
         if ('utilization' in step) overload.tick(step.utilization)
         else if ('leave' in step) underWay.splice(step.leave % (underWay.length + 1), 1)[0]?.()
         else {
-          const leave = enter(overload, step.tenant, step.bytes)
+          const leave = overload.enter(step.tenant, step.bytes)
           if (typeof leave === 'function') underWay.push(leave)
         }
-        expect(overload.total.requests).toBe(underWay.length)
+        expect(overload.held().requests).toBe(underWay.length)
         expect(underWay.length).toBeLessThanOrEqual(requests)
         // Each of four tenants may exceed the bound by its last body.
-        expect(overload.total.bytes).toBeLessThan(bounds.bytes + 4 * 400)
-        if (overload.total.requests < requests) {
-          const newcomer = enter(overload, 99, 0)
+        expect(overload.held().bytes).toBeLessThan(bounds.bytes + 4 * 400)
+        if (overload.held().requests < requests) {
+          const newcomer = overload.enter(99, 0)
           expect(newcomer).toBeTypeOf('function')
           ;(newcomer as Leave)()
         }
       }
       for (const leave of underWay) leave()
-      expect(overload.total).toEqual({ requests: 0, bytes: 0, connections: 0 })
+      expect(overload.held()).toEqual({ requests: 0, bytes: 0, connections: 0 })
     }),
   )
 })

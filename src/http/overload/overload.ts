@@ -1,3 +1,5 @@
+import { FairPool, type Release } from '../../fair-pool.ts'
+
 /** Amounts in one process at one time: requests, bytes of request bodies, and connections. */
 export type Bounds = { requests: number; bytes: number; connections: number }
 
@@ -7,30 +9,22 @@ export type Reason = 'requests' | 'bytes' | 'slow' | 'busy' | 'connections'
 /** The owner of a request: an organization's id, a client's address, or undefined if the token is not cached yet. */
 export type Tenant = number | string | undefined
 
-/** An admitted request: its body bytes, and the usage of its tenant. */
-export type Admitted = { readonly usage: Usage; readonly bytes: number }
-
 export type Overload = {
-  /** Admits a request, or returns the reason for a refusal. */
-  enter(tenant: Tenant, bytes: number): Admitted | Reason
+  /** Admits a request, or returns the reason for a refusal. The function that it returns counts the request out, once. */
+  enter(tenant: Tenant, bytes: number): Release | Reason
   /**
    * Returns the reason to refuse a request and counts the refusal. Returns undefined, and counts nothing, if there is
    * room.
    */
   shed(tenant: Tenant, bytes: number): Reason | undefined
-  /** Counts an admitted request out. Must be called once. */
-  leave(admitted: Admitted): void
-  /**
-   * Admits a connection at its first request, or returns the reason for a refusal. The function it returns removes it,
-   * once.
-   */
-  addConnection(tenant: Tenant): (() => void) | Reason
+  /** Admits a connection at its first request, or returns the reason for a refusal. The function that it returns removes it. */
+  addConnection(tenant: Tenant): Release | Reason
   /**
    * Adjusts the limits. Must be called every {@link tickMs} with the event-loop utilization since then, from 0 to 1.
    */
   tick(utilization: number): void
-  /** The usage of all tenants. */
-  readonly total: Readonly<Bounds>
+  /** Returns the amounts of all tenants. */
+  held(): Bounds
 }
 
 /** The limits change only at a tick. */
@@ -65,7 +59,7 @@ const saturatedUtilization = 0.97
 const shrinkFactor = 0.4
 const growFactor = 1.1
 
-type Usage = Bounds & {
+type Usage = {
   /** Requests admitted and refused since the last tick. */
   entered: number
   refused: number
@@ -93,123 +87,98 @@ type Usage = Bounds & {
  *   because those tenants would wait for all of it.
  */
 export function createOverload(bounds: Bounds): Overload {
-  const { total, usageByTenant, usageOf, add } = createUsages()
+  const poolOf = (max: number) => new FairPool<Tenant>({ max, leavesRoom: true })
+  const [requests, bodies, connections] = [poolOf(bounds.requests), poolOf(bounds.bytes), poolOf(bounds.connections)]
+  const usages = new Map<Tenant, Usage>()
   let ticks = 0
   let active = 0
 
   const isActive = ({ activeAt }: Usage) => ticks - activeAt < activeTicks
   const hasOtherActive = (usage: Usage) => active > (isActive(usage) ? 1 : 0)
 
-  const shed = (usage: Usage, bytes: number) => {
-    const reason = findReason(usage, bytes, { bounds, total })
+  const usageOf = (tenant: Tenant): Usage => {
+    const existing = usages.get(tenant)
+    if (existing) return existing
+    const usage = emptyUsage()
+    usages.set(tenant, usage)
+    return usage
+  }
+
+  const findReason = (tenant: Tenant, { maxWhenSlow, maxWhenBusy }: Usage, bytes: number): Reason | undefined => {
+    if (!requests.hasRoom(tenant)) return 'requests'
+    if (bytes > 0 && !bodies.hasRoom(tenant)) return 'bytes'
+    const underWay = requests.heldBy(tenant)
+    if (underWay >= maxWhenSlow) return 'slow'
+    return underWay >= maxWhenBusy ? 'busy' : undefined
+  }
+
+  const shed = (tenant: Tenant, bytes: number): Reason | undefined => {
+    const usage = usageOf(tenant)
+    const reason = findReason(tenant, usage, bytes)
     if (reason) usage.refused += 1
     return reason
   }
 
   return {
-    total,
-    shed: (tenant, bytes) => shed(usageOf(tenant), bytes),
+    held: () => ({ requests: requests.held, bytes: bodies.held, connections: connections.held }),
+    shed,
     enter: (tenant, bytes) => {
-      const usage = usageOf(tenant)
-      const reason = shed(usage, bytes)
+      const reason = shed(tenant, bytes)
       if (reason) return reason
-      usage.entered += 1
-      add(usage, 'requests', 1)
-      add(usage, 'bytes', bytes)
-      return { usage, bytes }
-    },
-    leave: ({ usage, bytes }) => {
-      add(usage, 'requests', -1)
-      add(usage, 'bytes', -bytes)
-      usage.answered += 1
-      usage.fewest = Math.min(usage.fewest, usage.requests)
-    },
-    addConnection: tenant => {
       const usage = usageOf(tenant)
-      if (usage.connections >= bounds.connections - total.connections) return 'connections'
-      add(usage, 'connections', 1)
-      let isOpen = true
+      usage.entered += 1
+      const leave = requests.tryTake(tenant)!
+      const release = bytes > 0 ? bodies.tryTake(tenant, bytes) : undefined
       return () => {
-        if (isOpen) add(usage, 'connections', -1)
-        isOpen = false
+        leave()
+        release?.()
+        usage.answered += 1
+        usage.fewest = Math.min(usage.fewest, requests.heldBy(tenant))
       }
     },
+    addConnection: tenant => connections.tryTake(tenant) ?? 'connections',
     tick: utilization => {
       ticks += 1
       // A request without a known tenant may belong to an active one, so it does not count as another active tenant.
-      for (const [tenant, usage] of usageByTenant)
-        if (tenant !== undefined && usage.entered + usage.requests > 0) usage.activeAt = ticks
-      active = [...usageByTenant.values()].filter(isActive).length
+      for (const [tenant, usage] of usages)
+        if (tenant !== undefined && usage.entered + requests.heldBy(tenant) > 0) usage.activeAt = ticks
+      active = [...usages.values()].filter(isActive).length
       const isSaturated = utilization > saturatedUtilization
-      for (const [tenant, usage] of usageByTenant) {
-        adjustToLoop(usage, { isSaturated, isAlone: !hasOtherActive(usage), bounds })
+      for (const [tenant, usage] of usages) {
+        const underWay = requests.heldBy(tenant)
+        const isAlone = !hasOtherActive(usage)
+        adjustToLoop(usage, { underWay, isSaturated, isAlone, maxRequests: bounds.requests })
         if (ticks % queueTicks > 0) continue
-        adjustToQueue(usage)
-        if (usage.requests + usage.connections === 0 && usage.maxWhenBusy > bounds.requests)
-          usageByTenant.delete(tenant)
+        adjustToQueue(usage, underWay)
+        if (underWay + connections.heldBy(tenant) === 0 && usage.maxWhenBusy > bounds.requests) usages.delete(tenant)
       }
     },
   }
 }
 
-function findReason(
-  usage: Usage,
-  bytes: number,
-  { bounds, total }: { bounds: Bounds; total: Bounds },
-): Reason | undefined {
-  if (usage.requests >= bounds.requests - total.requests) return 'requests'
-  if (bytes > 0 && usage.bytes >= bounds.bytes - total.bytes) return 'bytes'
-  if (usage.requests >= usage.maxWhenSlow) return 'slow'
-  return usage.requests >= usage.maxWhenBusy ? 'busy' : undefined
-}
+type LoopState = { underWay: number; isSaturated: boolean; isAlone: boolean; maxRequests: number }
 
-/** The usage by tenant and in total. */
-function createUsages() {
-  const usageByTenant = new Map<Tenant, Usage>()
-  const total: Bounds = { requests: 0, bytes: 0, connections: 0 }
-  return {
-    total,
-    usageByTenant,
-    usageOf: (tenant: Tenant): Usage => {
-      const existing = usageByTenant.get(tenant)
-      if (existing) return existing
-      const usage = emptyUsage()
-      usageByTenant.set(tenant, usage)
-      return usage
-    },
-    add: (usage: Usage, what: keyof Bounds, amount: number) => {
-      usage[what] += amount
-      total[what] += amount
-    },
-  }
-}
-
-type LoopState = { isSaturated: boolean; isAlone: boolean; bounds: Bounds }
-
-function adjustToLoop(usage: Usage, { isSaturated, isAlone, bounds }: LoopState) {
-  const max = Math.min(usage.maxWhenBusy, bounds.requests)
+function adjustToLoop(usage: Usage, { underWay, isSaturated, isAlone, maxRequests }: LoopState) {
+  const max = Math.min(usage.maxWhenBusy, maxRequests)
   if (usage.refused > usage.entered) {
     const limit = isSaturated
-      ? Math.min(max, usage.requests, maxWhenRefused) * shrinkFactor
+      ? Math.min(max, underWay, maxWhenRefused) * shrinkFactor
       : Math.min(max * growFactor, maxWhenRefused)
     usage.maxWhenBusy = Math.ceil(limit)
   } else if (!isSaturated) usage.maxWhenBusy = Math.ceil(max * growFactor)
-  else if (!isAlone) usage.maxWhenBusy = Math.min(max, Math.max(usage.requests, burst))
+  else if (!isAlone) usage.maxWhenBusy = Math.min(max, Math.max(underWay, burst))
   usage.maxWhenBusy = Math.max(minWhenBusy, usage.maxWhenBusy)
   usage.entered = 0
   usage.refused = 0
 }
 
-function adjustToQueue(usage: Usage) {
+function adjustToQueue(usage: Usage, underWay: number) {
   usage.maxWhenSlow = usage.fewest >= minWhenSlow ? Math.max(minWhenSlow, usage.answered) : Infinity
-  usage.fewest = usage.requests
+  usage.fewest = underWay
   usage.answered = 0
 }
 
 const emptyUsage = (): Usage => ({
-  requests: 0,
-  bytes: 0,
-  connections: 0,
   entered: 0,
   refused: 0,
   activeAt: -Infinity,

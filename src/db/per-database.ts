@@ -1,0 +1,17 @@
+import { type Database, rootOf } from './db.ts'
+
+/**
+ * Returns a function that gives each database a state of its own. `create` makes it at the first use. All shares of a database have the
+ * same one.
+ */
+export function perDatabase<T, Rest extends unknown[]>(
+  create: (root: Database, ...rest: Rest) => T,
+): (db: Database, ...rest: Rest) => T {
+  const states = new WeakMap<Database, { state: T }>()
+  return (db, ...rest) => {
+    const root = rootOf(db)
+    const known = states.get(root) ?? { state: create(root, ...rest) }
+    states.set(root, known)
+    return known.state
+  }
+}

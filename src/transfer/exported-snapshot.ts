@@ -1,0 +1,35 @@
+import type { Database } from '../db/db.ts'
+import { perDatabase } from '../db/per-database.ts'
+import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
+import { FairPool } from '../fair-pool.ts'
+import { throwBusy } from './refusals.ts'
+
+/**
+ * An export or a dossier holds a connection with a snapshot for as long as its client reads. One organization may hold half of those
+ * of a process.
+ */
+const maxSnapshots = 4
+const maxPerOrganization = maxSnapshots / 2
+const snapshots = perDatabase(() => new FairPool({ max: maxSnapshots, share: maxPerOrganization }))
+
+/** Opens a snapshot, to be closed by `close`. Throws a Fault of 503 if as many are open as may be. */
+export async function openExportedSnapshot(
+  db: Database,
+  organizationId: number,
+): Promise<{ snapshot: Snapshot; close: () => Promise<void> }> {
+  const pool = snapshots(db)
+  const release = pool.tryTake(organizationId)
+  if (!release)
+    return throwBusy(
+      pool.heldBy(organizationId) >= maxPerOrganization
+        ? `The organization already runs ${maxPerOrganization} exports or dossiers.`
+        : `The service already runs ${maxSnapshots} exports or dossiers.`,
+    )
+  try {
+    const snapshot = await openSnapshot(db)
+    return { snapshot, close: () => snapshot.close().finally(release) }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
