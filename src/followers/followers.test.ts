@@ -136,37 +136,44 @@ describe('a follower', () => {
     await following.stop()
   })
 
-  it('waits until the time that its work has named, and wakes up without news', async () => {
-    let nowMs = Date.now()
-    const runs: number[] = []
-    const follower: Follower = {
-      ...makeFollower(toHead),
-      isForEveryOrganization: false,
-      work: async ({ head }) => {
-        runs.push(nowMs)
-        return runs.length === 1
-          ? { sequence: head, wakeAtMs: nowMs + 60_000 }
-          : { sequence: head, notBeforeMs: nowMs + 5_000 }
-      },
-    }
-    await service.sql('insert into followers (organization_id, name, id) values ($1, $2, 7)', [
-      organization.id,
-      follower.name,
-    ])
-    await person(organization, 'a')
-    const begunMs = nowMs
-    const run = async (ms: number) => {
-      nowMs = begunMs + ms
-      await follow(service.db, [follower], { nowMs: () => nowMs })
-    }
-    await run(0)
-    await run(59_999)
-    await run(60_000)
-    await person(organization, 'b')
-    await run(64_999)
-    await run(65_000)
-    expect(runs.map(ms => ms - begunMs)).toEqual([0, 60_000, 65_000])
-  })
+  it.each([
+    ['of every organization', true],
+    ['of organizations that asked for it', false],
+  ])(
+    '%s waits until the time that its work has named, and wakes up without news',
+    async (_, isForEveryOrganization) => {
+      let nowMs = Date.now()
+      const runs: number[] = []
+      const follower: Follower = {
+        ...makeFollower(async ({ organization_id, head }) => {
+          if (organization_id !== organization.id) return { sequence: head }
+          runs.push(nowMs)
+          return runs.length === 1
+            ? { sequence: head, wakeAtMs: nowMs + 60_000 }
+            : { sequence: head, notBeforeMs: nowMs + 5_000 }
+        }),
+        isForEveryOrganization,
+      }
+      if (!isForEveryOrganization)
+        await service.sql('insert into followers (organization_id, name, id) values ($1, $2, 7)', [
+          organization.id,
+          follower.name,
+        ])
+      await person(organization, 'a')
+      const begunMs = nowMs
+      const run = async (ms: number) => {
+        nowMs = begunMs + ms
+        await follow(service.db, [follower], { nowMs: () => nowMs })
+      }
+      await run(0)
+      await run(59_999)
+      await run(60_000)
+      await person(organization, 'b')
+      await run(64_999)
+      await run(65_000)
+      expect(runs.map(ms => ms - begunMs)).toEqual([0, 60_000, 65_000])
+    },
+  )
 
   it('that is paused does nothing, and does not count as behind', async () => {
     const follower = makeFollower(() => Promise.reject(new Error('it runs')))

@@ -10,7 +10,7 @@ const isFree = (at: string) =>
 /** The followers `names` of the organization h that have news. A follower without a row has worked on nothing yet. */
 const newsOfAll = (names: string, at: string) =>
   `change_heads h left join followers f on f.organization_id = h.organization_id and f.name = ${names} and f.id = 0
-   where h.sequence > coalesce(f.sequence, 0) and not coalesce(f.paused, false) and ${isFree(at)}`
+   where (h.sequence > coalesce(f.sequence, 0) or f.wake_at <= ${at}) and not coalesce(f.paused, false) and ${isFree(at)}`
 
 const newsOfOwn = (names: string, at: string) =>
   `followers f join change_heads h on h.organization_id = f.organization_id

@@ -28,8 +28,7 @@ export type RetentionOptions = {
 
 /**
  * Erases the records of event stacks that are older than the retention of their stack, and removes the values of changes that are older
- * than that of the log. It works by the clock and in small sets. Its position is the last change whose values it has removed, and stays
- * below the head, so that the follower also wakes up in an organization where nothing changes.
+ * than that of the log. It works by the clock and in small sets. Its position is the last change whose values it has removed.
  */
 export function retentionFollower(options: RetentionOptions): Follower {
   return {
@@ -45,7 +44,8 @@ async function workThrough(task: Task, options: RetentionOptions): Promise<Progr
   const { nowMs = Date.now } = options
   await eraseExpiredRecords(task, options)
   const sequence = await emptyOldChanges(task, options)
-  return { sequence, notBeforeMs: nowMs() + intervalMs }
+  const nextMs = nowMs() + intervalMs
+  return { sequence, notBeforeMs: nextMs, wakeAtMs: nextMs }
 }
 
 /** Runs sets until one of them is the last, with a pause after each. */
@@ -102,7 +102,7 @@ type EmptiedSet = { count: number; last: number; emptied: number }
 
 /** Removes the values of old changes, each set together with the position. Returns the position. */
 async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<number> {
-  const { db, organization_id, after, head } = task
+  const { db, organization_id, after } = task
   const { logRetentionDays, nowMs = Date.now } = options
   if (logRetentionDays === undefined) return after
   const before = new Date(nowMs() - logRetentionDays * dayMs).toISOString()
@@ -110,10 +110,10 @@ async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<n
   await runSets(task, options, async () => {
     const set = await db.transaction(async tx => {
       const [row] = await tx.query<EmptiedSet>(emptyChangesSql, [organization_id, sequence, before, changesPerSet])
-      await task.advance(tx, Math.min(row!.last, head - 1))
+      await task.advance(tx, row!.last)
       return row!
     })
-    sequence = Math.min(set.last, head - 1)
+    sequence = set.last
     db.observer?.retentionEnded('changes', set.emptied)
     return set.count < changesPerSet ? 'last' : 'more'
   })
