@@ -2,14 +2,11 @@ import { statement } from '../db/db.ts'
 import { isUnknownParameter } from '../db/pg-errors.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import type { Definitions } from '../organizations/definitions.ts'
-import { requireScope } from '../scopes.ts'
 import { type GroupKey, type ParsedAggregate, parseAggregate, unknownTimeZone } from './aggregate-parse.ts'
 import type { AggregateBody } from './aggregate-schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes, maxGroups } from './aggregate-select.ts'
-import { throwUnusedKeys, warningOf } from './handlers.ts'
-import { type FilterOptions, type RunningRequest, withParsed } from './page.ts'
-import { scopesOf } from './scopes.ts'
+import { filterOptionsOf, warningOf } from './handlers.ts'
+import { type Reading, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
 
 // PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
@@ -17,21 +14,12 @@ const groupByHashSql = statement('', 'set local enable_sort = off')
 
 /** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
 export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, signal, body, boundFrom, preferences } = call
-  const options: FilterOptions = {
-    signal,
-    boundFrom,
-    authorize: condition => {
-      for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
-    },
-    rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
-  }
-  const filter = body.filter ?? {}
-  const { id } = caller.organization
-  const parse = (definitions: Definitions) => parseAggregate(body, definitions, stack_id, boundFrom)
-  const json = await withParsed(db, id, { stack_id, filter, parse }, options, async request => {
-    const { parsed, unusedKeys } = request
-    const row = await readGroups(request, stack_id)
+  const { db, caller, body, boundFrom } = call
+  const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id) }
+  const json = await underDefinitions(db, caller.organization.id, request, async reading => {
+    const { definitions } = reading
+    const { parsed, unusedKeys } = await reading.parse(() => parseAggregate(body, definitions, stack_id, boundFrom))
+    const row = await readGroups(reading, parsed, stack_id)
     const warnings = unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`
     const skipped = JSON.stringify(skippedOf(parsed, row.skipped))
     return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${warnings}}`
@@ -39,13 +27,10 @@ export async function aggregateEntities(call: Call<AggregateBody>, stack_id: num
   return { status: 200, json }
 }
 
-async function readGroups(
-  { definitions, parsed, run: runQuery }: RunningRequest<ParsedAggregate>,
-  stack_id: number,
-): Promise<AggregateRow> {
+async function readGroups(reading: Reading, parsed: ParsedAggregate, stack_id: number): Promise<AggregateRow> {
   const run = async <R extends object>(query: Query): Promise<R> =>
-    (await runQuery<R>({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]!
-  const { countCandidates, probe, aggregate } = aggregateStatements(parsed, definitions, stack_id)
+    (await reading.run<R>({ ...query, settings: groupByHashSql }).catch(throwExplained(parsed.keys)))[0]!
+  const { countCandidates, probe, aggregate } = aggregateStatements(parsed, reading.definitions, stack_id)
   const useCandidates = countCandidates !== undefined && areFew(await run<{ count: number }>(countCandidates))
   if (!useCandidates && probe) throwIfTooMany((await run<{ groups: number }>(probe)).groups)
   const row = await run<AggregateRow>(aggregate(useCandidates))

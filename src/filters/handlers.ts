@@ -59,10 +59,10 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
   const { db, caller, body } = call
   const organization_id = caller.organization.id
   const { filter = {}, sort, sort_direction } = body
-  const options = optionsOf(call, stack_id)
   if (sort) return sortEntities(call, stack_id, { sort, directionPath: pointer('sort_direction') }, sort_direction)
   const position = positionFrom(body, sort_direction, stack_id, call.limits)
   const page = await pageOf(call, stack_id, position)
+  const options = filterOptionsOf(call, stack_id)
   let warnings: readonly Detail[] = []
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const read = await readFilteredPage(db, organization_id, stack_id, filter, part, { ...options, isCounted })
@@ -76,7 +76,11 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
 const printWarnings = (warnings: readonly Detail[]) =>
   warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
 
-function optionsOf({ caller, signal, boundFrom, preferences }: Call<unknown>, stack_id: number): FilterOptions {
+/** What a filter of a request may do: within its time, for its caller, and by its preferences. */
+export function filterOptionsOf(
+  { caller, signal, boundFrom, preferences }: Call<unknown>,
+  stack_id: number,
+): FilterOptions {
   return {
     signal,
     boundFrom,
@@ -109,11 +113,11 @@ async function sortEntities(
     ...placeOf(body.cursor_configuration, order),
   }
   const page = await pageOf(call, stack_id, position)
+  const options = filterOptionsOf(call, stack_id)
   let warnings: readonly Detail[] = []
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const request = { sort, filter: body.filter, position: part }
-    const options = { ...optionsOf(call, stack_id), isCounted }
-    const read = await readSortedPage(db, caller.organization.id, stack_id, request, options)
+    const read = await readSortedPage(db, caller.organization.id, stack_id, request, { ...options, isCounted })
     warnings = read.unusedKeys.map(warningOf)
     return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
   }

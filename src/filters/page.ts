@@ -33,14 +33,11 @@ export type FilterFindings = { counted: Count | undefined; unusedKeys: Undeclare
 /** A page, and the definitions that the filter was parsed with. */
 export type FilteredPage = Page & FilterFindings & { definitions: Definitions }
 
-/** The definitions have changed since the filter was parsed. The filter is parsed and run again. */
-export class DefinitionsChanged extends Error {}
-
 /**
  * Reads a page of the entities of a stack that satisfy a filter, in order of their ids, under the definitions current at that
  * moment. Throws the Faults of `parseFilter`, and a conflict if the definitions change during every attempt.
  */
-export async function readFilteredPage(
+export function readFilteredPage(
   db: Database,
   organization_id: number,
   stack_id: number,
@@ -48,113 +45,111 @@ export async function readFilteredPage(
   position: Position,
   options: FilterOptions = {},
 ): Promise<FilteredPage> {
-  return withFilter(db, organization_id, stack_id, filter, options, async ({ definitions, condition, run }) => ({
-    ...(await readMatching(run, matchingStatements(condition, definitions, stack_id, position), position)),
-    definitions,
-  }))
-}
-
-/** A filter that was parsed and authorized with these definitions. `run` throws if they changed since. */
-export type RunningFilter = {
-  definitions: Definitions
-  condition: Condition
-  run<R extends object>(query?: Query): Promise<R[]>
-}
-
-/**
- * Parses and authorizes a filter on the entities of a stack, and reads with it by `read`. Does so again with the new definitions if
- * they change meanwhile. Advises on indexes if the time does not suffice.
- */
-export async function withFilter<T extends object>(
-  db: Database,
-  organization_id: number,
-  stack_id: number,
-  filter: unknown,
-  options: FilterOptions,
-  read: (filter: RunningFilter) => Promise<T>,
-): Promise<T & FilterFindings> {
-  const parse = (definitions: Definitions) => parseFilter(filter, definitions, stack_id, options.boundFrom)
-  return withParsed(db, organization_id, { stack_id, filter, parse }, options, async running => {
-    const { definitions, parsed, unusedKeys } = running
-    const { condition } = parsed
-    const count = options.isCounted ? countStatement(condition, definitions, stack_id) : undefined
-    let counted: Count | undefined
-    const run = async <R extends object>(query?: Query) => {
-      if (!count || counted || !query) return running.run<R>(query)
-      const [counts, rows] = await running.runBoth<Count, R>(count, query)
-      counted = counts[0]
-      return rows
-    }
-    const found = await read({ definitions, condition, run })
-    return { ...found, counted, unusedKeys }
+  return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
+    const { definitions } = reading
+    const { parsed, unusedKeys } = await reading.parse(() =>
+      parseFilter(filter, definitions, stack_id, options.boundFrom),
+    )
+    const statements = matchingStatements(parsed.condition, definitions, stack_id, position)
+    if (options.isCounted) reading.count(countStatement(parsed.condition, definitions, stack_id))
+    const page = await readMatching(reading, statements, position)
+    return { ...page, definitions, unusedKeys, counted: reading.counted }
   })
 }
 
-/** A request with a filter, parsed and authorized with these definitions. */
-export type RunningRequest<Parsed extends ParsedFilter> = Pick<RunningFilter, 'definitions' | 'run'> & {
-  /** As `run`, with two queries that see the same moment. */
-  runBoth<One extends object, Other extends object>(one: Query, other: Query): Promise<[One[], Other[]]>
-  parsed: Parsed
-  unusedKeys: UndeclaredKey[]
-}
+/** The definitions have changed since the request was parsed. It is parsed and run again. */
+export class DefinitionsChanged extends Error {}
 
-/** As {@link withFilter}, for a request that has more to parse than its filter. */
-export async function withParsed<Parsed extends ParsedFilter, T>(
+/** A request with a filter. `filter` and `stack_id` are for the advice on indexes. */
+type FilterRequest = Omit<FilterOptions, 'isCounted'> & { stack_id: number; filter: unknown }
+
+/**
+ * Reads under the cached definitions, and again under newer ones if they change meanwhile. If the time does not suffice, the 504 advises
+ * on indexes.
+ */
+export async function underDefinitions<T>(
   db: Database,
   organization_id: number,
-  { stack_id, filter, parse }: { stack_id: number; filter: unknown; parse: (definitions: Definitions) => Parsed },
-  options: FilterOptions,
-  read: (request: RunningRequest<Parsed>) => Promise<T>,
+  request: FilterRequest,
+  read: (reading: Reading) => Promise<T>,
 ): Promise<T> {
-  const { signal, boundFrom = 'body' } = options
+  const { signal, stack_id: stackId, filter: value, boundFrom = 'body' } = request
   let definitions = await cachedDefinitions(db, organization_id, signal)
   const attempt = async (previousError?: unknown) => {
     if (previousError) definitions = await reloadDefinitions(db, organization_id, signal)
-    const current = definitions
-    const runAll = (queries: Query[]) => runQueries(db, current, queries, signal) as Promise<never[][]>
-    const run = async <R extends object>(query?: Query): Promise<R[]> => (await runAll(query ? [query] : []))[0] ?? []
-    const runBoth = async (one: Query, other: Query) => (await runAll([one, other])) as [never[], never[]]
     try {
-      const checked = await parseAllowed(db, current, () => parse(current), options).catch(async fault => {
-        // The fault may come from outdated definitions. This throws DefinitionsChanged if they are, and the filter runs again.
-        await run()
-        throw fault
-      })
-      return await read({ definitions: current, run, runBoth, ...checked })
+      return await read(new Reading(db, definitions, request))
     } catch (error) {
-      throw withIndexAdvice(error, { value: filter, stackId: stack_id, boundFrom }, current)
+      throw withIndexAdvice(error, { value, stackId, boundFrom }, definitions)
     }
   }
   return retryConflicts(attempt, error => error instanceof DefinitionsChanged, signal)
 }
 
-/** Parses a filter that the caller may run, and finds the undeclared keys that no entity carries. */
-async function parseAllowed<Parsed extends ParsedFilter>(
-  db: Database,
-  definitions: Definitions,
-  parse: () => Parsed,
-  { signal, authorize, rejectUnusedKeys }: FilterOptions,
-): Promise<{ parsed: Parsed; unusedKeys: UndeclaredKey[] }> {
-  const parsed = parse()
-  authorize?.(parsed.condition)
-  const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
-  const unusedKeys = await findUnusedKeys(db, definitions, parsed.undeclared, { signal, searchMs })
-  if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
-  return { parsed, unusedKeys }
+/** One attempt of {@link underDefinitions}. */
+export class Reading {
+  readonly definitions: Definitions
+  readonly #db: Database
+  readonly #request: FilterRequest
+  #counting: Query | undefined
+  #counted: Count | undefined
+
+  constructor(db: Database, definitions: Definitions, request: FilterRequest) {
+    this.#db = db
+    this.definitions = definitions
+    this.#request = request
+  }
+
+  /** Parses a filter that the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
+  parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; unusedKeys: UndeclaredKey[] }> {
+    const { signal, authorize, rejectUnusedKeys } = this.#request
+    return this.check(async () => {
+      const parsed = parse()
+      authorize?.(parsed.condition)
+      const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
+      const unusedKeys = await findUnusedKeys(this.#db, this.definitions, parsed.undeclared, { signal, searchMs })
+      if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
+      return { parsed, unusedKeys }
+    })
+  }
+
+  /** Returns the result of `work`. A fault of it may come from outdated definitions. Throws {@link DefinitionsChanged} if they are. */
+  async check<T>(work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (fault) {
+      await this.run()
+      throw fault
+    }
+  }
+
+  /** Counts by this query as of the moment of the first one that runs. */
+  count(query: Query): void {
+    this.#counting = query
+  }
+
+  get counted(): Count | undefined {
+    return this.#counted
+  }
+
+  /** Runs a query, if there is one. Throws {@link DefinitionsChanged} if the definitions are no longer current. */
+  async run<R extends object>(query?: Query): Promise<R[]> {
+    const counting = query && this.#counted === undefined ? this.#counting : undefined
+    const queries = [counting, query].filter(each => each !== undefined)
+    const results = await runQueries(this.#db, this.definitions, queries, this.#request.signal)
+    if (counting) this.#counted = results[0]![0] as Count
+    return (results.at(-1) ?? []) as R[]
+  }
 }
 
-async function readMatching(
-  run: RunningFilter['run'],
-  statements: MatchingStatements,
-  position: Position,
-): Promise<Page> {
+async function readMatching(reading: Reading, statements: MatchingStatements, position: Position): Promise<Page> {
   const found: ReadEntity[] = []
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
     const limit = sizeToRead(position) - found.length
-    for (const read of await run<ReadEntity>(statements.rows(start, limit, round))) found.push(read)
+    for (const read of await reading.run<ReadEntity>(statements.rows(start, limit, round))) found.push(read)
     if (found.length >= sizeToRead(position) || !statements.boundary) break
-    const [last]: { id: string }[] = await run(statements.boundary(start, round))
+    const [last]: { id: string }[] = await reading.run(statements.boundary(start, round))
     start = last?.id
   }
   return pageOf(found, position)

@@ -4,10 +4,12 @@ import { prepareSortIndex, readySortIndex } from '../entities/indexes/sort-index
 import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
 import { type Position, sizeToRead } from '../entities/read/pagination.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { DefinitionsChanged, type FilterFindings, type FilterOptions, type RunningFilter, withFilter } from './page.ts'
+import { DefinitionsChanged, type FilterFindings, type FilterOptions, type Reading, underDefinitions } from './page.ts'
+import { parseFilter } from './parse.ts'
 import type { SortBody } from './schema.ts'
 import {
   type CandidateRow,
+  countStatement,
   maxSortedCandidates,
   type SortedStatements,
   type SortKey,
@@ -44,8 +46,13 @@ export async function readSortedPage(
   { sort: body, filter = {}, position: given }: SortedRequest,
   options: FilterOptions = {},
 ): Promise<SortedPage> {
-  return withFilter(db, organization_id, stack_id, filter, options, async ({ definitions, condition, run }) => {
-    const sort = await parseCurrentSort(body, definitions, stack_id, run)
+  return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
+    const { definitions } = reading
+    const { parsed, unusedKeys } = await reading.parse(() =>
+      parseFilter(filter, definitions, stack_id, options.boundFrom),
+    )
+    const { condition } = parsed
+    const sort = await reading.check(() => parseSort(body, definitions, stack_id))
     const { name: field, type, direction } = sort
     const index = readySortIndex(definitions, stack_id, field)
     if (!index) {
@@ -54,30 +61,28 @@ export async function readSortedPage(
     }
     const position = { ...given, direction }
     const statements = sortedStatements({ condition, definitions, stack_id, sort, index, position })
-    const reads = (await readFewCandidates(run, statements, sort, position)) ?? (await walk(run, statements, position))
-    return { reads: reads.slice(0, position.size), has_more: reads.length > position.size, definitions }
+    if (options.isCounted) reading.count(countStatement(condition, definitions, stack_id))
+    const found =
+      (await readFewCandidates(reading, statements, sort, position)) ?? (await walk(reading, statements, position))
+    return {
+      reads: found.slice(0, position.size),
+      has_more: found.length > position.size,
+      definitions,
+      unusedKeys,
+      counted: reading.counted,
+    }
   })
-}
-
-async function parseCurrentSort(body: SortBody, definitions: Definitions, stack_id: number, run: RunningFilter['run']) {
-  try {
-    return parseSort(body, definitions, stack_id)
-  } catch (fault) {
-    // The fault may come from outdated definitions.
-    await run()
-    throw fault
-  }
 }
 
 const keyAfter = ({ after_id, after_term }: Position): SortKey | undefined =>
   after_id === undefined || after_term === undefined ? undefined : { id: after_id, term: after_term }
 
 /** Reads the sort index in order, in rounds, and checks each entity. Returns up to one entity more than the page has. */
-async function walk(run: RunningFilter['run'], statements: SortedStatements, position: Position) {
+async function walk(reading: Reading, statements: SortedStatements, position: Position) {
   const found: SortedEntity[] = []
   let after = keyAfter(position)
   for (let round = 0; ; round += 1) {
-    const rows = await run<WalkedRow>(statements.walk(after, sizeToRead(position) - found.length, round))
+    const rows = await reading.run<WalkedRow>(statements.walk(after, sizeToRead(position) - found.length, round))
     for (const { id, term, row, schema_version } of rows) if (id !== null) found.push({ id, term, row, schema_version })
     const { last_id, last_term } = rows[0]!
     if (found.length >= sizeToRead(position) || last_id === null) return found
@@ -90,13 +95,13 @@ async function walk(run: RunningFilter['run'], statements: SortedStatements, pos
  * Returns undefined if they are not few.
  */
 async function readFewCandidates(
-  run: RunningFilter['run'],
+  reading: Reading,
   { candidates, rows }: SortedStatements,
   sort: Sort,
   position: Position,
 ): Promise<SortedEntity[] | undefined> {
   if (!candidates) return undefined
-  const matches = await run<CandidateRow>(candidates)
+  const matches = await reading.run<CandidateRow>(candidates)
   if (matches[0]!.candidates > maxSortedCandidates) return undefined
   const compare = position.direction === 'asc' ? compareAscending : compareDescending
   const after = keyAfter(position)
@@ -115,7 +120,7 @@ async function readFewCandidates(
   for (let next = 0; next < keys.length && found.length < sizeToRead(position); ) {
     const ids = keys.slice(next, next + sizeToRead(position) - found.length).map(({ id }) => id)
     next += ids.length
-    for (const read of await run<ReadEntity>(rows(ids))) found.push({ ...read, term: terms.get(read.id)! })
+    for (const read of await reading.run<ReadEntity>(rows(ids))) found.push({ ...read, term: terms.get(read.id)! })
   }
   return found
 }
