@@ -5,7 +5,6 @@ import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
-import { bodyOf } from './change-payload.ts'
 import { matchValuesOf } from './events.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
 import type { DeliveryOutcome, Sender } from './send.ts'
@@ -375,4 +374,18 @@ function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[],
   const isStale = last_success_at === null || nowMs - Date.parse(last_success_at) > successStoreMs
   const success = hasSuccess && (isStale || since !== failing_since) ? iso(nowMs) : null
   return since === failing_since && success === null ? undefined : { failing_since: since, success }
+}
+
+/**
+ * The body of a request, in the form of Standard Webhooks. With `ids`, it has no values: also no external identifier, which may be
+ * an email address.
+ */
+function bodyOf(type: string, { at, json }: LoggedChange, payload: 'full' | 'ids'): string {
+  const data = payload === 'full' ? json : reduceToIds(json)
+  return `{"type":${JSON.stringify(type)},"timestamp":"${at}","data":${data}}`
+}
+
+function reduceToIds(json: string): string {
+  const { sequence, at, subject, id, stack_key, operation, version } = JSON.parse(json)
+  return JSON.stringify({ sequence, at, subject, id, stack_key, operation, version })
 }

@@ -18,6 +18,7 @@ import { readAddressed } from '../write/load.ts'
 import type { Item } from '../write/plan.ts'
 import type { Accepted } from '../write/state.ts'
 import { storeRound } from '../write/store.ts'
+import { rememberNamesSql } from '../write/store-sql.ts'
 import type { Write } from '../write-request.ts'
 import {
   blankChangesSql,
@@ -47,7 +48,6 @@ import {
   readLoggedIdentifiersSql,
   readQuotersSql,
 } from './erase-sql.ts'
-import { rememberErasedNames } from './erased-names.ts'
 
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
@@ -439,4 +439,22 @@ function namesByKey({ attributes }: Definitions, names: ErasedIdentifiers['names
     byOwner[owner_stack_id][key] = [...(byOwner[owner_stack_id][key] ?? []), ...quoted]
   }
   return byOwner
+}
+
+/**
+ * Remembers the versions of the names that erased entities had, because their changes no longer tell them. The names of a stack share the
+ * highest version.
+ */
+async function rememberErasedNames(
+  tx: Transaction,
+  organization_id: number,
+  entities: readonly { stack_id: number; version: number }[],
+  namesByStack: ReadonlyMap<number, ReadonlySet<string>>,
+): Promise<void> {
+  const highest = new Map<number, number>()
+  for (const { stack_id, version } of entities) highest.set(stack_id, Math.max(highest.get(stack_id) ?? 0, version))
+  const names = [...namesByStack].flatMap(([stack_id, held]) =>
+    [...held].map(external_id => ({ stack_id, external_id, version: highest.get(stack_id) ?? 0 })),
+  )
+  if (names.length > 0) await tx.query(rememberNamesSql, [organization_id, JSON.stringify(names)])
 }
