@@ -40,11 +40,11 @@ export function readOptions(words: readonly string[]): Options {
   if (values.baseline && values.against === undefined) throw new Error('--baseline needs --against.')
   return {
     // With fewer people, a page at a random place could begin after the last person.
-    people: parseCount('people', values.people ?? (quick ? '20000' : '100000'), 1_000),
+    people: parseCount('people', values.people ?? (quick ? '10000' : '100000'), 1_000),
     rounds: parseCount('rounds', values.rounds ?? (quick ? '1' : '3'), 1),
-    seconds: parseCount('seconds', values.seconds ?? (quick ? '2' : '5'), 1),
-    warmUpSeconds: quick ? 0.5 : 2,
-    aloneSeconds: quick ? 0.5 : 3,
+    seconds: parseCount('seconds', values.seconds ?? (quick ? '1' : '5'), 1),
+    warmUpSeconds: quick ? 1 : 2,
+    aloneSeconds: quick ? 1 : 3,
     pauseMs: 300,
     workers: parseCount('workers', values.workers, 1),
     rows: chooseRows(values.only.split(',')),

@@ -163,7 +163,12 @@ async function measureRequests(side: Side, next: () => BenchRequest, options: Op
   const { rate } = await loadClosed(side, { folder, next, connections, seconds: options.warmUpSeconds, maxRate })
   const closed = { folder, next, seconds: options.seconds, maxRate: 3 * rate + 1_000 }
   const { result, usage } = await loadClosed(side, { ...closed, connections }, work => withUsageAndIndex(side, work))
-  const alone = await loadClosed(side, { ...closed, connections: 1, seconds: options.aloneSeconds })
+  const alone = await loadClosed(side, {
+    ...closed,
+    connections: 1,
+    seconds: options.aloneSeconds,
+    maxRate: rate + 1_000,
+  })
   const perSecond = Math.min(maxPacedRate, result.rate / 2)
   const paced = await loadAtRate(side, { next, perSecond, seconds: options.aloneSeconds })
   return {
