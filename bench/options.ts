@@ -42,7 +42,7 @@ export function readOptions(words: readonly string[]): Options {
     // With fewer people, a page at a random place could begin after the last person.
     people: parseCount('people', values.people ?? (quick ? '10000' : '100000'), 1_000),
     rounds: parseCount('rounds', values.rounds ?? (quick ? '1' : '3'), 1),
-    seconds: parseCount('seconds', values.seconds ?? (quick ? '1' : '5'), 1),
+    seconds: parseCount('seconds', values.seconds ?? (quick ? '2' : '5'), 1),
     warmUpSeconds: quick ? 1 : 2,
     aloneSeconds: quick ? 1 : 3,
     pauseMs: 300,

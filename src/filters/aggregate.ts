@@ -5,7 +5,7 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type GroupKey, type ParsedAggregate, parseAggregate, unknownTimeZone } from './aggregate-parse.ts'
 import type { AggregateBody } from './aggregate-schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes, maxGroups } from './aggregate-select.ts'
-import { filterOptionsOf, warningOf } from './handlers.ts'
+import { filterOptionsOf, printWarnings } from './handlers.ts'
 import { type Reading, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
 
@@ -20,9 +20,8 @@ export async function aggregateEntities(call: Call<AggregateBody>, stack_id: num
     const { definitions } = reading
     const { parsed, unusedKeys } = await reading.parse(() => parseAggregate(body, definitions, stack_id, boundFrom))
     const row = await readGroups(reading, parsed, stack_id)
-    const warnings = unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`
     const skipped = JSON.stringify(skippedOf(parsed, row.skipped))
-    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${warnings}}`
+    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${printWarnings(unusedKeys)}}`
   })
   return { status: 200, json }
 }

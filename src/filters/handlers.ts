@@ -63,18 +63,19 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
   const position = positionFrom(body, sort_direction, stack_id, call.limits)
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
-  let warnings: readonly Detail[] = []
+  let unusedKeys: readonly UndeclaredKey[] = []
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const read = await readFilteredPage(db, organization_id, stack_id, filter, part, { ...options, isCounted })
-    warnings = read.unusedKeys.map(warningOf)
+    unusedKeys = read.unusedKeys
     return rowsOf(call, read)
   }
-  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(warnings)
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(unusedKeys)
   return answerPage(call, { ...page, lastMembers }, readRows)
 }
 
-const printWarnings = (warnings: readonly Detail[]) =>
-  warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`
+/** The member of a response that warns of undeclared keys, after a comma; nothing if there are none. */
+export const printWarnings = (unusedKeys: readonly UndeclaredKey[]) =>
+  unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`
 
 /** What a filter of a request may do: within its time, for its caller, and by its preferences. */
 export function filterOptionsOf(
@@ -114,14 +115,14 @@ async function sortEntities(
   }
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
-  let warnings: readonly Detail[] = []
+  let unusedKeys: readonly UndeclaredKey[] = []
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const request = { sort, filter: body.filter, position: part }
     const read = await readSortedPage(db, caller.organization.id, stack_id, request, { ...options, isCounted })
-    warnings = read.unusedKeys.map(warningOf)
+    unusedKeys = read.unusedKeys
     return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
   }
-  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(warnings)
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(unusedKeys)
   return answerPage(call, { ...page, lastMembers }, readRows)
 }
 

@@ -47,12 +47,12 @@ export function readFilteredPage(
 ): Promise<FilteredPage> {
   return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
     const { definitions } = reading
-    const { parsed, unusedKeys } = await reading.parse(() =>
-      parseFilter(filter, definitions, stack_id, options.boundFrom),
+    const { parsed, unusedKeys } = await reading.parseFilter()
+    const page = await readMatching(
+      reading,
+      matchingStatements(parsed.condition, definitions, stack_id, position),
+      position,
     )
-    const statements = matchingStatements(parsed.condition, definitions, stack_id, position)
-    if (options.isCounted) reading.count(countStatement(parsed.condition, definitions, stack_id))
-    const page = await readMatching(reading, statements, position)
     return { ...page, definitions, unusedKeys, counted: reading.counted }
   })
 }
@@ -60,8 +60,8 @@ export function readFilteredPage(
 /** The definitions have changed since the request was parsed. It is parsed and run again. */
 export class DefinitionsChanged extends Error {}
 
-/** A request with a filter. `filter` and `stack_id` are for the advice on indexes. */
-type FilterRequest = Omit<FilterOptions, 'isCounted'> & { stack_id: number; filter: unknown }
+/** A filter on the entities of a stack. */
+type FilterRequest = FilterOptions & { stack_id: number; filter: unknown }
 
 /**
  * Reads under the cached definitions, and again under newer ones if they change meanwhile. If the time does not suffice, the 504 advises
@@ -100,7 +100,15 @@ export class Reading {
     this.#request = request
   }
 
-  /** Parses a filter that the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
+  /** Parses the filter of the request, as {@link parse} does. If its matches are counted, the first query that runs counts them. */
+  async parseFilter(): Promise<{ parsed: ParsedFilter; unusedKeys: UndeclaredKey[] }> {
+    const { filter, stack_id, boundFrom, isCounted } = this.#request
+    const checked = await this.parse(() => parseFilter(filter, this.definitions, stack_id, boundFrom))
+    if (isCounted) this.#counting = countStatement(checked.parsed.condition, this.definitions, stack_id)
+    return checked
+  }
+
+  /** Parses a request whose filter the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
   parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; unusedKeys: UndeclaredKey[] }> {
     const { signal, authorize, rejectUnusedKeys } = this.#request
     return this.check(async () => {
@@ -123,11 +131,7 @@ export class Reading {
     }
   }
 
-  /** Counts by this query as of the moment of the first one that runs. */
-  count(query: Query): void {
-    this.#counting = query
-  }
-
+  /** The count of the matches as of the first query, once it has run. */
   get counted(): Count | undefined {
     return this.#counted
   }

@@ -5,11 +5,9 @@ import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes
 import { type Position, sizeToRead } from '../entities/read/pagination.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { DefinitionsChanged, type FilterFindings, type FilterOptions, type Reading, underDefinitions } from './page.ts'
-import { parseFilter } from './parse.ts'
 import type { SortBody } from './schema.ts'
 import {
   type CandidateRow,
-  countStatement,
   maxSortedCandidates,
   type SortedStatements,
   type SortKey,
@@ -48,9 +46,7 @@ export async function readSortedPage(
 ): Promise<SortedPage> {
   return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
     const { definitions } = reading
-    const { parsed, unusedKeys } = await reading.parse(() =>
-      parseFilter(filter, definitions, stack_id, options.boundFrom),
-    )
+    const { parsed, unusedKeys } = await reading.parseFilter()
     const { condition } = parsed
     const sort = await reading.check(() => parseSort(body, definitions, stack_id))
     const { name: field, type, direction } = sort
@@ -61,7 +57,6 @@ export async function readSortedPage(
     }
     const position = { ...given, direction }
     const statements = sortedStatements({ condition, definitions, stack_id, sort, index, position })
-    if (options.isCounted) reading.count(countStatement(condition, definitions, stack_id))
     const found =
       (await readFewCandidates(reading, statements, sort, position)) ?? (await walk(reading, statements, position))
     return {

@@ -7,14 +7,18 @@ import { statement } from '../db/db.ts'
 const isFree = (at: string) =>
   `(f.leased_until is null or f.leased_until < now()) and (f.not_before is null or f.not_before <= ${at})`
 
-/** The followers `names` of the organization h that have news. A follower without a row has worked on nothing yet. */
+/** Whether a follower f of the organization h has news, or a time to wake up that has come, and may be claimed. */
+const hasWork = (at: string) =>
+  `(h.sequence > coalesce(f.sequence, 0) or f.wake_at <= ${at}) and not coalesce(f.paused, false) and ${isFree(at)}`
+
+/** The followers `names` of the organization h that have work. A follower without a row has worked on nothing yet. */
 const newsOfAll = (names: string, at: string) =>
   `change_heads h left join followers f on f.organization_id = h.organization_id and f.name = ${names} and f.id = 0
-   where (h.sequence > coalesce(f.sequence, 0) or f.wake_at <= ${at}) and not coalesce(f.paused, false) and ${isFree(at)}`
+   where ${hasWork(at)}`
 
 const newsOfOwn = (names: string, at: string) =>
   `followers f join change_heads h on h.organization_id = f.organization_id
-   where f.name = ${names} and not f.paused and (h.sequence > f.sequence or f.wake_at <= ${at}) and ${isFree(at)}`
+   where f.name = ${names} and ${hasWork(at)}`
 
 // The order begins after the organization that the last search ended with, so that the limit passes over none. Citus has no limit
 // inside of a lateral subquery, and takes a column of unnest for a text unless it computes with it.
@@ -90,8 +94,7 @@ export const claimFollowerSql = statement(
   `with mine as materialized (
      select f.name, f.id, f.sequence, f.failures, h.sequence as head
      from followers f join change_heads h on h.organization_id = $1
-     where f.organization_id = $1 and f.name = $2 and f.id = $3 and not f.paused
-       and (h.sequence > f.sequence or f.wake_at <= $6) and ${isFree('$6')}
+     where f.organization_id = $1 and f.name = $2 and f.id = $3 and ${hasWork('$6')}
      for update of f skip locked
    ), claimed as (
      update followers f set owner = $4, leased_until = now() + $5::integer * interval '1 millisecond', wake_at = '-infinity'

@@ -33,7 +33,7 @@ it('counts passed tests, and leaves out skipped tests if there are none', async 
 
 it('counts files, suites and unhandled rejections that fail outside a test as failed', async () => {
   const summary = await summaryOf({
-    'tests.test.js': `it('a', () => {}); it('b', () => { throw new Error('b') }); it.skip('c', () => {})`,
+    'tests.test.js': `it('a', () => {}); it('b', () => { throw new Error('b\\n  seed', { cause: new Error('why') }) }); it.skip('c', () => {})`,
     'file.test.js': `throw new Error('file')`,
     'suite.test.js': `describe('suite', () => { beforeAll(() => { throw new Error('suite') }); it('d', () => {}) })`,
     'promise.test.js': `it('e', () => { Promise.reject(new Error('promise')) })`,
@@ -44,6 +44,6 @@ it('counts files, suites and unhandled rejections that fail outside a test as fa
     'file.test.js: file',
     'outside a test: promise',
     'suite.test.js: suite',
-    'tests.test.js > b: b',
+    'tests.test.js > b: b seed <- why',
   ])
 })

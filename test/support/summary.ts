@@ -19,20 +19,25 @@ export function countTests(modules: readonly TestModule[], strayErrors: number):
   return { passed, failed: failed + broken + strayErrors, skipped: states.length - passed - failed }
 }
 
-/** Each failure of a run, with the name of the test or file and the first line of its error. */
+/** A line for each failure of a run: the name of the test or file, its error and the causes of that, cut to 1,000 characters. */
 export function listFailures(modules: readonly TestModule[], strayErrors: readonly unknown[]): string[] {
   const failures = modules.flatMap(module => [
     ...[module, ...module.children.allSuites()].flatMap(container =>
-      container.errors().map(error => `${module.relativeModuleId}: ${firstLine(error)}`),
+      container.errors().map(error => `${module.relativeModuleId}: ${printError(error)}`),
     ),
     ...[...module.children.allTests('failed')].map(
-      test => `${module.relativeModuleId} > ${test.fullName}: ${firstLine(test.result().errors?.[0])}`,
+      test => `${module.relativeModuleId} > ${test.fullName}: ${printError(test.result().errors?.[0])}`,
     ),
   ])
-  return [...failures, ...strayErrors.map(error => `outside a test: ${firstLine(error)}`)]
+  return [...failures, ...strayErrors.map(error => `outside a test: ${printError(error)}`)]
 }
 
-const firstLine = (error: unknown) => `${(error as Error | undefined)?.message ?? error}`.split('\n', 1)[0]
+// A property that fails names its seed on the second line, and has the error of the counterexample as its cause.
+function printError(error: unknown): string {
+  const { message = String(error), cause } = (error ?? {}) as { message?: string; cause?: unknown }
+  const text = message.replace(/\s+/g, ' ').trim()
+  return (cause === undefined ? text : `${text} <- ${printError(cause)}`).slice(0, 1_000)
+}
 
 /** The slowest files of a run, each with its seconds, slowest first. */
 export function slowestFiles(modules: readonly TestModule[], max: number): string[] {
