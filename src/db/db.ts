@@ -309,10 +309,15 @@ async function transact<T>(
     done = true
     return result
   } catch (error) {
-    // If a late cancel request hits the ROLLBACK, the transaction stays open, so the connection is closed.
-    if (!ending) await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
     // A COMMIT that was sent after the failed statement ends the transaction, so its answer is awaited.
-    else await ending.catch(throwIfOutcomeUnknown)
+    const failure = await ending?.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    // A late cancel request may hit the COMMIT before it has begun. If another one hits the ROLLBACK, the connection is closed.
+    if (!ending || failure instanceof pg.DatabaseError)
+      await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
+    if (failure instanceof OutcomeUnknown) throw failure
     throw error
   } finally {
     end?.(!done)
@@ -333,11 +338,6 @@ function commit(client: pg.PoolClient): Promise<pg.QueryResult> {
       else resolve(result)
     })
   })
-}
-
-/** An unknown outcome takes precedence over any other error. */
-function throwIfOutcomeUnknown(failure: unknown) {
-  if (failure instanceof OutcomeUnknown) throw failure
 }
 
 const commitConnectionLost = (cause: Error) => new OutcomeUnknown('the connection was lost at COMMIT', { cause })
