@@ -15,7 +15,6 @@ import { migrate, requireMigrated } from './db/migrate.ts'
 import { persistentErrorMessage } from './db/pg-errors.ts'
 import { waitForServer } from './db/probe.ts'
 import { describeFault } from './describe-fault.ts'
-import { danglingLinkFollower } from './entities/indexes/dangling-link-cleanup.ts'
 import { backfillIndexes } from './entities/indexes/index-backfill.ts'
 import { searchFollower } from './entities/indexes/search-index.ts'
 import { queueLengths } from './entities/write/request-coalescing.ts'
@@ -351,11 +350,10 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
 }
 
 /** The followers of the change log. */
-function followersOf({ limits, ledgerOrigin, logRetentionDays }: Config, sender: Sender, logger: Logger): Follower[] {
+function followersOf({ ledgerOrigin, logRetentionDays }: Config, sender: Sender, logger: Logger): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
-    danglingLinkFollower({ graceMs: 2 * limits.requestMs }),
     webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),

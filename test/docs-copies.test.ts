@@ -17,7 +17,8 @@ it('a copy that follows the table of "Copies with relationships" in docs/changes
   const { client, send } = await createShop(service, 'friends')
 
   const names = new Map<string, string | null>()
-  /** The identifiers of the targets, by source. */
+  const deleted = new Set<string>()
+  /** The identifiers of the targets of one source. */
   let targets: string[] = []
   let after = 0
   const rename = (from: string, to: string[]) => {
@@ -34,7 +35,9 @@ it('a copy that follows the table of "Copies with relationships" in docs/changes
     for (const change of items as Change[]) {
       const linked = change.after?.attribute_values?.friends
       if (linked !== undefined) targets = (linked ?? []).map(idOf)
-      if (change.operation === 'delete' || change.operation === 'erase') rename(change.id, [])
+      if (change.operation === 'delete') deleted.add(change.id)
+      if (change.operation === 'restore') deleted.delete(change.id)
+      if (change.operation === 'erase') rename(change.id, [])
       if (change.operation === 'merge') rename(change.id, [change.after.merged_into])
       if (change.operation === 'unmerge') {
         const read = await send('GET', '/v1/people/source')
@@ -45,7 +48,7 @@ it('a copy that follows the table of "Copies with relationships" in docs/changes
   const expectEqual = async (step: string) => {
     await follow()
     const { attribute_values, version } = (await send('GET', '/v1/people/source')).body.data
-    const copy = targets.map(id => names.get(id) ?? { id })
+    const copy = targets.filter(id => !deleted.has(id)).map(id => names.get(id) ?? { id })
     expect({ step, version, copy }).toEqual({ step, version: 1, copy: attribute_values.friends ?? [] })
   }
 

@@ -148,7 +148,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Restores a deleted entity by its internal identifier, with its values, consent answers and links to what still exists.
+   * Restores a deleted entity by its internal identifier, with its values, consent answers and links. The links of others to it show again.
    * An entity that is not deleted is returned unchanged. Rejects with `duplicate_entry` if another entity has the external
    * identifier now.
    *

@@ -320,6 +320,16 @@ export function consentDefaults(
     .flatMap(type => channels.filter(channel => configuredFor(type, channel)).map(channel => defaultOf(type, channel)))
 }
 
+/** The consents of a person with these answers, as {@link consentDefaults} orders them. */
+export function effectiveConsents(answers: Answers, types: readonly ConsentType[]): EffectiveConsent[] {
+  return consentDefaults(types).map(({ answerKey, consent }) => {
+    const answer = answerKey === null ? undefined : answers[answerKey]
+    if (!answer) return consent
+    const { person_id, state, answered_at, ...evidence } = answer
+    return { ...consent, state, source: 'answer', answered_at, ...evidence }
+  })
+}
+
 function defaultOf(type: ConsentType, channel: Channel): { answerKey: string | null; consent: EffectiveConsent } {
   const purpose = { consent_type_id: type.id, channel }
   if (type.mandatory)

@@ -29,8 +29,8 @@ export type StoredRow = EntityRow & {
 /** The columns that a change writes, without `attributes`. */
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
-/** The target of a link. */
-export type Target = { id: string; external_id: string | null }
+/** The target of a link. Reads leave out the link to a deleted target until the target is restored. */
+export type Target = { id: string; external_id: string | null; is_deleted?: boolean }
 
 /** The links of one entity, grouped by attribute id, in order of position. */
 export type Links = ReadonlyMap<number, readonly Target[]>
@@ -44,15 +44,25 @@ export type CurrentState = { row: EntityRow; links: Links }
  */
 export type ReadEntity = { id: string; row: string | null; schema_version: number }
 
+/** The targets without those that occur earlier. Two targets are one after a merge. */
+export const eachOnce = (targets: readonly Target[]): Target[] => [
+  ...new Map(targets.map(target => [target.id, target])).values(),
+]
+
+/** Whether a read shows one of the links. */
+export const isShown = (targets: readonly Target[]): boolean => targets.some(({ is_deleted }) => !is_deleted)
+
 /**
  * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier is shown by its
  * internal one, as a write may name it.
  */
 export function relationshipValue(
   { cardinality, target_stack_id }: Pick<Attribute, 'cardinality' | 'target_stack_id'>,
-  targets: readonly { id?: string; external_id: string | null }[],
+  targets: readonly { id?: string; external_id: string | null; is_deleted?: boolean }[],
 ): unknown {
-  const values = targets.map(({ id, external_id }) => external_id ?? internalReference(target_stack_id, id!))
+  const values = targets
+    .filter(({ is_deleted }) => !is_deleted)
+    .map(({ id, external_id }) => external_id ?? internalReference(target_stack_id, id!))
   return cardinality === 'many' ? values : (values[0] ?? null)
 }
 

@@ -7,6 +7,7 @@ import type { Change } from '../entities/decide/decide.ts'
 import type { EntityRow, Links, StoredRow, Target } from '../entities/entity-row.ts'
 import { readSerializedWithin } from '../entities/read/entity-reader.ts'
 import { unlimitedRowBytes } from '../entities/read/pagination.ts'
+import { type LinkRow, linksBySource } from '../entities/write/load.ts'
 import { readLinksSql, readRowsSql } from '../entities/write/load-sql.ts'
 import type { Address } from '../entities/write-request.ts'
 import { meetsIfMatch } from '../entity-tag.ts'
@@ -112,19 +113,11 @@ export async function readPeople(
   const sources = JSON.stringify(ids.map(source_id => ({ source_id, attribute_ids })))
   const [rows, targets] = await Promise.all([
     tx.query<StoredRow>(readRowsSql, [organization_id, addresses]),
-    tx.query<Target & { source_id: string; attribute_id: number }>(readLinksSql, [organization_id, sources]),
+    tx.query<LinkRow>(readLinksSql, [organization_id, sources]),
   ])
-  return ids.map(id => {
-    const row = rows.find(found => found.id === id)!
-    const links = Map.groupBy(
-      targets.filter(({ source_id }) => source_id === id),
-      ({ attribute_id }) => attribute_id,
-    )
-    return { row, links: new Map([...links].map(([key, found]) => [key, found.map(targetOf)])) }
-  })
+  const links = linksBySource(targets)
+  return ids.map(id => ({ row: rows.find(found => found.id === id)!, links: links.get(id) ?? new Map() }))
 }
-
-const targetOf = ({ id, external_id }: Target): Target => ({ id, external_id })
 
 /** Reads people as JSON, as the transaction sees them. */
 export async function readJson(tx: Transaction, definitions: Definitions, ids: string[]): Promise<string[]> {

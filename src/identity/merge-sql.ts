@@ -172,22 +172,6 @@ export const readOwnAnswersSql = statement(
    from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
-/** $2: [{position, stack_id, id}]. Returns the targets that exist, and for a merged person whom it leads to. */
-export const readTargetsSql = statement(
-  'read_targets',
-  `select v.position, e.id, e.external_id
-   from jsonb_to_recordset($2::text::jsonb) as v(position integer, stack_id integer, id uuid) cross join lateral (
-     select coalesce((
-       select m.person_id from merges m
-       where v.stack_id = 0 and m.organization_id = $1 and m.merged_id = v.id and m.unmerged_sequence is null
-     ), v.id) as id offset 0
-   ) p cross join lateral (
-     select e.id, e.external_id from entities e
-     where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = p.id offset 0
-   ) e
-   order by v.position`,
-)
-
 /** $2: a person. The merged people who lead to it, with their merges. */
 export const readMergedIdsSql = statement(
   'read_merged_ids',

@@ -2,7 +2,7 @@ import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'
-import type { Columns, CurrentState, Target } from '../entities/entity-row.ts'
+import { type Columns, type CurrentState, isShown, type Target } from '../entities/entity-row.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
@@ -125,18 +125,21 @@ function mergeLinks(
   const ownKeys = visibleKeys(survivor, ownLinked)
   const after = new Map<number, readonly Target[]>(own)
   for (const [key, stored] of linkedByKey(other.links, definitions)) {
+    const last = lastShown(stored)?.attribute ?? stored.at(-1)!.attribute
     for (const { attribute, targets } of stored) {
       // Only the last attribute of a key is visible, as in reads.
-      const isVisible = stored.at(-1)!.attribute === attribute
+      const isVisible = last === attribute
+      const isMany = attribute.cardinality === 'many'
       const mine = own.get(attribute.id) ?? []
-      const isJoined = isVisible && attribute.cardinality === 'many' && isShown(ownLinked.get(key), attribute)
+      const isJoined = isVisible && isMany && lastShown(ownLinked.get(key))?.attribute === attribute
       const taken = isVisible && (isJoined || !ownKeys.has(key)) ? movedTargets(survivor, other, targets) : []
       const added = taken.filter(({ id }) => !mine.some(target => target.id === id))
-      merged.count.moved_out += added.length
-      merged.count.dropped += targets.length - added.length
+      merged.count.moved_out += countShown(added)
+      merged.count.dropped += countShown(targets) - countShown(added)
       if (added.length === 0) continue
       merged.filledKeys.add(key)
-      after.set(attribute.id, [...mine, ...added])
+      // Where nothing is shown, there may be a link to a deleted target.
+      after.set(attribute.id, isMany ? [...mine, ...added] : added)
       if (mine.length + added.length > linksLimit)
         merged.faults.push({
           path: pointer('attribute_values', key),
@@ -158,7 +161,9 @@ function mergeLinks(
   return merged
 }
 
-const isShown = (stored: LinkedKey | undefined, attribute: Attribute) => stored?.at(-1)?.attribute === attribute
+const lastShown = (stored: LinkedKey | undefined) => stored?.findLast(({ targets }) => isShown(targets))
+
+const countShown = (targets: readonly Target[]) => targets.filter(({ is_deleted }) => !is_deleted).length
 
 /** The targets that the survivor gets. A link to the survivor itself ends, and one of the other to itself becomes the survivor's. */
 function movedTargets({ row }: CurrentState, other: CurrentState, targets: readonly Target[]): Target[] {
@@ -177,8 +182,8 @@ function withoutTarget({ links }: CurrentState, target_id: string): Map<number, 
   return kept
 }
 
-const visibleKeys = ({ row }: CurrentState, linked: ReadonlyMap<string, unknown>) =>
-  new Set([...Object.keys(row.attributes), ...linked.keys()])
+const visibleKeys = ({ row }: CurrentState, linked: ReadonlyMap<string, LinkedKey>) =>
+  new Set([...Object.keys(row.attributes), ...[...linked.keys()].filter(key => lastShown(linked.get(key)))])
 
 const sameTargets = (one: readonly Target[], other: readonly Target[]) =>
   one.length === other.length && one.every(({ id }, index) => id === other[index]!.id)

@@ -2,9 +2,9 @@ import { channels, channelTable } from '../channels.ts'
 import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
-import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
-import { eachOnce, readPastChange } from '../entities/past/past-state.ts'
-import { readBearersWithAliasesSql, readNamesLeftSql } from '../entities/write/load-sql.ts'
+import { type CurrentState, eachOnce, type StoredRow, type Target } from '../entities/entity-row.ts'
+import { readPastChange } from '../entities/past/past-state.ts'
+import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
 import { type ChangeAuthor, type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import { checkReturn } from '../entities/write/tombstones.ts'
 import { claimsOf, findHolders, takenRefusal } from '../entities/write/unique.ts'
@@ -34,7 +34,6 @@ import {
   readMergesIntoSql,
   readOwnAnswersSql,
   readSourcesSql,
-  readTargetsSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
   returnLinksToSql,
@@ -213,7 +212,7 @@ const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFa
   ]),
 })
 
-/** Reads the targets of the links of the undo that still exist. */
+/** Reads where the links of the undo lead now. */
 async function readTargets(
   tx: Transaction,
   { organization_id, attributeById }: Definitions,
@@ -231,7 +230,7 @@ async function readTargets(
     organization_id,
     JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
   ])
-  const targets = new Map(rows.map(({ position, id, external_id }) => [keyOf(asked[position]!), { id, external_id }]))
+  const targets = new Map(rows.map(({ position, ...target }) => [keyOf(asked[position]!), target]))
   const itself = { id: merged_id, external_id: undo.other.columns.external_id ?? null }
   return (attribute_id, id) => {
     const stack_id = attributeById.get(attribute_id)?.target_stack_id
@@ -275,9 +274,7 @@ async function buildReturn(
     const attribute = attributeById.get(Number(id))
     if (!attribute || !isRelationship(attribute)) return []
     const targets = eachOnce(ids.flatMap(target => resolve(attribute.id, target) ?? []))
-    return targets.length > 0
-      ? [{ attribute, targets: targets.map(target => ({ ...target, linked_id: target.id })) }]
-      : []
+    return targets.length > 0 ? [{ attribute, targets }] : []
   })
   const state = { id: merged_id, version, created_at: last.created_at, columns, answers, attributes, links }
   return { ...buildRestore(state), operation: 'unmerge' }

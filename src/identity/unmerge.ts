@@ -13,7 +13,7 @@ import type { Evidence } from '../consents/evidence.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { linkedByKey } from '../entities/decide/decide-attributes.ts'
 import { jsonEqual } from '../entities/decide/json-equal.ts'
-import type { Columns, CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
+import { type Columns, type CurrentState, type EntityRow, eachOnce, type Target } from '../entities/entity-row.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
 import type { Undo } from './undo.ts'
@@ -197,5 +197,3 @@ const inOrder = (targets: readonly Target[], order: readonly string[]): Target[]
   const placeOf = ({ id }: Target) => (order.includes(id) ? order.indexOf(id) : order.length)
   return targets.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
-
-const eachOnce = (targets: readonly Target[]) => [...new Map(targets.map(target => [target.id, target])).values()]

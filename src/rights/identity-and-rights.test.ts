@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
-import { cleanDanglingLinks, follow } from '../../test/support/followers.ts'
+import { follow } from '../../test/support/followers.ts'
 import { sealLedgers } from '../../test/support/ledger.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
 import { findCanaries } from '../../test/support/person-canaries.ts'
@@ -760,7 +760,6 @@ describe('links to merged people', () => {
     expect(await founders()).toEqual(['lone-ada', 'lone-ada'])
     await erase('lone-shopper')
     expect(await founders()).toEqual([undefined, undefined])
-    await cleanDanglingLinks(service.db, { graceMs: 0 })
     expect(await count('links')).toBe(0)
     expect(await findCanaries(service, { shopper: 'lone-shopper', ada: 'lone-ada' })).toEqual([])
   })

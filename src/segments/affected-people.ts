@@ -36,7 +36,7 @@ const peoplePerPage = 1_000
 const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** The operations after which other entities may no longer link to the entity, although the log tells nothing of them. */
-const unlinking: readonly string[] = ['delete', 'restore', 'merge', 'unmerge', 'erase']
+const unlinking: readonly string[] = ['merge', 'unmerge', 'erase']
 
 /** Reads the next changes, and the entities that they concern besides their own. */
 export async function readBatch(db: Database, organization_id: number, after: number, head: number): Promise<Batch> {

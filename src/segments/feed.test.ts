@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { openEvents, readFeed } from '../../test/support/changes.ts'
-import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { followSegments, readSegmentPeople, type SegmentChange, SegmentMirror } from '../../test/support/segments.ts'
 import { useOwnService } from '../../test/support/service.ts'
@@ -90,7 +89,6 @@ describe('the feed of a segment', () => {
     expect(led).toMatchObject({ sequence: head, subject: 'person' })
     expect(led!.segments.entered).toEqual(entry('led', friend))
     await dataOf(shop.send('DELETE', '/v1/stacks/companies/acme'))
-    await cleanDanglingLinks(service.db, { graceMs: -1_000 })
     await follow()
     const items = await readItems('segment=pro&segment=led')
     expect(items.at(-1)).toMatchObject({ sequence: head + 1, operation: 'delete' })

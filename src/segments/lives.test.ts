@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { cleanDanglingLinks } from '../../test/support/followers.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { followSegments, SegmentMirror } from '../../test/support/segments.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
@@ -97,10 +96,6 @@ const steps: fc.Arbitrary<Step>[] = [
     ...{ name: `rename ${name} to ${next}` },
     run: shop => shop.send('PATCH', at(name), { external_id: next }),
   })),
-  fc.constant<Step>({
-    ...{ name: 'clean' },
-    run: () => cleanDanglingLinks(service.db, { graceMs: -1_000 }),
-  }),
 ]
 const changesOfDefinitions: fc.Arbitrary<Step>[] = [
   fc.record({ key: fc.constantFrom(...Object.keys(segments)), which: fc.constantFrom(0, 1) }).map(({ key, which }) => ({

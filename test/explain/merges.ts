@@ -1,5 +1,6 @@
 import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
+import { readTargetsSql } from '../../src/entities/write/load-sql.ts'
 import {
   findMergeSql,
   findPeopleSql,
@@ -12,7 +13,6 @@ import {
   readMergesIntoSql,
   readOwnAnswersSql,
   readSourcesSql,
-  readTargetsSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
   returnLinksToSql,

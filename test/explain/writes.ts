@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
 import { readSequenceAtSql } from '../../src/changes/sql.ts'
 import type { Database } from '../../src/db/db.ts'
-import { readPastChange, readPastState, readPastTargets } from '../../src/entities/past/past-state.ts'
-import { readPastBearersSql } from '../../src/entities/past/past-state-sql.ts'
+import {
+  readPastChange,
+  readPastState,
+  readPastTargets,
+  readStandingTargets,
+} from '../../src/entities/past/past-state.ts'
 import type { Write } from '../../src/entities/write-request.ts'
 import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
 import { write, writeAll } from '../support/writes.ts'
@@ -156,8 +160,7 @@ export function testWrites(world: World): void {
       const state = await readPastState(tx, world.definitions, entity, 1)
       const links = await readPastTargets(tx, shop.id, state!.links, sequence!.sequence)
       expect(links.flatMap(({ targets }) => targets.map(({ external_id }) => external_id))).toHaveLength(4)
-      const names = [{ position: 0, stack_id: 0, external_id: 'p9', sequence: sequence!.sequence }]
-      expect(await tx.query(readPastBearersSql, [shop.id, JSON.stringify(names)])).toHaveLength(1)
+      expect(await readStandingTargets(tx, shop.id, state!.links)).toHaveLength(links.length)
     })
     // Each halving of the log reads 2 rows, and all of them together.
     const limits: Record<string, number> = { read_sequence_at: 100 }

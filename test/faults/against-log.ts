@@ -41,7 +41,7 @@ function differenceOf(entity: StoredEntity, expected: ReplayedEntity): string | 
 
 /**
  * Compares links with the written names. A link keeps its target through renames, so the target must have had the written name at some
- * time. The link to a deleted target may be missing, since a background task removes it.
+ * time. A link to a deleted target may be missing, because an erasure removes it, and need not be named by the restore of its source.
  */
 function compareLinks({ links, attributes }: Stored, { live, deleted, namesHeld }: Replayed): Finding[] {
   const findings: Finding[] = []
@@ -57,7 +57,8 @@ function compareLinks({ links, attributes }: Stored, { live, deleted, namesHeld 
     for (const { id, key, owner_stack_id, target_stack_id } of attributes) {
       if (owner_stack_id !== expected.stack_id || target_stack_id === null) continue
       const names = (expected.linkedNames.get(key) ?? []).map(name => nameKey(target_stack_id, name))
-      const difference = differenceOfLinks(names, stored.get(`${expected.id} ${id}`) ?? [], namesHeld, deletedNames)
+      const shown = (stored.get(`${expected.id} ${id}`) ?? []).filter(({ target_id }) => live.has(target_id))
+      const difference = differenceOfLinks(names, shown, namesHeld, deletedNames)
       if (difference)
         findings.push({ kind: 'stored links differ from the change log', text: `${expected.id} ${key} ${difference}` })
     }

@@ -1,5 +1,4 @@
 import { type Database, statement } from '../../src/db/db.ts'
-import { type CleanupOptions, danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers, type FollowerOptions } from '../../src/followers/followers.ts'
@@ -30,20 +29,3 @@ export async function follow(
   await following.settle()
   await following.stop()
 }
-
-/** Removes the dangling links of all organizations once, without the pause between two cleanups. Returns their number. */
-export async function cleanDanglingLinks(db: Database, options: CleanupOptions): Promise<number> {
-  let removed = 0
-  const onRemoved = (links: number) => {
-    removed += links
-  }
-  const follower = { ...danglingLinkFollower({ ...options, onRemoved }), maxConcurrent: 1_000 }
-  const nowMs = () => Date.now() + dayMs
-  const following = createFollowers(db, [follower], { report: throwReported, nowMs })
-  await following.tick()
-  await following.idle()
-  await following.stop()
-  return removed
-}
-
-const dayMs = 86_400_000

@@ -5,7 +5,6 @@ import { type Authenticator, createAuthenticator } from '../../src/auth/authenti
 import { loadOrCreateKeys } from '../../src/auth/keys.ts'
 import { type Config, loadConfig } from '../../src/config.ts'
 import { type DatabasePool, openDatabase, statement } from '../../src/db/db.ts'
-import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
 import { queueLengths } from '../../src/entities/write/request-coalescing.ts'
 import { readFollowerLag } from '../../src/followers/followers.ts'
 import { createRateLimiter } from '../../src/http/rate-limit/rate-limit.ts'
@@ -103,7 +102,6 @@ export async function startService(
   const logger = loggerTo(line => logs.push(line), 'info')
   const sender = createSender({ allowed: [], resolve: async () => [] })
   const followers = [
-    danglingLinkFollower({ graceMs: 0 }),
     webhookFollower({ sender }),
     ledgerFollower({ originName: config.ledgerOrigin }),
     observedFollower(),

@@ -6,7 +6,6 @@ import { createClient, listClients, revokeClient, verifyClient } from '../../src
 import { announceCommit } from '../../src/changes/commit-events.ts'
 import { renewLogId } from '../../src/changes/log-id.ts'
 import { type Statement, statement } from '../../src/db/db.ts'
-import { danglingLinkFollower } from '../../src/entities/indexes/dangling-link-cleanup.ts'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.ts'
@@ -364,7 +363,6 @@ async function useEveryEndpoint(shop: Shop) {
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter })
   await ok('PATCH', '/v1/schema/attributes/4', { indexed: false })
   await backfillIndexes(service.db)
-  await follow(service.db, [{ ...danglingLinkFollower({ graceMs: -1_000 }), maxConcurrent: 1 }])
   await useObservedKeys(shop)
   await useRetention(shop)
   await useSegments(shop)

@@ -49,7 +49,7 @@ export const messages = defineMessages({
     delete: 'Delete…',
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleteAdvice:
-      'The person, the links and the further identifiers are deleted. The history and the consent answers stay as evidence, and the person can be restored. To remove everything, erase the person.',
+      'The person and the further identifiers are deleted, and links to the person are no longer shown. The history and the consent answers stay as evidence, and the person can be restored with the links. To remove everything, erase the person.',
     deleteNow: 'Delete the person',
     deleting: 'Deleting',
     changedMeanwhile: 'Somebody changed the person in the meantime. Look again before you go on.',
@@ -63,7 +63,7 @@ export const messages = defineMessages({
     restore: 'Restore the person',
     restoring: 'Restoring',
     restoreAdvice:
-      'The values, the answers and the links to what still exists come back. Links from others do not come back.',
+      'The values, the answers and the links come back, also those from others that were not written since.',
     certificateOfErasure: 'Download the certificate',
     noCertificate: 'There is no certificate yet.',
   },
@@ -115,7 +115,7 @@ export const messages = defineMessages({
     delete: 'Löschen …',
     deleteTitle: (name: string) => `${name} löschen?`,
     deleteAdvice:
-      'Die Person, ihre Verknüpfungen und ihre weiteren Kennungen werden gelöscht. Der Verlauf und die Einwilligungen bleiben als Nachweis, und die Person lässt sich wiederherstellen. Um alles zu entfernen, löschen Sie die Person endgültig.',
+      'Die Person und ihre weiteren Kennungen werden gelöscht, und Verknüpfungen mit ihr werden nicht mehr gezeigt. Der Verlauf und die Einwilligungen bleiben als Nachweis, und die Person lässt sich mit den Verknüpfungen wiederherstellen. Um alles zu entfernen, löschen Sie die Person endgültig.',
     deleteNow: 'Person löschen',
     deleting: 'Wird gelöscht',
     changedMeanwhile: 'Inzwischen hat jemand die Person geändert. Sehen Sie noch einmal hin, bevor Sie weitermachen.',
@@ -129,7 +129,7 @@ export const messages = defineMessages({
     restore: 'Person wiederherstellen',
     restoring: 'Wird wiederhergestellt',
     restoreAdvice:
-      'Die Werte, die Einwilligungen und die Verknüpfungen zu dem, was es noch gibt, kommen zurück. Verknüpfungen von anderen kommen nicht zurück.',
+      'Die Werte, die Einwilligungen und die Verknüpfungen kommen zurück, auch die von anderen, die seitdem nicht geändert wurden.',
     certificateOfErasure: 'Bescheinigung herunterladen',
     noCertificate: 'Es gibt noch keine Bescheinigung.',
   },
@@ -181,7 +181,7 @@ export const messages = defineMessages({
     delete: 'Elimina…',
     deleteTitle: (name: string) => `Eliminare ${name}?`,
     deleteAdvice:
-      'La persona, i suoi collegamenti e gli altri identificativi vengono eliminati. La cronologia e i consensi restano come prova, e la persona si può ripristinare. Per togliere tutto, cancella la persona definitivamente.',
+      'La persona e gli altri identificativi vengono eliminati, e i collegamenti alla persona non si vedono più. La cronologia e i consensi restano come prova, e la persona si può ripristinare con i collegamenti. Per togliere tutto, cancella la persona definitivamente.',
     deleteNow: 'Elimina la persona',
     deleting: 'Eliminazione',
     changedMeanwhile: 'Nel frattempo qualcuno ha modificato la persona. Guarda di nuovo prima di proseguire.',
@@ -195,7 +195,7 @@ export const messages = defineMessages({
     restore: 'Ripristina la persona',
     restoring: 'Ripristino',
     restoreAdvice:
-      'Tornano i valori, i consensi e i collegamenti a ciò che esiste ancora. I collegamenti da altri non tornano.',
+      'Tornano i valori, i consensi e i collegamenti, anche quelli da altri che nel frattempo non sono cambiati.',
     certificateOfErasure: 'Scarica il certificato',
     noCertificate: 'Non c’è ancora un certificato.',
   },

@@ -37,7 +37,8 @@ export const messages = defineMessages({
     cancel: 'Cancel',
     delete: 'Delete',
     deleteTitle: (name: string) => `Delete ${name}?`,
-    deleteMeaning: 'Links to the record go with it. The record can be restored from this page.',
+    deleteMeaning:
+      'Links to the record are no longer shown. The record can be restored from this page, with its links.',
     deletedBy: (actor: string, time: string) => `${actor} deleted this record on ${time}.`,
     erasedBy: (actor: string, time: string) => `${actor} erased this record on ${time}. It cannot come back.`,
     restore: 'Restore',
@@ -94,7 +95,8 @@ export const messages = defineMessages({
     cancel: 'Abbrechen',
     delete: 'Löschen',
     deleteTitle: (name: string) => `${name} löschen?`,
-    deleteMeaning: 'Verweise auf den Datensatz gehen mit ihm. Er lässt sich auf dieser Seite wiederherstellen.',
+    deleteMeaning:
+      'Verweise auf den Datensatz werden nicht mehr gezeigt. Er lässt sich auf dieser Seite mit ihnen wiederherstellen.',
     deletedBy: (actor: string, time: string) => `${actor} hat diesen Datensatz am ${time} gelöscht.`,
     erasedBy: (actor: string, time: string) => `${actor} hat diesen Datensatz am ${time} endgültig gelöscht.`,
     restore: 'Wiederherstellen',
@@ -150,7 +152,8 @@ export const messages = defineMessages({
     cancel: 'Annulla',
     delete: 'Elimina',
     deleteTitle: (name: string) => `Eliminare ${name}?`,
-    deleteMeaning: 'I collegamenti al record spariscono con lui. Il record si può ripristinare da questa pagina.',
+    deleteMeaning:
+      'I collegamenti al record non si vedono più. Il record si può ripristinare da questa pagina, con i collegamenti.',
     deletedBy: (actor: string, time: string) => `${actor} ha eliminato questo record il ${time}.`,
     erasedBy: (actor: string, time: string) => `${actor} ha cancellato questo record il ${time}. Non può tornare.`,
     restore: 'Ripristina',

@@ -1,7 +1,7 @@
 import type { Detail } from '../../errors.ts'
 import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { internalKeys } from '../../relationships/normalize.ts'
-import { type CurrentState, type Links, relationshipValue, type Target } from '../entity-row.ts'
+import { type CurrentState, isShown, type Links, relationshipValue, type Target } from '../entity-row.ts'
 import { lookalikeOf, type Name, type Plan, type PlannedLinks, type Reference, referenceKey } from '../write/plan.ts'
 import { jsonEqual } from './json-equal.ts'
 
@@ -132,7 +132,7 @@ export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap
 
 /** Returns the current value of a key in the format of a read; null if it has none. */
 function currentValue(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
-  const last = linked?.at(-1)
+  const last = linked?.findLast(({ targets }) => isShown(targets))
   if (last) return relationshipValue(last.attribute, last.targets)
   return Object.hasOwn(attributes, key) ? attributes[key] : null
 }

@@ -3,7 +3,14 @@ import { meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
-import { type Columns, type CurrentState, type EntityRow, relationshipValue, type Target } from '../entity-row.ts'
+import {
+  type Columns,
+  type CurrentState,
+  type EntityRow,
+  isShown,
+  relationshipValue,
+  type Target,
+} from '../entity-row.ts'
 import { erasedRefusal } from '../erase/erasable-values.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
 import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan.ts'
@@ -357,7 +364,8 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
   const attributes = decideAttributes(current, clearAll, () => undefined, definitions, Number.POSITIVE_INFINITY)
   const before: FieldValues = { state: row.active ? 'active' : 'placeholder' }
   for (const column of loggedColumns) if (row[column] !== null) before[column] = row[column]
-  if (attributes.changed) before.attribute_values = attributes.before
+  const values = Object.entries(attributes.before ?? {}).filter(([, value]) => value !== null)
+  if (values.length > 0) before.attribute_values = Object.fromEntries(values)
   const consents = currentAnswers(row.answers)
   if (consents.length > 0) before.consents = consents
   return {
@@ -407,7 +415,8 @@ export function buildRestore({
 }: Omit<DeletedEntity, 'isNameTaken'>): Change {
   const { active, ...fields } = columns
   const values = { ...attributes }
-  for (const { attribute, targets } of links) values[attribute.key] = relationshipValue(attribute, targets)
+  for (const { attribute, targets } of links)
+    if (isShown(targets)) values[attribute.key] = relationshipValue(attribute, targets)
   const consents = currentAnswers(answers)
   const after = {
     state: active ? 'active' : 'placeholder',

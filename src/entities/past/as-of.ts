@@ -1,16 +1,19 @@
 import type { Static } from 'typebox'
 import { pastTimeOf } from '../../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../../changes/read-changes.ts'
+import { effectiveConsents } from '../../consents/answers.ts'
 import type { Database } from '../../db/db.ts'
 import { entityTag } from '../../entity-tag.ts'
 import { createValueRefusal, Fault } from '../../errors.ts'
 import type { Call, EnvelopeResult } from '../../http/pipeline/route.ts'
 import { Type } from '../../json-schema.ts'
-import { currentDefinitions, peopleStackId } from '../../organizations/definitions.ts'
+import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { definitionsAfter, readDefinitionChanges } from '../../organizations/past-definitions.ts'
+import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { requireScope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
-import { printEntity } from '../read/entity-json.ts'
+import { relationshipValue } from '../entity-row.ts'
+import { recordIdOf } from '../identifiers.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../write/load-sql.ts'
 import type { Address } from '../write-request.ts'
 import {
@@ -22,7 +25,6 @@ import {
   readPastTargets,
   type ShownLinks,
 } from './past-state.ts'
-import { printPastRowSql } from './past-state-sql.ts'
 
 /** The query of a read of one entity. Other parameters are ignored. */
 export const asOfQuery = Type.Object({
@@ -67,16 +69,10 @@ export async function readAsOf(
   const state = await readPastState(reader, definitions, entity, change.version)
   if (!state) return undefined
   const links = await readPastTargets(reader, organization_id, state.links, sequence)
-  const [printed] = await reader.query<{ row: string }>(printPastRowSql, [
-    organization_id,
-    JSON.stringify({ organization_id, ...entity, ...rowOf(state, change) }),
-    linksText(links),
-  ])
-  const json = printEntity(printed!.row, definitionsAfter(definitions, sequence, later), stack_id)
-  const as_of = JSON.stringify({ at, sequence, version: change.version })
+  const shown = showEntity(entity, state, links, change, definitionsAfter(definitions, sequence, later))
   return {
     status: 200,
-    json: `${json.slice(0, -1)},"as_of":${as_of}}`,
+    json: JSON.stringify({ ...shown, as_of: { at, sequence, version: change.version } }),
     headers: { ETag: entityTag(change.version) },
   }
 }
@@ -153,16 +149,37 @@ async function firstIdOf(
 const endsEntity = ({ operation, is_erased }: PastChange) =>
   operation === 'delete' || operation === 'merge' || is_erased
 
-function rowOf({ columns, answers, attributes }: PastState, { version, at, created_at }: PastChange): object {
-  return { ...columns, answers, attributes, version, created_at, updated_at: at }
-}
-
-/** The links in the format of a read's row: [attribute id, position, name of the target, its id]. */
-function linksText(links: ShownLinks[]): string | null {
-  if (links.length === 0) return null
-  return JSON.stringify(
-    links.flatMap(({ attribute, targets }) =>
-      targets.map(({ id, external_id }, position) => [attribute.id, position, external_id, id]),
-    ),
-  )
+/** Shows an entity as a read did under the definitions of then. */
+function showEntity(
+  { stack_id, id }: Moment['entity'],
+  { columns, answers, attributes }: PastState,
+  links: readonly ShownLinks[],
+  { version, at, created_at }: PastChange,
+  { stacks, attributeById, consent_types }: Definitions,
+): object {
+  const columnsOf = (names: readonly (keyof typeof columns)[]) => names.map(name => [name, columns[name] ?? null])
+  const isPerson = stack_id === peopleStackId
+  const values = new Map(Object.entries(attributes))
+  for (const {
+    attribute: { id },
+    targets,
+  } of links) {
+    const attribute = attributeById.get(id)!
+    values.set(attribute.key, relationshipValue(attribute, targets))
+  }
+  return {
+    ...(isPerson ? { id } : { record_id: recordIdOf(id) }),
+    external_id: columns.external_id ?? null,
+    ...(isPerson
+      ? {
+          ...Object.fromEntries(columnsOf([...profileTexts, ...profileFlags])),
+          consents: effectiveConsents(answers, consent_types),
+        }
+      : { stack_key: stacks.find(stack => stack.id === stack_id)!.key }),
+    attribute_values: Object.fromEntries(values),
+    state: columns.active ? 'active' : 'placeholder',
+    version,
+    created_at,
+    updated_at: at,
+  }
 }

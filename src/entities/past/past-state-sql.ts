@@ -1,5 +1,4 @@
 import { statement } from '../../db/db.ts'
-import { rowTextWith } from '../read/read-sql.ts'
 
 /**
  * $2: stack, $3: entity, $4: highest version, $5: highest number. Returns the entity's last change within both, and the
@@ -19,33 +18,18 @@ export const readPastChangeSql = statement(
 )
 
 /**
- * $2: entity, $3: version. Returns the fields and attribute values that the entity was last written with, up to this
- * version. Its creation or its last restore has all of them, and each later change those that it changed. Returns nothing if the
- * first of these changes has no values any more: it is older than the retention of the log.
+ * $2: entity, $3: version. Returns what the changes up to this version wrote, in order. Its creation or its last restore or unmerge is
+ * the first, and has the whole entity.
  */
-export const readPastValuesSql = statement(
-  'read_past_values',
-  `with entries as materialized (
-     select c.version, c.sequence, c.before->>'external_id' as released_name, c.after, c.link_targets from changes c
-     where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version >= (
-       select b.version from changes b
-       where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and b.operation in ('create', 'restore', 'unmerge')
-       order by b.version desc limit 1
-     )
-   ), latest as (
-     select k.key, k.is_attribute, max(k.version) as version from (
-       select e.version, f.key, false as is_attribute from entries e cross join lateral jsonb_object_keys(e.after) as f(key)
-       union all
-       select e.version, f.key, true
-       from entries e cross join lateral jsonb_object_keys(e.after->'attribute_values') as f(key)
-     ) k
-     where k.is_attribute or k.key not in ('attribute_values', 'consents')
-     group by k.key, k.is_attribute
+export const readLoggedStateSql = statement(
+  'read_logged_state',
+  `select c.after, c.link_targets from changes c
+   where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version >= (
+     select b.version from changes b
+     where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and b.operation in ('create', 'restore', 'unmerge')
+     order by b.version desc limit 1
    )
-   select l.key, l.is_attribute, e.sequence, e.released_name, e.after->>'external_id' as taken_name, e.link_targets,
-     case when l.is_attribute then e.after->'attribute_values'->l.key else e.after->l.key end as value
-   from latest l join entries e on e.version = l.version
-   where exists (select from entries b where b.version = (select min(f.version) from entries f) and b.after ? 'state')`,
+   order by c.version`,
 )
 
 /**
@@ -74,91 +58,51 @@ export const readPastAnswersSql = statement(
 )
 
 /**
- * $2: [{position, stack_id, external_id, sequence}]. Returns the entity that had each name at this change: the
- * first that released the name later, or else the one that has it today. Unknown names are left out.
- */
-export const readPastBearersSql = statement(
-  'read_past_bearers',
-  `select x.position, x.id from (
-     select a.position, coalesce((
-       select c.entity_id from (
-         select c.entity_id, c.sequence from changes c
-         where c.organization_id = $1 and c.stack_id = a.stack_id and (c.before->>'external_id') collate "C" = a.external_id
-           and c.before->>'external_id' is not null offset 0
-       ) c where c.sequence > a.sequence order by c.sequence limit 1
-     ), (
-       select e.id from entities e where e.organization_id = $1 and e.stack_id = a.stack_id and e.external_id = a.external_id
-     )) as id
-     from jsonb_to_recordset($2::text::jsonb) as a(position integer, stack_id integer, external_id text, sequence bigint)
-   ) x where x.id is not null`,
-)
-
-/** Whether the entity a.target_id was restored between two changes. */
-const isRestored = (after: string, until: string) => `exists (
-         select from changes r
-         where r.organization_id = $1 and r.entity_id = a.target_id and r.operation = 'restore' and r.sequence > ${after}
-           and r.sequence <= ${until}
-       )`
-
-/**
- * $2: [{position, stack_id, target_id, sequence: of the change that wrote the link}], $3: number of a change. Returns the
- * targets that a read showed after this change, with their names of then. The link to a person who was merged shows the person it
- * was merged into. A target that was restored after the link was written is left out, because its deletion ended the link. An
- * import may log a target after the entity that links to it; such a target counts as existing from its creation on. An erased
- * target is left out.
+ * $2: [{position, stack_id, id}], $3: number of a change. Returns the targets that a read showed after this change, with their names of
+ * then. The link to a person who was merged shows the person it was merged into. An import may log a target after the entity that links to
+ * it; such a target counts as existing from its creation on. An erased target is left out.
  */
 export const readPastTargetsSql = statement(
   'read_past_targets',
   `with recursive led as (
-     select a.position, a.stack_id, a.target_id as linked_id, a.target_id, a.sequence, false as is_ended, 0 as steps
-     from jsonb_to_recordset($2::text::jsonb) as a(position integer, stack_id integer, target_id uuid, sequence bigint)
+     select a.position, a.stack_id, a.id, 0 as steps
+     from jsonb_to_recordset($2::text::jsonb) as a(position integer, stack_id integer, id uuid)
      union all
-     select a.position, a.stack_id, a.linked_id, m.into_id, greatest(a.sequence, m.sequence),
-       a.is_ended or ${isRestored('a.sequence', 'm.sequence')}, a.steps + 1
-     from led a join merges m on m.organization_id = $1 and m.merged_id = a.target_id and m.sequence <= $3
+     select a.position, a.stack_id, m.into_id, a.steps + 1
+     from led a join merges m on m.organization_id = $1 and m.merged_id = a.id and m.sequence <= $3
        and (m.unmerged_sequence is null or m.unmerged_sequence > $3)
      where a.stack_id = 0
    ), asked as (
      select distinct on (a.position) a.* from led a order by a.position, a.steps desc
    )
-   select a.position, a.linked_id, a.target_id as id,
+   select a.position, a.id,
      case when later.version is null then e.external_id else later.external_id end as external_id
    from asked a
      cross join lateral (
        select coalesce((
          select c.version from changes c
-         where c.organization_id = $1 and c.entity_id = a.target_id and c.sequence <= $3 order by c.version desc limit 1
+         where c.organization_id = $1 and c.entity_id = a.id and c.sequence <= $3 order by c.version desc limit 1
        ), (
-         select c.version from changes c where c.organization_id = $1 and c.entity_id = a.target_id order by c.version limit 1
+         select c.version from changes c where c.organization_id = $1 and c.entity_id = a.id order by c.version limit 1
        )) as version offset 0
      ) held
      cross join lateral (
        select c.operation from changes c
-       where c.organization_id = $1 and c.entity_id = a.target_id and c.version = held.version offset 0
+       where c.organization_id = $1 and c.entity_id = a.id and c.version = held.version offset 0
      ) state
      left join lateral (
        select c.version, c.before->>'external_id' as external_id from changes c
-       where c.organization_id = $1 and c.entity_id = a.target_id and c.version > held.version
+       where c.organization_id = $1 and c.entity_id = a.id and c.version > held.version
          and (c.operation in ('delete', 'merge') or c.before ? 'external_id')
        order by c.version limit 1
      ) later on true
      left join lateral (
        select e.external_id from entities e
-       where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.target_id offset 0
+       where e.organization_id = $1 and e.stack_id = a.stack_id and e.id = a.id offset 0
      ) e on true
-   where state.operation not in ('delete', 'merge') and not a.is_ended and not ${isRestored('a.sequence', '$3')}
-     and 'erase' is distinct from (
+   where state.operation not in ('delete', 'merge') and 'erase' is distinct from (
        select c.operation from changes c
-       where c.organization_id = $1 and c.entity_id = a.target_id order by c.version desc limit 1
+       where c.organization_id = $1 and c.entity_id = a.id order by c.version desc limit 1
      )
    order by a.position`,
-)
-
-/**
- * $2: a row of `entities` as JSON, $3: its links as JSON, or null. Returns the text that a read of this row returns.
- */
-export const printPastRowSql = statement(
-  'print_past_row',
-  `select ${rowTextWith('$3::text::jsonb')} as row
-   from jsonb_populate_record(null::entities, $2::text::jsonb) e where e.organization_id = $1`,
 )

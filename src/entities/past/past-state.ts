@@ -4,19 +4,9 @@ import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
-import {
-  definitionsAfter,
-  type LoggedDefinitionChange,
-  readDefinitionChanges,
-} from '../../organizations/past-definitions.ts'
-import type { Columns, Target } from '../entity-row.ts'
-import {
-  readPastAnswersSql,
-  readPastBearersSql,
-  readPastChangeSql,
-  readPastTargetsSql,
-  readPastValuesSql,
-} from './past-state-sql.ts'
+import { type Columns, eachOnce, type Target } from '../entity-row.ts'
+import { readTargetsSql } from '../write/load-sql.ts'
+import { readLoggedStateSql, readPastAnswersSql, readPastChangeSql, readPastTargetsSql } from './past-state-sql.ts'
 
 // The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
 // every field, and each later change those that it changed. Entries are never changed, so no snapshot is needed. Only whom a link
@@ -38,8 +28,10 @@ export type PastChange = {
   is_erased: boolean
 }
 
-/** The links of one attribute, as the change `sequence` wrote them. */
-export type PastLinks = { attribute: Attribute & { target_stack_id: number }; ids: string[]; sequence: number }
+/** The links of one attribute as they were written. */
+export type PastLinks = { attribute: Relationship; ids: string[] }
+
+type Relationship = Attribute & { target_stack_id: number }
 
 /** An entity at a past version. The definitions of that moment are separate, and so are the names of the targets. */
 export type PastState = {
@@ -72,31 +64,51 @@ export async function readPastChange(
 export async function readPastState(
   reader: Reader,
   definitions: Definitions,
-  entity: Entity,
+  { stack_id, id }: Entity,
   version: number,
 ): Promise<PastState | undefined> {
-  const parameters = [definitions.organization_id, entity.id, version]
-  const values = await reader.query<PastValue>(readPastValuesSql, parameters)
+  const parameters = [definitions.organization_id, id, version]
+  const entries = await reader.query<LoggedState>(readLoggedStateSql, parameters)
+  // The log is emptied from its beginning on.
+  if (entries[0]?.after?.state === undefined) return undefined
   const answers = await reader.query<PastAnswer>(readPastAnswersSql, parameters)
-  const fields = Object.fromEntries(values.filter(value => !value.is_attribute).map(({ key, value }) => [key, value]))
-  const { state, ...columns } = fields
-  if (state === undefined) return undefined
+  return { ...foldEntries(entries, stack_id, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
+}
+
+/** What a change wrote: fields and attribute values, and the ids of the targets of the links that it replaced, by attribute id. */
+type LoggedState = {
+  after: ({ attribute_values?: Record<string, unknown> } & Record<string, unknown>) | null
+  link_targets: Record<string, string[]> | null
+}
+
+function foldEntries(
+  entries: readonly LoggedState[],
+  stack_id: number,
+  { relationships, attributeById }: Definitions,
+): Omit<PastState, 'answers'> {
+  const columns: Record<string, unknown> = {}
+  const attributes = new Map<string, unknown>()
+  const links = new Map<string, string[]>()
+  for (const { after, link_targets } of entries) {
+    const { attribute_values = {}, consents, ...fields } = after ?? {}
+    Object.assign(columns, fields)
+    for (const [attribute_id, ids] of Object.entries(link_targets ?? {})) links.set(attribute_id, ids)
+    for (const [key, value] of Object.entries(attribute_values)) {
+      const isLinked = relationships
+        .get(stack_id)
+        ?.get(key)
+        ?.some(({ id }) => link_targets?.[id]?.length)
+      attributes.set(key, isLinked ? null : value)
+    }
+  }
+  const { state, ...others } = columns
   return {
-    columns: { ...columns, active: state === 'active' },
-    answers: Object.fromEntries(
-      answers.map(({ consent_type_id, channel, state, answered_at, pending, method, text_version, person_id }) => [
-        answerKey(consent_type_id, channel),
-        {
-          state,
-          answered_at,
-          ...(pending && { pending }),
-          ...(person_id !== null && { person_id }),
-          ...(method !== null && { method }),
-          ...(text_version !== null && { text_version }),
-        },
-      ]),
-    ),
-    ...(await splitValues(reader, definitions, entity, values)),
+    columns: { ...others, active: state === 'active' },
+    attributes: Object.fromEntries([...attributes].filter(([, value]) => value !== null)),
+    links: [...links].flatMap(([id, ids]) => {
+      const attribute = attributeById.get(Number(id))
+      return attribute && isRelationship(attribute) && ids.length > 0 ? [{ attribute, ids }] : []
+    }),
   }
 }
 
@@ -111,135 +123,68 @@ type PastAnswer = {
   person_id: string | null
 }
 
-/**
- * The last value of a field or an attribute, with the number of the change that wrote it, the names that the change
- * released and took, and the ids of the targets that it linked to, by attribute id.
- */
-type PastValue = {
-  key: string
-  is_attribute: boolean
-  value: unknown
-  sequence: number
-  released_name: string | null
-  taken_name: string | null
-  link_targets: Record<string, string[]> | null
-}
+const answerOf = ({
+  consent_type_id,
+  channel,
+  state,
+  answered_at,
+  pending,
+  method,
+  text_version,
+  person_id,
+}: PastAnswer) => [
+  answerKey(consent_type_id, channel),
+  {
+    state,
+    answered_at,
+    ...(pending && { pending }),
+    ...(person_id !== null && { person_id }),
+    ...(method !== null && { method }),
+    ...(text_version !== null && { text_version }),
+  },
+]
 
-type Relationship = PastLinks['attribute']
+/** The targets of an attribute's links. */
+export type ShownLinks = { attribute: Relationship; targets: Target[] }
 
-/** Splits the attribute values into plain ones and links. */
-async function splitValues(
-  reader: Reader,
-  definitions: Definitions,
-  entity: Entity,
-  values: PastValue[],
-): Promise<Pick<PastState, 'attributes' | 'links'>> {
-  const plain: [string, unknown][] = []
-  const links: PastLinks[] = []
-  const unclear: PastValue[] = []
-  for (const written of values) {
-    const { key, value, sequence, link_targets } = written
-    if (!written.is_attribute) continue
-    const relationships = (definitions.relationships.get(entity.stack_id)?.get(key) ?? []).filter(isRelationship)
-    const linked = relationships.find(({ id }) => link_targets?.[id]?.length)
-    // Earlier releases logged a link to a target without a name as null.
-    if (linked) links.push({ attribute: linked, ids: link_targets![linked.id]!, sequence })
-    else if (value === null) continue
-    else if (relationships.length > 0 && link_targets === null) unclear.push(written)
-    else plain.push([key, value])
-  }
-  if (unclear.length > 0) await splitNamed(reader, definitions, entity, unclear, { plain, links })
-  return { attributes: Object.fromEntries(plain), links }
-}
-
-/**
- * Adds values of changes without `link_targets`. The definitions at the time of such a change tell whether it wrote a
- * plain value or links. The log entries of earlier releases have only the names of the targets. The name then leads to
- * the target, except if it passed to another entity while the link was being written.
- */
-async function splitNamed(
-  reader: Reader,
-  definitions: Definitions,
-  { stack_id, id }: Entity,
-  values: PastValue[],
-  { plain, links }: { plain: [string, unknown][]; links: PastLinks[] },
-) {
-  const { organization_id } = definitions
-  const first = Math.min(...values.map(({ sequence }) => sequence))
-  const later: LoggedDefinitionChange[] = await readDefinitionChanges(reader, organization_id, first)
-  const named: { link: PastLinks; names: string[]; own: (string | null)[] }[] = []
-  for (const { key, value, sequence, released_name, taken_name } of values) {
-    const attribute = definitionsAfter(definitions, sequence, later).declared.get(stack_id)?.get(key)
-    if (!attribute || !isRelationship(attribute)) {
-      plain.push([key, value])
-      continue
-    }
-    const link = { attribute: definitions.attributeById.get(attribute.id) as Relationship, ids: [], sequence }
-    const own = attribute.target_stack_id === stack_id ? [released_name, taken_name] : []
-    named.push({ link, names: [value].flat() as string[], own })
-  }
-  const asked = named.flatMap(({ link: { attribute, sequence }, names }) =>
-    names.map(external_id => ({ stack_id: attribute.target_stack_id, external_id, sequence })),
-  )
-  if (asked.length === 0) return
-  const bearers = await reader.query<{ position: number; id: string }>(readPastBearersSql, [
-    organization_id,
-    JSON.stringify(asked.map((name, position) => ({ position, ...name }))),
-  ])
-  const idAt = new Map(bearers.map(bearer => [bearer.position, bearer.id]))
-  let position = 0
-  for (const { link, names, own } of named) {
-    const found = names.map(name => {
-      const bearer = idAt.get(position++)
-      return own.includes(name) ? id : bearer
-    })
-    links.push({ ...link, ids: [...new Set(found.filter(target => target !== undefined))] })
-  }
-}
-
-/** A target that a read shows. It differs from the one that was linked to, `linked_id`, if that one was merged. */
-type ShownTarget = Target & { linked_id: string }
-
-/** The targets of an attribute's links that a read shows. */
-export type ShownLinks = { attribute: Relationship; targets: ShownTarget[] }
-
-/**
- * Reads which targets of the links existed after the change `sequence`, and their names of then. A target that was
- * deleted and restored since the link was written is left out: its deletion ended the link.
- */
+/** Reads which targets of the links existed after the change `sequence`, and their names of then. */
 export async function readPastTargets(
   reader: Reader,
   organization_id: number,
   links: readonly PastLinks[],
   sequence: number,
 ): Promise<ShownLinks[]> {
-  const asked = links.flatMap(({ attribute, ids, sequence }) =>
-    ids.map(target_id => ({ stack_id: attribute.target_stack_id, target_id, sequence })),
-  )
+  return targetsOf(links, asked => {
+    const values = [organization_id, JSON.stringify(asked), sequence]
+    return reader.query<Target & { position: number }>(readPastTargetsSql, values)
+  })
+}
+
+/** Reads where the links lead now: to deleted targets too, but to none that was erased. */
+export function readStandingTargets(
+  reader: Reader,
+  organization_id: number,
+  links: readonly PastLinks[],
+): Promise<ShownLinks[]> {
+  return targetsOf(links, asked => reader.query(readTargetsSql, [organization_id, JSON.stringify(asked)]))
+}
+
+async function targetsOf(
+  links: readonly PastLinks[],
+  read: (asked: { position: number; stack_id: number; id: string }[]) => Promise<(Target & { position: number })[]>,
+): Promise<ShownLinks[]> {
+  const asked = links.flatMap(({ attribute, ids }) => ids.map(id => ({ stack_id: attribute.target_stack_id, id })))
   if (asked.length === 0) return []
-  const rows = await reader.query<ShownTarget & { position: number }>(readPastTargetsSql, [
-    organization_id,
-    JSON.stringify(asked.map((target, position) => ({ position, ...target }))),
-    sequence,
-  ])
-  const shown = new Map(rows.map(({ position, ...target }) => [position, target]))
+  const rows = await read(asked.map((target, position) => ({ position, ...target })))
+  const found = new Map(rows.map(({ position, ...target }) => [position, target]))
   let position = 0
   return links
-    .map(({ attribute, ids }) => ({
-      attribute,
-      targets: eachOnce(ids.map(() => shown.get(position++)).filter(target => target !== undefined)),
-    }))
+    .map(({ attribute, ids }) => ({ attribute, targets: eachOnce(ids.flatMap(() => found.get(position++) ?? [])) }))
     .filter(({ targets }) => targets.length > 0)
     .sort((one, other) => one.attribute.id - other.attribute.id)
 }
 
-/** The targets without those that occur earlier. Two targets are one after a merge. */
-export function eachOnce<T extends { id: string }>(targets: T[]): T[] {
-  const seen = new Set<string>()
-  return targets.filter(({ id }) => !seen.has(id) && seen.add(id))
-}
-
-/** A deleted entity as it was before its deletion, with its links to entities that exist. */
+/** A deleted entity as it was before its deletion, with its links. */
 export type DeletedEntity = Omit<PastState, 'links'> & {
   id: string
   links: ShownLinks[]

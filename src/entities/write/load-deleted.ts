@@ -1,15 +1,7 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import type { EntityRow } from '../entity-row.ts'
-import {
-  type DeletedEntity,
-  eachOnce,
-  type PastLinks,
-  readPastChange,
-  readPastState,
-  readPastTargets,
-  unlimited,
-} from '../past/past-state.ts'
+import type { EntityRow, Target } from '../entity-row.ts'
+import { type DeletedEntity, readPastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
 import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
 import type { Item } from './plan.ts'
@@ -55,10 +47,13 @@ async function readDeletedEntity(
   const { links, ...state } = past
   const name = state.columns.external_id ?? null
   const { bearer, lastVersion } = await readName(tx, definitions, stack_id, name)
+  const standing = await readStandingTargets(tx, organization_id, links)
+  // A link to itself returns with the entity.
+  const itself = (target: Target) => (target.id === id ? { id, external_id: name } : target)
   return {
     ...state,
     id,
-    links: await readStanding(tx, organization_id, { id, external_id: name }, links, deletion.sequence),
+    links: standing.map(({ attribute, targets }) => ({ attribute, targets: targets.map(itself) })),
     version: Math.max(deletion.version, lastVersion),
     created_at: deletion.created_at,
     isNameTaken: bearer !== undefined,
@@ -78,30 +73,4 @@ async function readName(
   const [bearer] = await tx.query<{ id: string }>(statement, parameters)
   const [release] = await tx.query<{ version: number }>(readNamesLeftSql, parameters)
   return { bearer: bearer?.id, lastVersion: release?.version ?? 0 }
-}
-
-/** The links that a read showed before the deletion, without targets that no longer exist. */
-async function readStanding(
-  tx: Transaction,
-  organization_id: number,
-  own: { id: string; external_id: string | null },
-  links: PastLinks[],
-  deletedBy: number,
-): Promise<DeletedEntity['links']> {
-  const shown = await readPastTargets(tx, organization_id, links, deletedBy - 1)
-  const linked = shown.map(({ attribute, targets }) => ({
-    attribute,
-    ids: targets.map(({ id }) => id),
-    sequence: unlimited.sequence,
-  }))
-  const standing = await readPastTargets(tx, organization_id, linked, unlimited.sequence)
-  const byId = new Map(standing.flatMap(({ targets }) => targets.map(target => [target.linked_id, target])))
-  // A link to itself returns with the entity.
-  byId.set(own.id, { ...own, linked_id: own.id })
-  return shown
-    .map(({ attribute, targets }) => ({
-      attribute,
-      targets: eachOnce(targets.map(({ id }) => byId.get(id)).filter(target => target !== undefined)),
-    }))
-    .filter(({ targets }) => targets.length > 0)
 }

@@ -178,18 +178,40 @@ export const readNamesLeftSql = statement(
    where l.version is not null and ${hasReleases}`,
 )
 
-/** $2: [{source_id, attribute_ids}]. */
+/** $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets. */
 export const readLinksSql = statement(
   'read_links',
-  `select s.source_id, l.attribute_id, t.id, t.external_id
+  `select s.source_id, l.attribute_id, l.target_id as id, t.external_id, t.id is null as is_deleted
    from jsonb_to_recordset($2::text::jsonb) as s(source_id uuid, attribute_ids integer[]) cross join lateral (
      select l.attribute_id, l.target_stack_id, l.target_id, l.position from links l
      where l.organization_id = $1 and l.source_id = s.source_id and l.attribute_id = any(s.attribute_ids) offset 0
-   ) l cross join lateral (
+   ) l left join lateral (
      select t.id, t.external_id from entities t
      where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
-   ) t
+   ) t on true
    order by s.source_id, l.attribute_id, l.position`,
+)
+
+/**
+ * $2: [{position, stack_id, id}], targets of links that once stood. Returns where such a link leads now: to the survivor of a merged
+ * person, also if it is deleted, and nowhere if the target was erased.
+ */
+export const readTargetsSql = statement(
+  'read_targets',
+  `select v.position, p.id, e.external_id, e.id is null as is_deleted
+   from jsonb_to_recordset($2::text::jsonb) as v(position integer, stack_id integer, id uuid) cross join lateral (
+     select coalesce((
+       select m.person_id from merges m
+       where v.stack_id = 0 and m.organization_id = $1 and m.merged_id = v.id and m.unmerged_sequence is null
+     ), v.id) as id offset 0
+   ) p left join lateral (
+     select e.id, e.external_id from entities e
+     where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = p.id offset 0
+   ) e on true
+   where e.id is not null or 'delete' = (
+     select c.operation from changes c where c.organization_id = $1 and c.entity_id = p.id order by c.version desc limit 1
+   )
+   order by v.position`,
 )
 
 /** Whether the background fill has people left to compute keys for. $1: organization. */

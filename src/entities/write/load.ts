@@ -193,7 +193,7 @@ export async function readLinks(
   if (sources.size === 0) return noLinks
   const asked = [...sources].map(([source_id, attributes]) => ({ source_id, attribute_ids: [...attributes] }))
   const found = await tx.query<LinkRow>(readLinksSql, [definitions.organization_id, JSON.stringify(asked)])
-  return groupBySource(found)
+  return linksBySource(found)
 }
 
 const noLinks: Loaded['links'] = new Map()
@@ -241,16 +241,12 @@ type Referenced = {
   is_alias?: boolean
   current_name?: string | null
 }
-type LinkRow = Target & { source_id: string; attribute_id: number }
+/** A row of {@link readLinksSql}. */
+export type LinkRow = Target & { source_id: string; attribute_id: number }
 
-function groupBySource(rows: LinkRow[]): Map<string, Links> {
-  const grouped = new Map<string, Map<number, Target[]>>()
-  for (const { source_id, attribute_id, id, external_id } of rows) {
-    const ofSource = grouped.get(source_id) ?? new Map<number, Target[]>()
-    grouped.set(source_id, ofSource)
-    ofSource.set(attribute_id, [...(ofSource.get(attribute_id) ?? []), { id, external_id }])
-  }
-  return grouped
+export function linksBySource(rows: LinkRow[]): Map<string, Links> {
+  const grouped = Map.groupBy(rows, ({ source_id }) => source_id)
+  return new Map([...grouped].map(([id, links]) => [id, Map.groupBy(links, ({ attribute_id }) => attribute_id)]))
 }
 
 /** Finds the entities that have the values that items claim. Issues no statement without a claim. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { cleanDanglingLinks } from '../../../test/support/followers.ts'
 import { type Reply, useOwnService } from '../../../test/support/service.ts'
 import { createShop, useShop } from '../../../test/support/shop.ts'
 
@@ -124,30 +123,88 @@ describe('the restore of a deleted entity', () => {
     }
   })
 
-  it('does not return the links of others to it, whether or not the cleanup has removed them', async () => {
+  it('shows the links of others to it again, in their places, without a change of the others', async () => {
     const { id } = await create({ external_id: 'bob' })
-    await create({ external_id: 'ada', attribute_values: { referrer: 'bob' } })
-    for (const cleans of [false, true]) {
-      await remove('bob')
-      if (cleans) await cleanDanglingLinks(service.db, { graceMs: -1_000 })
-      await restore(id)
-      expect((await read('ada')).attribute_values).toEqual({})
-      await ok('PATCH', '/v1/people/ada', { attribute_values: { referrer: 'bob' } })
-    }
-    // The cleanup reaches the second deletion only now, and must not touch the new link.
-    await cleanDanglingLinks(service.db, { graceMs: -1_000 })
-    expect((await read('ada')).attribute_values).toEqual({ referrer: 'bob' })
+    const ada = await create({
+      external_id: 'ada',
+      attribute_values: { referrer: 'bob', friends: ['eve', 'bob', 'kim'] },
+    })
+    await remove('bob')
+    expect(await read('ada')).toMatchObject({ version: 1, attribute_values: { friends: ['eve', 'kim'] } })
+    const deleted = await lastChange()
+    await restore(id)
+    expect(await read('ada')).toEqual(ada)
+    const related = await ok('POST', '/v1/people/bob/related', { target: 'people' })
+    expect(related.items.map(({ id }: { id: string }) => id)).toEqual([ada.id])
+    const before = await ok('GET', `/v1/people/ada?at=${new Date(deleted.at as string).toISOString()}`)
+    expect(before.attribute_values).toEqual({ friends: ['eve', 'kim'] })
   })
 
-  it('leaves no link to a target that was deleted before it', async () => {
+  it('does not show a link again whose attribute was written since, even if nothing else was visible', async () => {
+    const bob = await create({ external_id: 'bob' })
+    const values = { referrer: 'bob', friends: ['bob', 'eve'] }
+    for (const name of ['ada', 'kim', 'lea', 'zoe']) await create({ external_id: name, attribute_values: values })
+    await remove('bob')
+    await patch('/v1/people/ada', { attribute_values: { referrer: null } })
+    expect(await read('ada')).toMatchObject({ version: 2, attribute_values: { friends: ['eve'] } })
+    expect(await lastChange()).toMatchObject({
+      before: { attribute_values: { referrer: null } },
+      after: { attribute_values: { referrer: null } },
+    })
+    await patch('/v1/people/ada', { attribute_values: { referrer: null } })
+    expect(await read('ada')).toMatchObject({ version: 2 })
+    await patch('/v1/people/kim', { attribute_values: { friends: ['eve'] } })
+    await ok('PUT', '/v1/people/lea', { attribute_values: { friends: ['eve'] } })
+    // This bob is another person.
+    await patch('/v1/people/zoe', { attribute_values: { referrer: 'bob' } })
+    await ok('PATCH', '/v1/people/bob', { external_id: 'robert' })
+    await restore(bob.id)
+    const shown = await Promise.all(['ada', 'kim', 'lea', 'zoe'].map(async name => (await read(name)).attribute_values))
+    expect(shown).toEqual([
+      { friends: ['bob', 'eve'] },
+      { referrer: 'bob', friends: ['eve'] },
+      { friends: ['eve'] },
+      { referrer: 'robert', friends: ['bob', 'eve'] },
+    ])
+  })
+
+  it('links to a target that was deleted too as soon as both are back, in any order', async () => {
+    const ids = { bob: '', ada: '' }
+    ids.bob = (await create({ external_id: 'bob' })).id
+    ids.ada = (await create({ external_id: 'ada', attribute_values: { friends: ['bob', 'eve'] } })).id
+    const both = ['bob', 'ada'] as const
+    for (const deleted of [both, both.toReversed()])
+      for (const restored of [both, both.toReversed()]) {
+        for (const name of deleted) await remove(name)
+        for (const name of restored) expect((await restore(ids[name])).status).toBe(200)
+        expect((await read('ada')).attribute_values).toEqual({ friends: ['bob', 'eve'] })
+      }
+  })
+
+  it('does not bring back a link to a target that was erased', async () => {
     const bob = await create({ external_id: 'bob' })
     const ada = await create({ external_id: 'ada', attribute_values: { friends: ['bob'] } })
     await remove('bob')
     await remove('ada')
+    await ok('POST', `/v1/people/internal/${bob.id}/erase`, { reason: 'asked' })
     expect((await restore(ada.id)).body.data.attribute_values).toEqual({})
     expect(await service.sql('select * from links where organization_id = $1', [shop.id])).toEqual([])
-    await restore(bob.id)
-    expect((await read('ada')).attribute_values).toEqual({})
+  })
+
+  it('shows the links of a survivor too that a merge has taken over', async () => {
+    const { id } = await create({ external_id: 'bob' })
+    await create({ external_id: 'ada', attribute_values: { referrer: 'eve' } })
+    await create({ external_id: 'adele', attribute_values: { friends: ['bob', 'kim'] } })
+    await remove('bob')
+    const merged = await ok('POST', '/v1/people/ada/merge', { from: 'adele' })
+    expect(merged.changes.links).toEqual({ moved_in: 0, moved_out: 1, dropped: 0 })
+    await restore(id)
+    expect((await read('ada')).attribute_values).toEqual({ referrer: 'eve', friends: ['bob', 'kim'] })
+    await remove('bob')
+    await ok('POST', '/v1/people/ada/unmerge', { from: 'adele' })
+    await restore(id)
+    expect((await read('ada')).attribute_values).toEqual({ referrer: 'eve' })
+    expect((await read('adele')).attribute_values).toEqual({ friends: ['bob', 'kim'] })
   })
 
   it('returns its values to the index', async () => {
@@ -274,22 +331,6 @@ it('restores once under an Idempotency-Key and repeats the response', async () =
   expect([second.status, second.headers.get('Idempotency-Replayed')]).toEqual([200, 'true'])
   expect(second.body.data).toEqual(first.body.data)
   expect(first.body.data).toMatchObject({ version: 3, attribute_values: { referrer: 'bob' } })
-})
-
-it('restores what was deleted before the log had the targets of links', async () => {
-  const { id } = await create({
-    external_id: 'ada',
-    attribute_values: { friends: ['bob', 'ada', 'eve'], employer: 'acme', plain: 'bob' },
-  })
-  await ok('PATCH', '/v1/people/bob', { external_id: 'robert' })
-  await create({ external_id: 'bob' })
-  await remove('ada')
-  await service.sql('update changes set link_targets = null where organization_id = $1', [shop.id])
-  expect((await restore(id)).body.data.attribute_values).toEqual({
-    friends: ['robert', 'ada', 'eve'],
-    employer: 'acme',
-    plain: 'bob',
-  })
 })
 
 /** An entity without the fields that a restore changes. */

@@ -118,27 +118,6 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/** $2: ids of restored entities. Remembers the links from and to them, which {@link deleteLeftLinksSql} then deletes. */
-export const rememberLeftLinksSql = statement(
-  'remember_left_links',
-  `insert into past_links (organization_id, target_id, source_id)
-   select l.organization_id, l.target_id, l.source_id from links l
-   where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[]))
-   order by l.target_id, l.source_id on conflict do nothing`,
-)
-
-/**
- * $2: ids of restored entities. Deletes the links from and to them that deletions have left behind. A link that a concurrent write
- * has added since they were remembered stays.
- */
-export const deleteLeftLinksSql = statement(
-  'delete_left_links',
-  `delete from links l
-   where l.organization_id = $1 and (l.source_id = any($2::uuid[]) or l.target_id = any($2::uuid[])) and exists (
-     select from past_links p where p.organization_id = $1 and p.target_id = l.target_id and p.source_id = l.source_id
-   )`,
-)
-
 /** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */
 export const insertLinksSql = statement(
   'link',

@@ -1,4 +1,4 @@
-import { awaitPipelined, type Statement, type Transaction } from '../../db/db.ts'
+import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
@@ -10,12 +10,10 @@ import type { Item } from './plan.ts'
 import { type Accepted, idOf } from './state.ts'
 import {
   appendConsentHistorySql,
-  deleteLeftLinksSql,
   deleteLinksSql,
   insertChangesSql,
   insertEntitiesSql,
   insertLinksSql,
-  rememberLeftLinksSql,
   rememberLinksSql,
   storeChangesSql,
 } from './store-sql.ts'
@@ -124,12 +122,12 @@ const targetIdsOf = ({ targets }: Change['relinked'][number], placeholders: Deci
   ...new Set(targets.map(target => idOf(target, placeholders))),
 ]
 
-/** Link stage: replaces the links of the written relationship attributes, and removes old links to restored entities. */
+/** Link stage: replaces the links of the written relationship attributes. */
 function replaceLinks(tx: Transaction, { definitions, net, placeholders }: DecidedRound): Promise<unknown>[] {
   const { organization_id } = definitions
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of net) for (const links of change.relinked) written.push({ source_id: change.id, ...links })
-  // A new row has no links, and those of a row that returns are removed below.
+  // A row that is inserted has no links: those of an entity end with it, and come back from the log.
   const replaced = net
     .filter(({ change }) => !insertsRow(change))
     .flatMap(({ change }) =>
@@ -146,16 +144,9 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
     }))
   })
   const statements: Promise<unknown>[] = []
-  const restored = net.filter(({ change }) => returnsRow(change.operation)).map(({ change }) => change.id)
-  const send = (sql: Statement, value: unknown) => statements.push(tx.query(sql, [organization_id, value]))
-  if (restored.length > 0) {
-    send(rememberLeftLinksSql, restored)
-    send(deleteLeftLinksSql, restored)
-  }
   if (replaced.length > 0) {
-    const links = JSON.stringify(replaced)
-    send(rememberLinksSql, links)
-    send(deleteLinksSql, links)
+    const values = [organization_id, JSON.stringify(replaced)]
+    statements.push(tx.query(rememberLinksSql, values), tx.query(deleteLinksSql, values))
   }
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements
