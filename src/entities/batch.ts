@@ -11,7 +11,17 @@ import type { EntityKind } from './entity-kind.ts'
 import { readMatch } from './write/match.ts'
 import { writeArray } from './write/request-coalescing.ts'
 import { AtomicRefusal, dryRun, planWrites, requireAll, writeAtomically } from './write/run.ts'
-import type { Address, Decided, Done, EntityBody, MatchKind, Outcome, Write } from './write-request.ts'
+import {
+  type Address,
+  type Decided,
+  type Done,
+  type EntityBody,
+  type MatchKind,
+  newWrite,
+  type Outcome,
+  requestOf,
+  type Write,
+} from './write-request.ts'
 
 const operation = Type.Object(
   {
@@ -156,16 +166,8 @@ function writeFrom(
   call: Call<Batch>,
   target: Pick<Write, 'operation' | 'stack_id' | 'address' | 'body' | 'if_match' | 'match'>,
 ): Write {
-  return {
-    ...target,
-    boundFrom: call.boundFrom,
-    references: call.preferences.references,
-    ...(call.preferences.erased === 'recreate' && { erased: 'recreate' }),
-    represent: false,
-    bytes: Math.ceil(call.bytes / call.body.operations.length),
-    actor: call.caller.subject,
-    request_id: call.request_id,
-  }
+  const bytes = Math.ceil(call.bytes / call.body.operations.length)
+  return newWrite({ ...target, ...requestOf(call), boundFrom: call.boundFrom, bytes })
 }
 
 const writesOf = (items: BatchItem[]) => items.flatMap(item => ('write' in item ? [item.write] : []))

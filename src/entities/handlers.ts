@@ -8,7 +8,16 @@ import { type Identifiers, readSerialized, type SerializedEntity } from './read/
 import { readMatch } from './write/match.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
 import { dryRun } from './write/run.ts'
-import type { Address, Decided, Done, EntityBody, MatchKind, Write } from './write-request.ts'
+import {
+  type Address,
+  type Decided,
+  type Done,
+  type EntityBody,
+  type MatchKind,
+  newWrite,
+  requestOf,
+  type Write,
+} from './write-request.ts'
 
 /** The address in a path: the external identifier, or the internal one. */
 export function addressOf({ params }: Pick<Call, 'params'>, { identifier }: Pick<EntityKind, 'identifier'>): Address {
@@ -128,20 +137,17 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 }
 
 function writeOf(kind: EntityKind, call: Call<EntityBody>, { represent, ...target }: WriteTarget): Write {
-  return {
+  return newWrite({
     ...target,
+    ...requestOf(call),
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: represent && (call.keyed || call.db.outer ? 'whole' : true),
     body: call.body,
     boundFrom: call.boundFrom,
     if_match: call.preferences.if_match,
-    references: call.preferences.references,
-    ...(call.preferences.erased === 'recreate' && { erased: 'recreate' }),
     mayRead: call.caller.scopes.has(kind.reads),
     bytes: call.bytes,
-    actor: call.caller.subject,
-    request_id: call.request_id,
-  }
+  })
 }
 
 /** Responds with what the write would do. Throws its refusal as a Fault, or its error. */

@@ -55,9 +55,38 @@ export type Write = {
   keyed?: WriteKey & { responseTo(outcome: Decided): StoredResponse | undefined }
   /** The size of the body. It counts toward the size of a set. */
   bytes: number
-  actor: string
+} & ChangeAuthor
+
+/** The writer, as the change log names it. */
+export type ChangeAuthor = { actor: string; request_id: string }
+
+type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & ChangeAuthor & Partial<Write>
+
+/** A write, by default without conditions and preferences. */
+export const newWrite = (given: Given): Write => ({
+  boundFrom: 'body',
+  if_match: null,
+  references: 'create',
+  represent: false,
+  bytes: 0,
+  ...given,
+})
+
+/** What a write has of its request besides its own part of it. */
+export const requestOf = ({
+  preferences: { references, erased },
+  caller,
+  request_id,
+}: {
+  preferences: Pick<Write, 'references'> & { erased: 'recreate' | 'refuse' }
+  caller: { subject: string }
   request_id: string
-}
+}): ChangeAuthor & Pick<Write, 'references' | 'erased'> => ({
+  references,
+  ...(erased === 'recreate' && { erased }),
+  actor: caller.subject,
+  request_id,
+})
 
 /** Whether the operation creates a missing entity. */
 export const canCreate = ({ operation }: Pick<Write, 'operation'>): boolean =>

@@ -1,5 +1,6 @@
 import type { ConsentAssignment } from '../consents/answers.ts'
 import { writeQueued } from '../entities/write/request-coalescing.ts'
+import { newWrite } from '../entities/write-request.ts'
 import { Fault, refuse } from '../errors.ts'
 import { isIpAddress } from '../formats.ts'
 import type { PageCall } from '../http/pipeline/route.ts'
@@ -42,8 +43,8 @@ export async function writeAnswers(
 
 async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, person }: OpenLink, answers: PageAnswer[]) {
   const evidence = evidenceOf(call)
-  const write = {
-    operation: 'patch' as const,
+  const write = newWrite({
+    operation: 'patch',
     stack_id: peopleStackId,
     address: { id: link.person_id },
     body: {
@@ -53,14 +54,11 @@ async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, pers
         ...(text_version && { text_version }),
       })),
     },
-    boundFrom: 'body' as const,
     if_match: [person.version],
-    references: 'create' as const,
-    represent: false,
     bytes: call.body?.length ?? 0,
     actor,
     request_id: call.request_id,
-  }
+  })
   const outcome = await writeQueued(db.shareOf(link.organization_id, 'writes'), link.organization_id, write, {
     limits,
     signal,

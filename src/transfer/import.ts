@@ -4,7 +4,15 @@ import type { EntityKind } from '../entities/entity-kind.ts'
 import { readMatch, requireKeys } from '../entities/write/match.ts'
 import { maxStretchItems, writeStretch } from '../entities/write/request-coalescing.ts'
 import { dryRun, planWrites } from '../entities/write/run.ts'
-import { type EntityBody, type MatchKind, type Outcome, unkeyed, type Write } from '../entities/write-request.ts'
+import {
+  type EntityBody,
+  type MatchKind,
+  newWrite,
+  type Outcome,
+  requestOf,
+  unkeyed,
+  type Write,
+} from '../entities/write-request.ts'
 import { createRefusal, Fault, type Refusal } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
@@ -148,28 +156,18 @@ function entryOf(call: StreamingCall<ImportQuery>, target: ImportTarget, { numbe
   }
 }
 
-function writeOf(
-  { preferences, caller, request_id, body: { create_only = false, erased } }: Call<ImportQuery>,
-  target: ImportTarget,
-  body: EntityBody,
-  bytes: number,
-): Write {
+function writeOf(call: Call<ImportQuery>, target: ImportTarget, body: EntityBody, bytes: number): Write {
+  const { create_only = false, erased = call.preferences.erased } = call.body
   const { external_id } = body
-  return {
+  return newWrite({
     ...target,
+    ...requestOf({ ...call, preferences: { ...call.preferences, erased } }),
     operation: 'import',
     address: external_id ? { external_id } : null,
     body,
-    boundFrom: 'body',
-    if_match: null,
     create_only,
-    references: preferences.references,
-    ...((erased ?? preferences.erased) === 'recreate' && { erased: 'recreate' }),
-    represent: false,
     bytes,
-    actor: caller.subject,
-    request_id,
-  }
+  })
 }
 
 /** Writes one set, counts its lines, and returns the refused ones. Throws an error that concerns the whole set. */

@@ -8,18 +8,14 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { lockHead } from '../../organizations/head.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
 import type { Profile, StoredRow } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { eraseSearchWords } from '../indexes/search-index.ts'
 import { searchFollowerName } from '../indexes/search-index-sql.ts'
 import { emailKey, mobileKey } from '../match-keys.ts'
-import { readAddressed } from '../write/load.ts'
-import type { Item } from '../write/plan.ts'
-import type { Accepted } from '../write/state.ts'
-import { storeRound } from '../write/store.ts'
+import { readRowsSql } from '../write/load-sql.ts'
+import { type PlannedChange, storeChanges } from '../write/store.ts'
 import { rememberNamesSql } from '../write/store-sql.ts'
-import type { Write } from '../write-request.ts'
 import {
   blankChangesSql,
   blankDeliveriesSql,
@@ -108,9 +104,11 @@ export async function eraseEntities(
   options: ErasureOptions,
 ): Promise<Erased> {
   const { organization_id } = definitions
-  const { keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
+  const { actor, request_id, at, keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
   const removed: RemovedRows = {}
-  const { round, rows, entities } = await readTargets(tx, definitions, targets, options)
+  const changes = await readTargets(tx, definitions, targets)
+  const rows = changes.flatMap(({ row }) => row ?? [])
+  const entities = changes.map(({ stack_id, change: { id, version } }) => ({ stack_id, id, version }))
   const people = entities.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id)
   const ids = entities.map(({ id }) => id)
   if (ids.length === 0) return { entities, identifiers: noIdentifiers(), removed }
@@ -146,9 +144,8 @@ export async function eraseEntities(
   const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
   if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched])
 
-  const { statements, sequence } = storeRound(tx, round, head)
-  await awaitPipelined(statements)
-  removed.entities = rows.size
+  const sequence = await storeChanges(tx, definitions, at, { actor, request_id }, changes)
+  removed.entities = rows.length
   if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, { people, head }, removed)
   const erased = { entities, identifiers, removed }
   return keepsQuotes ? { ...erased, quotes: { names: namesOfKeys, until: sequence } } : erased
@@ -241,71 +238,30 @@ function createCounter(tx: Transaction, organization_id: number, removed: Remove
 /** Returns the versions by id of the entities that exist. */
 export async function readVersions(
   tx: Transaction,
-  definitions: Definitions,
+  { organization_id }: Definitions,
   targets: readonly ErasureTarget[],
 ): Promise<ReadonlyMap<string, number>> {
-  const author = { actor: '', request_id: '' }
-  const items = targets.map((target, index) => itemOf(target, index, author))
-  const rows = await readOwnRows(tx, definitions, items)
-  return new Map([...rows.values()].map(({ id, version }) => [id, version]))
-}
-
-/** Reads the rows by their own ids: the id of a merged person does not lead to the survivor here. */
-async function readOwnRows(tx: Transaction, definitions: Definitions, items: Item[]): Promise<Map<Item, StoredRow>> {
-  const rows = await readAddressed(tx, definitions, items)
-  const byId = new Map(rows.map(row => [row.id, row]))
-  const found = new Map<Item, StoredRow>()
-  for (const item of items) {
-    const row = byId.get((item.write.address as { id: string }).id)
-    if (row) found.set(item, row)
-  }
-  return found
+  const rows = await tx.query<StoredRow>(readRowsSql, [organization_id, JSON.stringify(targets)])
+  return new Map(rows.map(({ id, version }) => [id, version]))
 }
 
 /** Reads the rows, and builds the changes. An entity without a row was deleted or merged; the log tells its version. */
 async function readTargets(
   tx: Transaction,
-  definitions: Definitions,
+  { organization_id }: Definitions,
   targets: readonly ErasureTarget[],
-  { actor, request_id, at }: ErasureOptions,
-): Promise<{ round: DecidedRound; rows: ReadonlyMap<Item, StoredRow>; entities: Erased['entities'] }> {
-  const items = targets.map((target, index) => itemOf(target, index, { actor, request_id }))
-  const rows = await readOwnRows(tx, definitions, items)
-  const rowless = items.filter(item => !rows.has(item)).map(({ write }) => (write.address as { id: string }).id)
-  const last =
-    rowless.length === 0 ? [] : await tx.query<LastChange>(readLastChangesSql, [definitions.organization_id, rowless])
+): Promise<PlannedChange[]> {
+  const rows = await tx.query<StoredRow>(readRowsSql, [organization_id, JSON.stringify(targets)])
+  const rowById = new Map(rows.map(row => [row.id, row]))
+  const rowless = targets.filter(({ id }) => !rowById.has(id)).map(({ id }) => id)
+  const last = rowless.length === 0 ? [] : await tx.query<LastChange>(readLastChangesSql, [organization_id, rowless])
   const lastById = new Map(last.map(change => [change.id, change]))
-  const accepted: Accepted[] = []
-  const entities: Erased['entities'] = []
-  for (const item of items) {
-    const { stack_id } = item.write
-    const { id } = item.write.address as { id: string }
-    const row = rows.get(item)
+  return targets.flatMap(({ stack_id, id }) => {
+    const row = rowById.get(id)
     const previous = row ?? lastById.get(id)
-    if (!previous || previous.stack_id !== stack_id || (!row && lastById.get(id)!.operation === 'erase')) continue
-    const change = eraseChange(id, previous.version + 1, row)
-    accepted.push({ item, stack_id, change, row })
-    entities.push({ stack_id, id, version: change.version })
-  }
-  const decisions = new Map(accepted.map(({ item, change }) => [item, { change }]))
-  const round = { definitions, at, decisions, rows: new Map(), accepted, net: accepted, placeholders: new Map() }
-  return { round, rows, entities }
-}
-
-function itemOf({ stack_id, id }: ErasureTarget, index: number, author: { actor: string; request_id: string }): Item {
-  const write: Write = {
-    operation: 'delete',
-    stack_id,
-    address: { id },
-    body: {},
-    boundFrom: 'body',
-    if_match: null,
-    references: 'create',
-    represent: false,
-    bytes: 0,
-    ...author,
-  }
-  return { index, write, plan: { plain: new Map(), links: new Map(), clearsRest: true, faults: [] }, name: undefined }
+    if (!previous || previous.stack_id !== stack_id || (!row && lastById.get(id)!.operation === 'erase')) return []
+    return [{ stack_id, change: eraseChange(id, previous.version + 1, row), row }]
+  })
 }
 
 /** The log entry of an erasure has no values. */
@@ -356,7 +312,7 @@ type LoggedIdentifiers = {
   is_mobile_written: boolean
 }
 
-type Known = { ids: string[]; people: string[]; rows: ReadonlyMap<Item, StoredRow> }
+type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
 
 /**
  * Reads every identifier that the entities ever had. An email or phone that an entity had only by a merge, until it was undone, belongs to
@@ -406,7 +362,7 @@ async function readIdentifiers(
     identifiers.emails.delete(key)
     identifiers.mobiles.delete(key)
   }
-  for (const row of rows.values()) {
+  for (const row of rows) {
     addName(row.stack_id, row.external_id)
     addContact(row)
   }

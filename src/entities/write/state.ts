@@ -10,7 +10,7 @@ import { erasableValues } from '../erase/erasable-values.ts'
 import { newEntityId } from '../identifiers.ts'
 import { fieldsByKey, matchKeys } from '../match-keys.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
-import type { Write } from '../write-request.ts'
+import type { ChangeAuthor, Write } from '../write-request.ts'
 import {
   addressReference,
   type Item,
@@ -50,9 +50,13 @@ export type Loaded = {
 /** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
 export type RoundDecision = Decision | { replayed: StoredResponse }
 
-/** A change, with the write that it follows from and the row before it. A placeholder follows from the write that links to it. */
+/**
+ * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to it. The changes of a
+ * merge and an erasure follow from none.
+ */
 export type Accepted = {
-  item: Item
+  item?: Item
+  author: ChangeAuthor
   stack_id: number
   change: Change
   row: EntityRow | undefined
@@ -199,7 +203,7 @@ export class WriteState {
     const { stack_id } = item.write
     for (const { name } of change.missing) this.#addPlaceholder(item, name)
     const row = this.#rowOf(change.id)
-    this.#push({ item, stack_id, change, row })
+    this.#push({ item, author: item.write, stack_id, change, row })
     this.#noteNames(item, change, row)
     if (change.operation === 'delete' || change.operation === 'restore') this.#moved.add(change.id)
     if (change.operation === 'restore' && stack_id === peopleStackId) this.#returns ||= this.#definitions.has_aliases
@@ -223,7 +227,7 @@ export class WriteState {
     if (this.#ids.has(key)) return
     const { stack_id, external_id } = name
     const change = buildPlaceholder(newEntityId(stack_id), external_id, this.#loaded.lastVersionOf(name) + 1)
-    this.#push({ item, stack_id, change, row: undefined, isPlaceholder: true })
+    this.#push({ item, author: item.write, stack_id, change, row: undefined, isPlaceholder: true })
     this.placeholders.set(key, change.id)
     this.#ids.set(key, change.id)
     if (this.#recognizes && stack_id === peopleStackId) this.#changedKeys.add(`external_id\n${external_id}`)

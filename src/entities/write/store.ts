@@ -5,8 +5,8 @@ import type { Change } from '../decide/decide.ts'
 import { type DecidedRound, netOf } from '../decide/decide-round.ts'
 import type { StoredRow } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
+import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
-import type { Item } from './plan.ts'
 import { type Accepted, idOf } from './state.ts'
 import {
   appendConsentHistorySql,
@@ -95,9 +95,9 @@ function storedOf({ stack_id, change, row }: Accepted): Stored {
 const noRow: Partial<StoredRow> = {}
 
 /** The entry of a change in the log, in the format of {@link insertChangesSql}. */
-function loggedOf({ item, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
+function loggedOf({ author, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
   const { operation, id, version, before, after } = change
-  const { actor, request_id } = item.write
+  const { actor, request_id } = author
   const link_targets = linkTargetsOf(change, placeholders)
   return { sequence, stack_id, id, operation, version, before, after, actor, request_id, link_targets }
 }
@@ -155,24 +155,17 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
 /** History stage: appends the given consent answers to the consent history. */
 function appendConsentHistory(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const answers: object[] = []
-  for (const { item, change } of accepted)
-    for (const { stored, isDated, ...answer } of change.answers)
-      answers.push({
-        ...answer,
-        person_id: change.id,
-        version: change.version,
-        actor: item.write.actor,
-        request_id: item.write.request_id,
-      })
+  for (const { author, change } of accepted)
+    for (const { stored, isDated, ...answer } of change.answers) {
+      const { actor, request_id } = author
+      answers.push({ ...answer, person_id: change.id, version: change.version, actor, request_id })
+    }
   if (answers.length === 0) return []
   return [tx.query(appendConsentHistorySql, [definitions.organization_id, JSON.stringify(answers), at])]
 }
 
 /** A change that follows from no body. `row` is the stored row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
-
-/** The writer, as the change log names it. */
-export type ChangeAuthor = { actor: string; request_id: string }
 
 /**
  * Stores and logs changes in the order given, in a transaction that has locked the head of the organization. Returns the number of the last
@@ -185,9 +178,7 @@ export async function storeChanges(
   author: ChangeAuthor,
   changes: readonly PlannedChange[],
 ): Promise<number> {
-  const accepted = changes.map(
-    ({ stack_id, change, row }, index): Accepted => ({ item: itemOf(stack_id, author, index), stack_id, change, row }),
-  )
+  const accepted = changes.map((change): Accepted => ({ author, row: undefined, ...change }))
   const round = {
     definitions,
     at,
@@ -202,22 +193,3 @@ export async function storeChanges(
   await awaitPipelined(statements)
   return sequence
 }
-
-const itemOf = (stack_id: number, { actor, request_id }: ChangeAuthor, index: number): Item => ({
-  index,
-  name: undefined,
-  plan: { plain: new Map(), links: new Map(), clearsRest: false, faults: [] },
-  write: {
-    operation: 'patch',
-    stack_id,
-    address: null,
-    body: {},
-    boundFrom: 'body',
-    if_match: null,
-    references: 'create',
-    represent: false,
-    bytes: 0,
-    actor,
-    request_id,
-  },
-})

@@ -3,6 +3,7 @@ import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
 import { erasableValues, erasedRefusal, type Giving, normalFormsOf } from '../erase/erasable-values.ts'
+import type { Write } from '../write-request.ts'
 import { readTombstonesSql } from './load-sql.ts'
 import { deleteTombstonesSql } from './store-sql.ts'
 
@@ -63,13 +64,10 @@ export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<un
   return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, formsOf(values)])]
 }
 
-function valuesOf(
-  { accepted }: DecidedRound,
-  isAsked: (write: DecidedRound['accepted'][number]['item']['write']) => boolean,
-) {
+function valuesOf({ accepted }: DecidedRound, isAsked: (write: Write) => boolean) {
   const values = new Set<string>()
   for (const { item, change, row, isPlaceholder } of accepted)
-    if (!isPlaceholder && isAsked(item.write))
+    if (item && !isPlaceholder && isAsked(item.write))
       for (const { value } of erasableValues(change, item.write, row)) values.add(value)
   return [...values]
 }
