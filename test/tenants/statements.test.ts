@@ -286,6 +286,7 @@ async function useEveryEndpoint(shop: Shop) {
     sms_consent: true,
     attribute_values: { city: 'Oslo', friends: ['eve', 'unborn'] },
   })
+  await ok('GET', `/v1/people/ada?version=${ada.version + 1}`)
   await ok('PUT', `/v1/people/internal/${ada.id}`, { external_id: 'ada2', attribute_values: { city: 'Rome' } })
   await ok('POST', '/v1/people/upsert', { external_id: 'bob', email_consent: false })
   const gone = (await ok('GET', '/v1/people/gone')).body.data
