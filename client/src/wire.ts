@@ -1048,6 +1048,16 @@ export type DossierLine =
       before: Record<string, unknown> | null
       /** The fields that changed, with their values after. Empty for a deletion. */
       after: Record<string, unknown> | null
+      /** The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none. */
+      links: Record<
+        string,
+        {
+          /** The targets before, in order. Absent if there were none. */
+          before?: string[]
+          /** The targets after, in order. Absent if there are none. */
+          after?: string[]
+        }
+      > | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -1488,6 +1498,16 @@ export type Change = {
   before: Record<string, unknown> | null
   /** The fields that changed, with their values after. Empty for a deletion. */
   after: Record<string, unknown> | null
+  /** The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none. */
+  links: Record<
+    string,
+    {
+      /** The targets before, in order. Absent if there were none. */
+      before?: string[]
+      /** The targets after, in order. Absent if there are none. */
+      after?: string[]
+    }
+  > | null
   /** The subject of the token that wrote. */
   actor: string
   /** The request that wrote. */

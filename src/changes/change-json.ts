@@ -22,6 +22,7 @@ type LineFields = [
   version: string,
   before: string,
   after: string,
+  links: string,
   external_id: string,
   actor: string,
   request_id: string,
@@ -75,6 +76,7 @@ function jsonOf(fields: LineFields): string {
     version,
     before,
     after,
+    links,
     external_id,
     actor,
     request_id,
@@ -84,7 +86,7 @@ function jsonOf(fields: LineFields): string {
   return (
     `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
-    `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
+    `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'},"links":${links || 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}` +
     `${segments === undefined ? '' : `,"segments":${segments}`}}`
   )

@@ -55,11 +55,36 @@ describe('a page of changes', () => {
       version: 2,
       before: { first_name: 'Ada', attribute_values: { 'tab\t"': null } },
       after: { first_name: 'A', attribute_values: { 'tab\t"': ['x\ny', 1.5] } },
+      links: null,
     })
     expect(acme).toMatchObject({ subject: 'record', id: record.record_id, external_id: 'acme', stack_key: 'companies' })
     const definition = { subject: 'consent_type', id: 2, external_id: null, stack_key: null, version: null }
     expect(news).toMatchObject({ ...definition, operation: 'create', after: { key: 'news' } })
     expect(deleted).toMatchObject({ operation: 'delete', version: 3, external_id: 'ada', after: {} })
+  })
+
+  it('has the internal identifiers of the targets that the change linked to and no longer links to', async () => {
+    const shop = await createShop(service, 'friends', 'employer')
+    const post = async (path: string, body: object) => (await shop.send('POST', path, body)).body.data
+    const [bob, eve] = [await post('/v1/people', { external_id: 'bob' }), await post('/v1/people', {})]
+    const { record_id: acme } = await post('/v1/stacks/companies', { external_id: 'acme' })
+    const values = { friends: ['bob', { id: eve.id }], employer: 'acme', plain: 1 }
+    const ada = await post('/v1/people', { external_id: 'ada', attribute_values: values })
+    await shop.send('DELETE', '/v1/people/bob')
+    await shop.send('PATCH', '/v1/people/ada', { attribute_values: { friends: [{ id: eve.id }], plain: 2 } })
+    await shop.send('PATCH', '/v1/people/ada', { attribute_values: { friends: [], plain: null } })
+    await shop.send('PATCH', '/v1/people/ada', { attribute_values: { plain: 3 } })
+    await shop.send('DELETE', '/v1/people/ada')
+    await shop.send('POST', `/v1/people/internal/${ada.id}/restore`)
+    const { items } = (await shop.send('GET', `/v1/people/internal/${ada.id}/history`)).body.data
+    expect(items.map(({ operation, links }: { operation: string; links: unknown }) => [operation, links])).toEqual([
+      ['restore', { employer: { after: [acme] } }],
+      ['delete', { employer: { before: [acme] } }],
+      ['update', null],
+      ['update', { friends: { before: [eve.id] } }],
+      ['update', { friends: { before: [bob.id, eve.id], after: [eve.id] } }],
+      ['create', { friends: { after: [bob.id, eve.id] }, employer: { after: [acme] } }],
+    ])
   })
 
   it('has the external identifier of now, or the last one of a deleted entity', async () => {

@@ -34,8 +34,9 @@ const exampleChange = {
   stack_key: null,
   operation: 'update',
   version: 2,
-  before: { first_name: null },
-  after: { first_name: 'Ada' },
+  before: { first_name: null, attribute_values: { friends: null } },
+  after: { first_name: 'Ada', attribute_values: { friends: ['bob'] } },
+  links: { friends: { after: ['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e51'] } },
   actor: 'nightly',
   request_id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e50',
 }
@@ -46,6 +47,16 @@ const segmentPeople = Type.Object(
     people: Type.Array(Type.String({ format: 'uuid' }), { description: 'The ids of the people.' }),
   },
   { title: 'SegmentPeople' },
+)
+
+const targets = (description: string) => Type.Optional(Type.Array(Type.String(), { description }))
+
+const replacedLinks = Type.Object(
+  {
+    before: targets('The targets before, in order. Absent if there were none.'),
+    after: targets('The targets after, in order. Absent if there are none.'),
+  },
+  { title: 'ReplacedLinks' },
 )
 
 /** A change as the feed and the histories show it. */
@@ -68,6 +79,12 @@ export const change = Type.Object(
     ),
     before: values('The fields that changed, with their values before. Null for the creation of a person or record.'),
     after: values('The fields that changed, with their values after. Empty for a deletion.'),
+    links: nullable(
+      Type.Record(Type.String(), replacedLinks, {
+        description:
+          'The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none.',
+      }),
+    ),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
     segments: Type.Optional(

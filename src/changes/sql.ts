@@ -47,6 +47,27 @@ const withoutErasing = (logged: string, erased: string) =>
   `case when ${isErasing} then ${erased} when ${erasingQuotes} is null then ${logged}
      else ${withoutNames(logged, erasingNames)} end`
 
+const identifierOf = (id: string) =>
+  `case when a.target_stack_id = 0 then ${id} else left(replace(${id}, '-', ''), 24) end`
+
+/**
+ * The targets of the links that a change c replaced, by key: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in
+ * turn, each side has those of the last one.
+ */
+const links = `case when c.links is not null and not ${isErasing} then (
+     select jsonb_object_agg(k.key, k.sides) from (
+       select a.key, coalesce(jsonb_object_agg(s.side, s.ids order by a.id) filter (where s.side is not null), '{}') as sides
+       from jsonb_each(c.links) as l(attribute_id, sides)
+         join attributes a on a.organization_id = $1 and a.id = l.attribute_id::integer
+         left join lateral (
+           select s.side, jsonb_agg(${identifierOf('i.id')} order by i.position) as ids
+           from jsonb_each(l.sides) as s(side, ids) cross join lateral jsonb_array_elements_text(s.ids) with ordinality as i(id, position)
+           group by s.side
+         ) s on true
+       group by a.key
+     ) k
+   ) end`
+
 const fields = [
   'c.sequence',
   'c.at',
@@ -58,6 +79,7 @@ const fields = [
   'c.version',
   withoutErasing('c.before', 'null'),
   withoutErasing('c.after', "'{}'"),
+  links,
   externalId,
   'c.actor',
   'c.request_id',
@@ -67,10 +89,10 @@ const lineOf = (names: string[]) => `concat(${names.join(`, E'\\t', `)})`
 /** The size of a value. A compressed one counts eight times, because its text is longer; it is not decompressed for this. */
 const sizeOf = (column: string) =>
   `coalesce(pg_column_size(${column}) * case when pg_column_compression(${column}) is null then 1 else 8 end, 0)`
-const sizeOfChange = `200 + ${sizeOf('c.before')} + ${sizeOf('c.after')}`
+const sizeOfChange = `200 + ${['c.before', 'c.after', 'c.links'].map(sizeOf).join(' + ')}`
 
 const columns = `c.sequence, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id, c.operation, c.version, c.before,
-     c.after, c.actor, c.request_id`
+     c.after, c.links, c.actor, c.request_id`
 
 /** The bytes of the changes before each one, in the order of the page. */
 const bytesBefore = (order: string, size = sizeOfChange) =>

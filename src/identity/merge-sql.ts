@@ -139,7 +139,7 @@ export const readMergesIntoSql = statement(
  * A change that was made by a user, and whose values were removed since by the retention of the log. Its position is that of the
  * follower. Nothing tells what such a change wrote.
  */
-const isEmptied = `c.operation = 'update' and c.after = '{}' and c.link_targets is null and c.sequence <= (
+const isEmptied = `c.operation = 'update' and c.after = '{}' and c.links is null and c.sequence <= (
   select f.sequence from followers f where f.organization_id = $1 and f.name = 'retention' and f.id = 0
 )`
 
@@ -220,9 +220,9 @@ const placedLinks = `with moved as materialized (
    ), written as materialized (
      select m.*, w.ids, w.is_since, w.ids is null as is_unknown, ${firstOf('$4')} as other_written, ${firstOf('$5')} as own_written
      from moved m left join lateral (
-       select c.link_targets->(m.attribute_id::text) as ids, c.sequence > $6 as is_since from changes c
+       select case when c.links ? m.attribute_id::text then coalesce(c.links->m.attribute_id::text->'after', '[]') end as ids, c.sequence > $6 as is_since from changes c
        where c.organization_id = $1 and c.entity_id = m.source_id and c.operation in ('create', 'update')
-         and (c.link_targets ? m.attribute_id::text or (c.sequence > $6 and ${isEmptied}))
+         and (c.links ? m.attribute_id::text or (c.sequence > $6 and ${isEmptied}))
          and not exists (
            select from merges f where f.organization_id = $1 and f.into_id = m.source_id
              and c.version in ((f.undo->>'into_version')::integer, (f.undo->>'unmerge_version')::integer)

@@ -198,8 +198,8 @@ describe('the erasure of a person who was merged and unmerged', () => {
     const dossier = (await expectSuccess(send('GET', '/v1/people/y/dossier'))).body.data as { type: string }[]
     expect(JSON.stringify(dossier)).not.toContain(club)
     const [left] = await service.sql<{ targets: number }>(
-      `select count(distinct t.id)::integer as targets from changes c, jsonb_each(c.link_targets) as a(key, ids),
-         jsonb_array_elements_text(a.ids) as t(id) where c.organization_id = $1 and c.entity_id = $2`,
+      `select count(distinct t.id)::integer as targets from changes c, jsonb_each(c.links) as a(key, sides),
+         jsonb_each(a.sides) as s(side, ids), jsonb_array_elements_text(s.ids) as t(id) where c.organization_id = $1 and c.entity_id = $2`,
       [organization.id, id],
     )
     expect(left!.targets).toBe(own.friends.length)

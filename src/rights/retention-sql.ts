@@ -22,11 +22,11 @@ export const emptyChangesSql = statement(
      select count(*)::integer as count, coalesce(max(r.sequence), $2) as last from read r
      where r.sequence < coalesce((select min(y.sequence) from read y where not y.is_old), 9223372036854775807)
    ), emptied as (
-     update changes c set after = '{}', link_targets = null, before = case
+     update changes c set after = '{}', links = null, before = case
        when c.before->>'external_id' is not null then jsonb_set('{"external_id": null}', '{external_id}', c.before->'external_id') end
      from range r
      where c.organization_id = $1 and c.sequence > $2 and c.sequence <= r.last and c.subject = 'entity'
-       and (coalesce(c.after, '{}') <> '{}' or coalesce(c.before - 'external_id', '{}') <> '{}' or c.link_targets is not null)
+       and (coalesce(c.after, '{}') <> '{}' or coalesce(c.before - 'external_id', '{}') <> '{}' or c.links is not null)
      returning 1
    )
    select r.count, r.last, (select count(*)::integer from emptied) as emptied from range r`,

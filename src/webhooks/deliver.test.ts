@@ -85,6 +85,7 @@ describe('a change', () => {
       version: 2,
       before: { email: null, attribute_values: { n: null } },
       after: { email: 'ada@example.com', attribute_values: { n: 0.1 } },
+      links: null,
       actor: 'tests',
       request_id: expect.any(String),
     })

@@ -11,14 +11,16 @@ export type PlannedTarget = { id: string } | { name: Name }
 /** A target that does not exist yet, with the JSON Pointer of the value that names it. */
 export type PlannedMissing = { name: Name; pointer: string }
 
+export type Relinked = { attribute: Attribute; before: readonly Pick<Target, 'id'>[]; targets: PlannedTarget[] }
+
 /** The changes of a write to attribute values and links. */
 export type AttributeChange = {
   changed: boolean
   /** Plain values to store, and keys whose plain value is removed. */
   set: Record<string, unknown>
   removed: string[]
-  /** Relationship attributes whose links are replaced by `targets`, in order. An empty array removes the links. */
-  relinked: { attribute: Attribute; targets: PlannedTarget[] }[]
+  /** Relationship attributes whose links to `before` are replaced by those to `targets`, in order. An empty array removes the links. */
+  relinked: Relinked[]
   /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
   missing: PlannedMissing[]
   /** The values that name no entity, or not as they should. */
@@ -84,7 +86,13 @@ export function fillAttributes(
   for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const { attribute, targets } of links) {
     const { key } = attribute
-    change.relinked.push({ attribute, targets: targets.map(({ id }) => ({ id })) })
+    change.relinked.push(
+      relinked(
+        attribute,
+        linked.get(key),
+        targets.map(({ id }) => ({ id })),
+      ),
+    )
     const kept = (linked.get(key) ?? []).filter(entry => !links.some(link => link.attribute.id === entry.attribute.id))
     const filled = links.filter(link => link.attribute.key === key && link.targets.length > 0)
     const after = [...kept, ...filled].toSorted((one, other) => one.attribute.id - other.attribute.id)
@@ -147,7 +155,7 @@ function writePlain(
   const isStored = Object.hasOwn(attributes, key)
   if (!linked && (value === null ? !isStored : isStored && jsonEqual(attributes[key], value))) return
   recordChange(change, key, currentValue(key, attributes, linked), value)
-  for (const { attribute } of linked ?? []) change.relinked.push({ attribute, targets: [] })
+  for (const { attribute } of linked ?? []) change.relinked.push(relinked(attribute, linked, []))
   if (value !== null) defineKey(change.set, key, value)
   else if (isStored) change.removed.push(key)
 }
@@ -174,10 +182,16 @@ function writeLinks(
   )
   if (isStored) change.removed.push(key)
   for (const other of linked ?? [])
-    if (other.attribute.id !== attribute.id) change.relinked.push({ attribute: other.attribute, targets: [] })
-  change.relinked.push({ attribute, targets })
+    if (other.attribute.id !== attribute.id) change.relinked.push(relinked(other.attribute, linked, []))
+  change.relinked.push(relinked(attribute, linked, targets))
   for (const { target, pointer } of resolved) if ('name' in target) change.missing.push({ name: target.name, pointer })
 }
+
+const relinked = (attribute: Attribute, linked: LinkedKey | undefined, targets: PlannedTarget[]): Relinked => ({
+  attribute,
+  before: linked?.find(entry => entry.attribute.id === attribute.id)?.targets ?? [],
+  targets,
+})
 
 type Resolved = { target: PlannedTarget; id?: string; external_id: string | null; pointer: string }
 

@@ -435,6 +435,7 @@ export function buildRestore({
     removed: [],
     relinked: links.map(({ attribute, targets }) => ({
       attribute,
+      before: [],
       targets: targets.map(target => ({ id: target.id })),
     })),
     missing: [],

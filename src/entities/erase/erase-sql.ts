@@ -53,9 +53,9 @@ export const lockFollowersSql = statement(
 
 /** The changes of a range of versions of entities. $2: [{id, after, until}]. */
 const ownChanges = `own as materialized (
-     select c.ctid, c.sequence, c.entity_id, c.version, c.link_targets
+     select c.ctid, c.sequence, c.entity_id, c.version, c.links
      from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
-       select c.ctid, c.sequence, c.entity_id, c.version, c.link_targets from changes c
+       select c.ctid, c.sequence, c.entity_id, c.version, c.links from changes c
        where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until offset 0
      ) c
    )`
@@ -65,9 +65,9 @@ export const deletePastSourcesSql = statement(
   'delete_past_sources',
   `with ${ownChanges}, once as materialized (
      select distinct o.entity_id as source_id, t.id::uuid as target_id
-     from own o cross join lateral jsonb_each(o.link_targets) as a(attribute_id, ids)
-       cross join lateral jsonb_array_elements_text(a.ids) as t(id)
-     where o.link_targets is not null
+     from own o cross join lateral jsonb_each(o.links) as a(attribute_id, sides) cross join lateral jsonb_each(a.sides) as s(side, ids)
+       cross join lateral jsonb_array_elements_text(s.ids) as t(id)
+     where o.links is not null
    ), gone as (
      delete from past_links p using once o
      where p.organization_id = $1 and p.target_id = o.target_id and p.source_id = o.source_id returning 1
@@ -106,9 +106,9 @@ export const deleteAnswersSql = statement(
 export const blankChangesSql = statement(
   'blank_changes',
   `with ${ownChanges}, blanked as (
-     update changes c set before = null, after = '{}', link_targets = null
+     update changes c set before = null, after = '{}', links = null
      where c.organization_id = $1 and c.ctid = any(array(select o.ctid from own o))
-       and (c.before is not null or c.after is distinct from '{}'::jsonb or c.link_targets is not null)
+       and (c.before is not null or c.after is distinct from '{}'::jsonb or c.links is not null)
      returning c.sequence
    ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
 )
@@ -279,19 +279,21 @@ const withoutFilled = (logged: string, isPartial: string) =>
      || case when jsonb_typeof(${logged}->'consents') = 'array' then jsonb_build_object(
        'consents', ${consentsWithoutFilled(logged)}) else '{}' end`
 
-/** The targets of the links of a change q without those that came with a merge. Their order is that of the names in its values. */
-const targetsWithoutFilled = `(
-     select coalesce(jsonb_object_agg(l.attribute_id, l.ids) filter (where l.ids is not null), '{}') from (
-       select t.key as attribute_id, case when t.value = '[]' then t.value else (
-         select jsonb_agg(i.value order by i.position) from jsonb_array_elements(t.value) with ordinality as i(value, position)
-         where jsonb_array_length(n.names) is distinct from jsonb_array_length(t.value)
-           or not (${isGiven('n.key', '(n.names->(i.position::integer - 1))')})
-       ) end as ids
-       from jsonb_each(q.link_targets) as t(key, value) left join lateral (
-         select a.key, case when jsonb_typeof(q.after->'attribute_values'->a.key) = 'array' then q.after->'attribute_values'->a.key
-           else jsonb_build_array(q.after->'attribute_values'->a.key) end as names
-         from attributes a where a.organization_id = $1 and a.id = t.key::integer
-       ) n on true
+/**
+ * The links of a change q without those that came with a merge: on the side `after` if `isAfter`, on the side `before` if the merge was
+ * earlier.
+ */
+const linksWithoutFilled = (isAfter: string) => `(
+     select jsonb_object_agg(l.attribute_id, l.sides) from (
+       select a.attribute_id, coalesce(jsonb_object_agg(s.side, k.ids) filter (where k.ids is not null), '{}') as sides
+       from jsonb_each(q.links) as a(attribute_id, sides) left join lateral jsonb_each(a.sides) as s(side, ids) on true
+         left join lateral (
+           select jsonb_agg(i.id order by i.position) as ids from jsonb_array_elements(s.ids) with ordinality as i(id, position)
+           where not (case when s.side = 'after' then ${isAfter} else not q.is_fill end
+             and coalesce(q.given_links->a.attribute_id->'before' @> i.id and q.filled_links->a.attribute_id->'after' @> i.id
+               and not coalesce(q.filled_links->a.attribute_id->'before' @> i.id, false), false))
+         ) k on true
+       group by a.attribute_id
      ) l
    )`
 
@@ -309,17 +311,17 @@ export const blankFilledSql = statement(
      from ended e join merges m on m.organization_id = $1 and m.merged_id = e.into_id
        and m.sequence > e.sequence and m.unmerged_sequence < e.unmerged_sequence
    ), quoting as materialized (
-     select c.*, g.before as given, f.before as own, f.after as filled, k.taken from ended e cross join lateral (
-       select g.before from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
+     select c.*, g.before as given, g.links as given_links, f.before as own, f.after as filled, f.links as filled_links, k.taken from ended e cross join lateral (
+       select g.before, g.links from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
      ) g cross join lateral (
-       select f.before, f.after from changes f
+       select f.before, f.after, f.links from changes f
        where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
      ) f cross join lateral (
        select coalesce(jsonb_agg(n.value), '[]') as taken from jsonb_array_elements(f.after->'consents') as n(value)
        where e.sequence = e.given_by or e.undo->'answers' @> jsonb_build_array(jsonb_build_object(
          'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
      ) k cross join lateral (
-       select c.ctid, c.sequence, c.before, c.after, c.link_targets, c.version = (e.undo->>'into_version')::integer as is_fill,
+       select c.ctid, c.sequence, c.before, c.after, c.links, c.version = (e.undo->>'into_version')::integer as is_fill,
          c.operation in ('restore', 'unmerge') as is_whole
        from changes c
        where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
@@ -328,12 +330,12 @@ export const blankFilledSql = statement(
    ), without as materialized (
      select q.ctid, q.sequence, ${withoutFilled('q.before', 'not q.is_fill')} as before,
        ${withoutFilled('q.after', '(q.is_fill or q.is_whole)')} as after,
-       case when q.is_fill or q.is_whole then ${targetsWithoutFilled} else q.link_targets end as link_targets
+       ${linksWithoutFilled('(q.is_fill or q.is_whole)')} as links
      from quoting q
    ), blanked as (
-     update changes c set before = w.before, after = w.after, link_targets = w.link_targets from without w
-     where ${rowsOfWithout} and (c.before, c.after, c.link_targets)
-       is distinct from (w.before, w.after, w.link_targets)
+     update changes c set before = w.before, after = w.after, links = w.links from without w
+     where ${rowsOfWithout} and (c.before, c.after, c.links)
+       is distinct from (w.before, w.after, w.links)
      returning c.sequence
    ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
 )

@@ -23,7 +23,7 @@ export const readPastChangeSql = statement(
  */
 export const readLoggedStateSql = statement(
   'read_logged_state',
-  `select c.after, c.link_targets from changes c
+  `select c.after, c.links from changes c
    where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version >= (
      select b.version from changes b
      where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and b.operation in ('create', 'restore', 'unmerge')

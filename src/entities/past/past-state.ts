@@ -4,7 +4,7 @@ import { type Answers, answerKey } from '../../consents/answers.ts'
 import type { Method } from '../../consents/evidence.ts'
 import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
-import { type Columns, eachOnce, type Target } from '../entity-row.ts'
+import { type Columns, eachOnce, type LoggedLinks, type Target } from '../entity-row.ts'
 import { readTargetsSql } from '../write/load-sql.ts'
 import { readLoggedStateSql, readPastAnswersSql, readPastChangeSql, readPastTargetsSql } from './past-state-sql.ts'
 
@@ -75,10 +75,10 @@ export async function readPastState(
   return { ...foldEntries(entries, stack_id, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
 }
 
-/** What a change wrote: fields and attribute values, and the ids of the targets of the links that it replaced, by attribute id. */
+/** What a change wrote. */
 type LoggedState = {
   after: ({ attribute_values?: Record<string, unknown> } & Record<string, unknown>) | null
-  link_targets: Record<string, string[]> | null
+  links: LoggedLinks | null
 }
 
 function foldEntries(
@@ -89,15 +89,15 @@ function foldEntries(
   const columns: Record<string, unknown> = {}
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
-  for (const { after, link_targets } of entries) {
+  for (const { after, links: written } of entries) {
     const { attribute_values = {}, consents, ...fields } = after ?? {}
     Object.assign(columns, fields)
-    for (const [attribute_id, ids] of Object.entries(link_targets ?? {})) links.set(attribute_id, ids)
+    for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) links.set(attribute_id, ids)
     for (const [key, value] of Object.entries(attribute_values)) {
       const isLinked = relationships
         .get(stack_id)
         ?.get(key)
-        ?.some(({ id }) => link_targets?.[id]?.length)
+        ?.some(({ id }) => written?.[id]?.after)
       attributes.set(key, isLinked ? null : value)
     }
   }

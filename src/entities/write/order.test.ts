@@ -151,7 +151,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** All that the organization stores, with places instead of internal identifiers, and without times of the clock. */
 async function readAll({ shop }: Start): Promise<string> {
   const tables: [string, string][] = [
-    ['changes', 'sequence, subject, entity_id, operation, version, before, after, actor, request_id, link_targets'],
+    ['changes', 'sequence, subject, entity_id, operation, version, before, after, actor, request_id, links'],
     [
       'entities',
       'id, external_id, active, version, first_name, email, email_consent, sms_consent, answers, attributes, email_key',

@@ -304,7 +304,7 @@ describe('a restore is refused', () => {
   it('after an erasure of the values in the log', async () => {
     const { id } = await create({ external_id: 'ada', first_name: 'Ada' })
     await remove('ada')
-    const erase = `update changes set before = null, after = null, link_targets = null
+    const erase = `update changes set before = null, after = null, links = null
       where organization_id = $1 and entity_id = $2`
     await service.sql(erase, [shop.id, id])
     await expectRefusal(404, 'not_found', () => restore(id))

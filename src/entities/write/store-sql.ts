@@ -84,11 +84,11 @@ export const storeChangesSql = statement(
 export const insertChangesSql = statement(
   'insert_changes',
   `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
-     actor, request_id, link_targets)
+     actor, request_id, links)
    select h.organization_id, v.sequence, $3, 'entity', v.stack_id, v.id, v.operation, v.version,
-     v.before, v.after, v.actor, v.request_id, v.link_targets
+     v.before, v.after, v.actor, v.request_id, v.links
    from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(sequence bigint, stack_id integer, id uuid,
-     operation text, version integer, before jsonb, after jsonb, actor text, request_id text, link_targets jsonb)
+     operation text, version integer, before jsonb, after jsonb, actor text, request_id text, links jsonb)
    where h.organization_id = $1`,
 )
 

@@ -3,7 +3,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
 import { type DecidedRound, netOf } from '../decide/decide-round.ts'
-import type { StoredRow } from '../entity-row.ts'
+import type { LoggedLinks, StoredRow } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
 import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
@@ -98,23 +98,18 @@ const noRow: Partial<StoredRow> = {}
 function loggedOf({ author, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
   const { operation, id, version, before, after } = change
   const { actor, request_id } = author
-  const link_targets = linkTargetsOf(change, placeholders)
-  return { sequence, stack_id, id, operation, version, before, after, actor, request_id, link_targets }
+  const links = linksOf(change, placeholders)
+  return { sequence, stack_id, id, operation, version, before, after, actor, request_id, links }
 }
 
-/** The ids of the targets of each replaced relationship attribute, in order, by attribute id. */
-type LinkTargets = Record<string, string[]>
-
-/**
- * The targets of the replaced links. A deletion or merge ends all links, so its log entry lists none. A restore or unmerge always
- * lists its links: it may have a plain value under a key that was declared as a relationship later.
- */
-function linkTargetsOf({ operation, relinked }: Change, placeholders: DecidedRound['placeholders']) {
-  if (operation === 'delete' || operation === 'merge') return undefined
-  if (relinked.length === 0 && !returnsRow(operation)) return undefined
-  const targets: LinkTargets = {}
-  for (const links of relinked) targets[links.attribute.id] = targetIdsOf(links, placeholders)
-  return targets
+/** The ids of the targets of the replaced relationship attributes before and after the change, by attribute id. */
+function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders']): LoggedLinks | undefined {
+  if (relinked.length === 0) return undefined
+  const sides = relinked.map(links => {
+    const [before, after] = [links.before.map(({ id }) => id), targetIdsOf(links, placeholders)]
+    return [links.attribute.id, { ...(before.length > 0 && { before }), ...(after.length > 0 && { after }) }]
+  })
+  return Object.fromEntries(sides)
 }
 
 /** The ids of the targets in order, each once. */
