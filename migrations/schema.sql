@@ -66,7 +66,7 @@ create table changes (
   after jsonb,
   actor text not null,
   request_id text not null,
-  link_targets jsonb,
+  links jsonb,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))) NOT VALID,
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text]))) NOT VALID
@@ -377,14 +377,6 @@ create table organizations (
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_key_key UNIQUE (key)
 );
-
-create table past_links (
-  organization_id integer not null,
-  target_id uuid not null,
-  source_id uuid not null,
-  constraint past_links_pkey PRIMARY KEY (organization_id, target_id, source_id)
-);
-alter table past_links alter column organization_id set (n_distinct=1);
 
 create table rate_limits (
   key text not null,

@@ -149,8 +149,7 @@ export const sections: readonly Section[] = [
     none: 'Nothing is linked with you.',
     part: table('With', 'As', 'Direction'),
     print: link => {
-      const as = link.attribute_name ?? (link.is_standing ? null : 'a link that has ended')
-      return html`<tr>${cellOf('With', nameOf(link))}${cellOf('As', as)}${cellOf('Direction', link.direction === 'out' ? 'from you' : 'to you')}</tr>`
+      return html`<tr>${cellOf('With', nameOf(link))}${cellOf('As', link.attribute_name)}${cellOf('Direction', link.direction === 'out' ? 'from you' : 'to you')}</tr>`
     },
   }),
   section('record', {

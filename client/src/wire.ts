@@ -993,8 +993,6 @@ export type DossierLine =
       /** A relationship, from the person (`out`) or to it (`in`). */
       type: 'link'
       direction: 'out' | 'in'
-      /** false for an entity that once linked to the person. The link has ended. */
-      is_standing: boolean
       attribute_key: string | null
       attribute_name: string | null
       /** The stack of a record, null for a person. */

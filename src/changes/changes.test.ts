@@ -7,6 +7,7 @@ import { useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
+import type { LoggedLinks } from '../entities/entity-row.ts'
 import { createOrganization } from '../organizations/organizations.ts'
 
 const service = useService()
@@ -29,6 +30,7 @@ type Row = {
   version: number | null
   before: Values | null
   after: Values
+  links: LoggedLinks | null
   actor: string
   request_id: string
 }
@@ -121,8 +123,12 @@ describe('the change log of entities', () => {
     )
     expect(all.slice(3)).toMatchObject([
       ['create', 1, null, { external_id: 'ada' }],
-      ['update', 2, { attribute_values: { referrer: null } }, { attribute_values: { referrer: 'bob' } }],
+      ['update', 2, { attribute_values: { referrer: null } }, {}],
     ])
+    const [, , , created, updated] = await changes(start)
+    const bob = (await send('GET', '/v1/people/bob')).body.data.id
+    expect(Object.values(created!.links!).map(({ after }) => after!.length)).toEqual([2, 1])
+    expect(Object.values(updated!.links!)).toEqual([{ after: [bob] }])
   })
 
   it('has completions, consent answers, renames and deletions', async () => {
@@ -148,7 +154,7 @@ describe('the change log of entities', () => {
         { sms_consent: true, consents: [{ ...answer, state: true }] },
       ],
       ['update', 5, { external_id: 'bob' }, { external_id: 'robert' }],
-      ['delete', 2, { external_id: 'ada', attribute_values: { referrer: 'robert' } }, {}],
+      ['delete', 2, { external_id: 'ada' }, {}],
     ])
   })
 
@@ -243,12 +249,13 @@ it('has the previous state in every entry, and replays to the state that reads r
         ? send(method, '/v1/people', { ...body, external_id: name })
         : send(method, `/v1/people/${name}`, method === 'DELETE' ? undefined : body))
     const model = new Map<string, Values>()
-    for (const { entity_id, operation, before, after } of await changes(start)) {
-      const state = model.get(entity_id!) ?? {}
+    const { items } = (await send('GET', `/v1/changes?after=${start}&limit=1000`)).body.data
+    for (const { id, operation, before, after } of items) {
+      const state = model.get(id) ?? {}
       expect(before === null).toBe(operation === 'create')
       const previous = Object.keys(flat(before ?? {})).map(key => [key, state[key] ?? null])
       expect(flat(before ?? {})).toEqual(Object.fromEntries(previous))
-      model.set(entity_id!, operation === 'delete' ? {} : { ...state, ...flat(after) })
+      model.set(id, operation === 'delete' ? {} : { ...state, ...flat(after) })
     }
     for (const name of ['p0', 'p1']) {
       const { status, body } = await send('GET', `/v1/people/${name}`)

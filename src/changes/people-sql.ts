@@ -94,24 +94,3 @@ export const findOtherHoldersSql = statement(
    where l.id <> $3 and ${isGone('l.id')}
    group by l.id order by max(d.sequence) desc limit $4`,
 )
-
-/**
- * The values `logged` of a change without names of entities that were erased. `names` is an expression of the names that the key a.key may
- * have, as a JSON array or null. A value that is a name becomes null, and an element of an array is removed.
- */
-export const withoutNames = (logged: string, names: string): string =>
-  `case when jsonb_typeof(${logged}->'attribute_values') is distinct from 'object' then ${logged}
-     else jsonb_set(${logged}, '{attribute_values}', coalesce((
-       select jsonb_object_agg(a.key, case
-         when n.names is null then a.value
-         when jsonb_typeof(a.value) = 'string' and n.names ? (a.value #>> '{}') then 'null'::jsonb
-         when jsonb_typeof(a.value) = 'array' then (
-           select coalesce(jsonb_agg(x.value order by x.position), '[]'::jsonb)
-           from jsonb_array_elements(a.value) with ordinality as x(value, position)
-           where not (jsonb_typeof(x.value) = 'string' and n.names ? (x.value #>> '{}'))
-         )
-         else a.value end)
-       from jsonb_each(${logged}->'attribute_values') as a(key, value) cross join lateral (
-         select ${names} as names
-       ) n
-     ), '{}'::jsonb)) end`

@@ -1,9 +1,8 @@
 import { statement } from '../db/db.ts'
-import { withoutNames } from './people-sql.ts'
 
 // PostgreSQL returns the fields of a change as one text, separated by tabs, and changes separated by line feeds. No field
-// contains either: JSON escapes them, and identifiers have no control characters. `before` and `after` are therefore
-// neither parsed nor copied on their way.
+// contains either: JSON escapes them, and identifiers have no control characters. Node therefore neither parses nor copies `before` and
+// `after` on their way.
 
 /**
  * The external identifier that the entity of a change c has now, or the last one of a deleted or merged entity. An index look-up for
@@ -28,27 +27,48 @@ const isErasing = `c.entity_id = any(array(
      select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
    ))`
 
-/**
- * The names of erased entities that the changes of others still quote, because there are very many of them: {names: {stack: {key: [names]}},
- * until: number of a change}. Almost always null.
- */
-const erasingQuotes = `(
-     select jsonb_agg(x.removed->'pending'->'quotes') from erasures x
-     where x.organization_id = $1 and x.completed_at is null and x.removed->'pending' ? 'quotes'
-   )`
-const erasingNames = `(
-         select jsonb_agg(n.name) from jsonb_array_elements(${erasingQuotes}) as e(quotes)
-           cross join lateral jsonb_array_elements(e.quotes->'names'->(c.stack_id::text)->a.key) as n(name)
-         where c.sequence <= (e.quotes->>'until')::bigint
-       )`
-
-/** A value of a change c without what an erasure that is not complete has yet to take. */
-const withoutErasing = (logged: string, erased: string) =>
-  `case when ${isErasing} then ${erased} when ${erasingQuotes} is null then ${logged}
-     else ${withoutNames(logged, erasingNames)} end`
-
 const identifierOf = (id: string) =>
   `case when a.target_stack_id = 0 then ${id} else left(replace(${id}, '-', ''), 24) end`
+
+const referenceTo = (id: string) =>
+  `jsonb_build_object(case when a.target_stack_id = 0 then 'id' else 'record_id' end, ${identifierOf(id)})`
+
+/**
+ * The targets `ids` of a relationship a as they are named now: a merged person as the one it leads to, a deleted target by its last name, an
+ * erased one as such. Two that are one now are named once.
+ */
+const namesOf = (ids: string) =>
+  `(
+             select jsonb_agg(n.name order by n.position) from (
+               select distinct on (p.id) i.position, case when e.id is not null then coalesce(to_jsonb(e.external_id), r.reference)
+                 when d.operation = 'erase' then r.reference || '{"erased": true}'
+                 else coalesce(to_jsonb(d.before->>'external_id'), r.reference) end as name
+               from jsonb_array_elements_text(${ids}) with ordinality as i(id, position) cross join lateral (
+                 select coalesce((
+                   select m.person_id from merges m where a.target_stack_id = 0 and m.organization_id = $1
+                     and m.merged_id = i.id::uuid and m.unmerged_sequence is null
+                 ), i.id::uuid) as id offset 0
+               ) p cross join lateral (select ${referenceTo('p.id::text')} as reference) r left join lateral (
+                 select e.id, e.external_id from entities e
+                 where e.organization_id = $1 and e.stack_id = a.target_stack_id and e.id = p.id offset 0
+               ) e on true left join lateral (
+                 select d.operation, d.before from changes d
+                 where d.organization_id = $1 and d.entity_id = p.id order by d.version desc limit 1
+               ) d on e.id is null
+               order by p.id, i.position
+             ) n
+           )`
+
+/** The values of a change c before or after it, with the names of the targets of its links. Nothing of an entity that is being erased. */
+const valuesOf = (side: 'before' | 'after', erased: string) =>
+  `case when ${isErasing} then ${erased} when c.links is null then c.${side} else coalesce(c.${side} || (
+       select jsonb_build_object('attribute_values', coalesce(c.${side}->'attribute_values', '{}') || jsonb_object_agg(
+         a.key, case when a.cardinality = 'many' then ${namesOf('l.ids')} else ${namesOf('l.ids')}->0 end order by a.id))
+       from (select l.key::integer as id, l.value->'${side}' as ids from jsonb_each(c.links) as l(key, value)) l
+         join attributes a on a.organization_id = $1 and a.id = l.id
+       where l.ids is not null
+       having count(*) > 0
+     ), c.${side}) end`
 
 /**
  * The targets of the links that a change c replaced, by key: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in
@@ -77,8 +97,8 @@ const fields = [
   stackKey,
   'c.operation',
   'c.version',
-  withoutErasing('c.before', 'null'),
-  withoutErasing('c.after', "'{}'"),
+  valuesOf('before', 'null'),
+  valuesOf('after', "'{}'"),
   links,
   externalId,
   'c.actor',

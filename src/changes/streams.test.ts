@@ -365,7 +365,7 @@ describe('a token that loses scopes', { timeout: 30_000 }, () => {
   })
 })
 
-describe('a client that does not read', { timeout: 60_000 }, () => {
+describe('a client that does not read', { timeout: 120_000 }, () => {
   const large = () => ({ attribute_values: { a: 'x'.repeat(60_000), b: 'y'.repeat(60_000), c: 'z'.repeat(60_000) } })
 
   /** Opens a stream and reads nothing of it. */
@@ -378,7 +378,7 @@ describe('a client that does not read', { timeout: 60_000 }, () => {
 
   it('delays no other client, and receives every change once it reads', async () => {
     // A client that reads nothing is disconnected after the time of a request, which must exceed that of this test.
-    const patient = await startService({ KITH_LIMIT_REQUEST_MS: '60000' }, service.databaseUrl)
+    const patient = await startService({ KITH_LIMIT_REQUEST_MS: '120000' }, service.databaseUrl)
     try {
       const token = await patient.tokenFor(shop.key)
       const response = await openUnread(patient, token)

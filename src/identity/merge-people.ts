@@ -30,7 +30,6 @@ import {
   moveLinksToSql,
   readAnswerVersionsSql,
   readLinksToSql,
-  rememberLinksToSql,
 } from './merge-sql.ts'
 import type { MovedLink, TakenAnswer, Undo } from './undo.ts'
 
@@ -66,15 +65,12 @@ async function merge(
   const deletion = buildDeletion(other, definitions)
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
 
-  const links_in = await moveLinks(tx, definitions, survivor, other)
+  const moved_ids = [organization_id, other.row.id, survivor.row.id]
+  const links_in = await tx.query<MovedLink>(moveLinksToSql, moved_ids)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
-  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
-    organization_id,
-    other.row.id,
-    survivor.row.id,
-  ])
+  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, moved_ids)
   const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, links_in, ...moved! })
   await countFirstAlias(tx, organization_id)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
@@ -129,20 +125,6 @@ function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   if (active) return
   const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
   throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
-}
-
-/** Moves the links of others to the survivor. */
-async function moveLinks(
-  tx: Transaction,
-  { organization_id }: Definitions,
-  survivor: Person,
-  other: Person,
-): Promise<MovedLink[]> {
-  const values = [organization_id, other.row.id, survivor.row.id]
-  const remembering = tx.query(rememberLinksToSql, values)
-  const moving = tx.query<MovedLink>(moveLinksToSql, values)
-  await awaitPipelined([remembering, moving])
-  return moving
 }
 
 type Merged = Pick<Undo, 'links_in' | 'aliases' | 'merges'> & {

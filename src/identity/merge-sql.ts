@@ -62,16 +62,6 @@ export const moveLinksToSql = statement(
    select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
 )
 
-/** As {@link moveLinksToSql}, which it precedes. An erasure finds here whose log quotes a name of $2. */
-export const rememberLinksToSql = statement(
-  'remember_links_to',
-  `insert into past_links (organization_id, target_id, source_id)
-   select distinct l.organization_id, l.target_id, l.source_id from links l
-   where l.organization_id = $1 and l.target_id = $2 and l.source_id <> $2 and l.source_id <> $3
-   order by l.source_id
-   on conflict do nothing`,
-)
-
 /** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */
 export const moveIdentifiersSql = statement(
   'move_identifiers',
@@ -158,6 +148,9 @@ export const readWrittenKeysSql = statement(
      select f.key, false as is_attribute from jsonb_object_keys(c.after) as f(key)
      union all
      select f.key, true from jsonb_object_keys(coalesce(c.after->'attribute_values', '{}')) as f(key)
+     union all
+     select a.key, true from jsonb_object_keys(coalesce(c.links, '{}')) as l(id)
+       join attributes a on a.organization_id = $1 and a.id = l.id::integer
    ) k
    where c.organization_id = $1 and c.entity_id = $2 and c.version > $3 and c.version <> all($4::integer[])
      and c.operation = 'update'

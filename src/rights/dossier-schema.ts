@@ -107,7 +107,6 @@ const consent_text = line('text', 'A text that an answer names.', {
 
 const link = line('link', 'A relationship, from the person (`out`) or to it (`in`).', {
   direction: Type.Enum(['out', 'in']),
-  is_standing: Type.Boolean({ description: 'false for an entity that once linked to the person. The link has ended.' }),
   attribute_key: key,
   attribute_name: text,
   stack_key: nullable(Type.String({ description: 'The stack of a record, null for a person.' })),

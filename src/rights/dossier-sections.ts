@@ -17,7 +17,6 @@ import {
   readLinks,
   readMergesSql,
   readOwnSql,
-  readPastLinksSql,
   readSegmentsSql,
   readTextsSql,
 } from './dossier-sql.ts'
@@ -240,30 +239,8 @@ async function* printLinks(source: DossierSource) {
         definitions.attributeById.get(link.attribute_id) ?? {}
       const { external_id } = link
       const attribute = { attribute_key, attribute_name }
-      yield JSON.stringify({ direction, is_standing: true, ...attribute, ...entityOf(definitions, link), external_id })
+      yield JSON.stringify({ direction, ...attribute, ...entityOf(definitions, link), external_id })
     }
-  yield* printPastLinks(source)
-}
-
-async function* printPastLinks(source: DossierSource) {
-  const { snapshot, definitions } = source
-  type PastLink = { id: string; stack_id: number; external_id: string | null }
-  const people = peopleOf(source)
-  for (const person of people) {
-    const links = readInParts<PastLink>(rowsPerRead, last =>
-      snapshot.query(readPastLinksSql, [definitions.organization_id, person, last?.id ?? nil, rowsPerRead, people]),
-    )
-    const unknown = { attribute_key: null, attribute_name: null }
-    for await (const link of links) {
-      const { external_id } = link
-      yield JSON.stringify({
-        ...{ direction: 'in', is_standing: false },
-        ...unknown,
-        ...entityOf(definitions, link),
-        external_id,
-      })
-    }
-  }
 }
 
 /** The records that are linked with the person, each once. */

@@ -110,27 +110,6 @@ export const readSegmentsSql = statement(
 )
 
 /**
- * $2: a person, $3: source to begin after, $4: limit, $5: the people of the dossier. The entities that linked to the person once and link to none of
- * the people now. A merge moves the links to the survivor.
- */
-export const readPastLinksSql = statement(
-  'read_dossier_past_links',
-  `select p.source_id as id, c.stack_id, e.external_id
-   from past_links p
-     cross join lateral (
-       select c.stack_id from changes c where c.organization_id = $1 and c.entity_id = p.source_id order by c.version desc limit 1
-     ) c
-     left join lateral (
-       select e.external_id from entities e
-       where e.organization_id = $1 and e.stack_id = c.stack_id and e.id = p.source_id offset 0
-     ) e on true
-   where p.organization_id = $1 and p.target_id = $2 and p.source_id > $3 and not exists (
-     select from links l where l.organization_id = $1 and l.source_id = p.source_id and l.target_id = any($5::uuid[])
-   )
-   order by p.source_id limit $4`,
-)
-
-/**
  * $2: person, $3: version to begin after, $4: limit of versions. The deliveries of the person's changes to webhooks, oldest first.
  * A version without a delivery has a row with null.
  */

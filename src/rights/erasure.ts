@@ -4,16 +4,15 @@ import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { runAndRollBack } from '../db/run-and-roll-back.ts'
 import { erasableText } from '../entities/erase/erasable-values.ts'
-import { countChangesOfSql, countQuotersChangesSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
+import { countChangesOfSql, countLinksToSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
 import {
   blankLog,
-  blankQuoteSet,
+  deleteLinkSet,
   type Erased,
   type ErasedIdentifiers,
   type ErasureTarget,
   eraseEntities,
   lockFollowers,
-  type Quotes,
   type RemovedRows,
   readVersions,
 } from '../entities/erase/erase-stage.ts'
@@ -52,12 +51,12 @@ export const notRemoved = [
 ]
 
 /**
- * A log of more changes, and quotes in the log of others with more changes, are erased in further transactions. The first one holds the
- * head, so that other writes wait for a tenth of a second. The further ones do not.
+ * A log of more changes, and more links to the person, are erased in further transactions. The first one holds the head, so that other
+ * writes wait for a tenth of a second. The further ones do not.
  */
-const maxAtOnce = { changes: 5_000, quotersChanges: 2_000 }
+const maxAtOnce = { changes: 5_000, links: 5_000 }
 const changesPerSet = 20_000
-const quotersChangesPerSet = 10_000
+const linksPerSet = 20_000
 
 /** Finds the person to erase. Undefined if there is nobody. */
 export type FindPerson = (db: Pick<Database, 'query'>) => Promise<string | undefined>
@@ -86,8 +85,8 @@ export type ErasureContext = {
   written?: Written
   /** The length of a log that is erased in several transactions. Tests set it. */
   maxChanges?: number
-  /** How many changes of those who link to the person one transaction goes through. Tests set it. */
-  quotersChanges?: number
+  /** How many links to the person are deleted in one transaction. Tests set it. */
+  maxLinks?: number
   /** An erasure in several transactions begins no further one after this time. Undefined: it goes on to its end. */
   maxMs?: number
 }
@@ -117,15 +116,15 @@ export type ErasureRow = {
 }
 
 /**
- * The state of an unfinished erasure: the quotes and the log that are left, and the facts for its certificate. `next` is the place of an
- * entity whose log is left after the version `after`.
+ * The state of an unfinished erasure: whether links to the entities are left, the log that is left, and the facts for its certificate. `next`
+ * is the place of an entity whose log is left after the version `after`.
  */
-type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number; quotes?: Quotes | undefined }
+type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number; hasLinks: boolean }
 
 /**
  * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
  * undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet `if_match`. The log of more than
- * 100,000 changes, and quotes in the log of very many others, are erased in several transactions. If `maxMs` or the signal ends them,
+ * 5,000 changes, and more than 5,000 links of others, are erased in several transactions. If `maxMs` or the signal ends them,
  * {@link completeErasures} or the next request goes on.
  */
 export async function erasePerson(
@@ -187,7 +186,7 @@ async function prepareSigning({ db, organization, originName, signal }: ErasureC
 async function eraseInTransaction(
   tx: Transaction,
   definitions: Definitions,
-  { maxChanges = maxAtOnce.changes, quotersChanges = maxAtOnce.quotersChanges }: ErasureContext,
+  { maxChanges = maxAtOnce.changes, maxLinks = maxAtOnce.links }: ErasureContext,
   request: ErasureRequest & { found_id: string },
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
@@ -211,18 +210,18 @@ async function eraseInTransaction(
   if (!meetsIfMatch(if_match, versions.get(person_id))) throwOtherVersion(versions.has(person_id))
   const ids = targets.map(({ id }) => id)
   const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
-  const [others] = await tx.query<{ count: number }>(countQuotersChangesSql, [organization_id, ids, quotersChanges + 1])
-  const [keepsLog, keepsQuotes] = [log!.count > maxChanges, others!.count > quotersChanges]
-  const isComplete = !keepsLog && !keepsQuotes
-  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog, keepsQuotes })
-  const { entities, quotes } = erased
+  const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, ids, maxLinks + 1])
+  const [keepsLog, keepsLinks] = [log!.count > maxChanges, links!.count > maxLinks]
+  const isComplete = !keepsLog && !keepsLinks
+  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog, keepsLinks })
+  const { entities } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
   const facts = await buildFacts(tx, definitions, { request, at, erased, principal })
   if (dry_run) return facts
   const next = keepsLog ? 0 : entities.length
-  const pending: Pending = { facts, entities: entities.map(({ id }) => id), next, after: 0, quotes }
+  const pending: Pending = { facts, entities: entities.map(({ id }) => id), next, after: 0, hasLinks: keepsLinks }
   const state = isComplete
     ? { removed: facts.removed, certificate: await sign(facts) }
     : { removed: { pending }, certificate: null }
@@ -322,7 +321,7 @@ async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: 
 
 /** Erases one set of what is left of an erasure. Returns whether nothing is left to do for this process. */
 function eraseSet(
-  { db, organization, quotersChanges = quotersChangesPerSet }: Omit<ErasureContext, 'originName'>,
+  { db, organization, maxLinks = linksPerSet }: Omit<ErasureContext, 'originName'>,
   erasure: number | null,
   sign: Signing,
   signal: Signal | undefined,
@@ -333,8 +332,8 @@ function eraseSet(
       const [row] = await tx.query<ErasureRow>(claimErasureSql, [organization_id, erasure])
       if (!row) return true
       const { pending } = row.removed as { pending: Pending }
-      const { facts, entities, quotes } = pending
-      if (!quotes && entities[pending.next] === undefined) {
+      const { facts, entities, hasLinks } = pending
+      if (!hasLinks && entities[pending.next] === undefined) {
         const certificate = await sign(facts)
         const values = [row.id, new Date().toISOString(), JSON.stringify(facts.removed), certificate, entities]
         await tx.query(completeErasureSql, [organization_id, ...values])
@@ -342,8 +341,8 @@ function eraseSet(
       }
       await lockFollowers(tx, organization_id, false)
       const removed = { ...facts.removed }
-      const left = quotes
-        ? { quotes: await blankQuoteSet(tx, organization_id, { ids: entities, quotes, size: quotersChanges }, removed) }
+      const left = hasLinks
+        ? { hasLinks: await deleteLinkSet(tx, organization_id, { ids: entities, size: maxLinks }, removed) }
         : await blankLogSet(tx, organization_id, pending, removed)
       const progress: Pending = { ...pending, facts: { ...facts, removed: sorted(removed) }, ...left }
       await tx.query(storeProgressSql, [organization_id, row.id, JSON.stringify({ pending: progress })])

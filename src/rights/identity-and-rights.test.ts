@@ -289,7 +289,7 @@ describe('the erasure of a person into whom others were merged', () => {
     }
     await merge('ada', 'shopper')
     await inOther('POST', '/v1/people/ada/merge', { from: 'shopper' })
-    const tables = ['entities', 'links', 'changes', 'aliases', 'merges', 'past_links', 'tombstones', 'change_heads']
+    const tables = ['entities', 'links', 'changes', 'aliases', 'merges', 'tombstones', 'change_heads']
     const rowsOfOther = () =>
       Promise.all(
         tables.map(table =>

@@ -59,7 +59,7 @@ describe('the retention of an event stack', () => {
     expect((await send('GET', '/v1/stacks/visits/visit%201')).status).toBe(404)
     expect((await send('GET', '/v1/stacks/orders/order')).status).toBe(200)
     expect((await send('GET', '/v1/people/ada')).body.data).toMatchObject({ first_name: 'Ada', attribute_values: {} })
-    for (const table of ['entities', 'links', 'terms', 'past_links', 'changes'])
+    for (const table of ['entities', 'links', 'terms', 'changes'])
       expect([table, await textOf(organization, table)]).toEqual([table, expect.not.stringMatching(/visit 1|page 1/)])
     const { items } = (await send('GET', `/v1/changes?after=${head}`)).body.data
     expect(items).toMatchObject([

@@ -1,13 +1,6 @@
 import type { Database } from '../db/db.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import {
-  readBatchSql,
-  readChecksSql,
-  readMergePartnersSql,
-  readPastSourcesSql,
-  readSourcesOfSql,
-  readSourcesSql,
-} from './sql.ts'
+import { readBatchSql, readChecksSql, readMergePartnersSql, readSourcesOfSql, readSourcesSql } from './sql.ts'
 
 /** A person whose segments may differ after the change `cause`. */
 export type Affected = { id: string; cause: number }
@@ -35,9 +28,6 @@ export const defaultSourcesPerRead = 10_000
 const peoplePerPage = 1_000
 const firstId = '00000000-0000-0000-0000-000000000000'
 
-/** The operations after which other entities may no longer link to the entity, although the log tells nothing of them. */
-const unlinking: readonly string[] = ['merge', 'unmerge', 'erase']
-
 /** Reads the next changes, and the entities that they concern besides their own. */
 export async function readBatch(db: Database, organization_id: number, after: number, head: number): Promise<Batch> {
   const values = [organization_id, after, head, changesPerBatch]
@@ -61,16 +51,11 @@ export async function readBatch(db: Database, organization_id: number, after: nu
       batch.people.add(partner_id)
     }
   }
-  await noteSources(idsOf(unlinking), idsOf(['erase']))
+  await noteSources(idsOf(['erase']))
   return batch
 
-  /** An entity that lost a link without a change of its own counts as changed. It may be a person or a record. */
-  async function noteSources(unlinked: string[], erased: string[]) {
-    if (unlinked.length > 0)
-      for (const { source_id, target_id } of await db.query<Source>(readPastSourcesSql, [organization_id, unlinked])) {
-        note(source_id, batch.changed.get(target_id)!)
-        batch.people.add(source_id)
-      }
+  /** An entity that lost a link to an erased one counts as changed. It may be a person or a record. */
+  async function noteSources(erased: string[]) {
     const cause = Math.max(...erased.map(id => batch.changed.get(id)!))
     for (let position = firstId; erased.length > 0; ) {
       const checks = await db.query<{ id: string }>(readChecksSql, [organization_id, position, checksPerRead])

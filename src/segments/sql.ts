@@ -142,12 +142,6 @@ export const readMergePartnersSql = statement(
    where m.organization_id = $1 and m.merged_id = any($2::uuid[])`,
 )
 
-/** $2: entities that were merged, unmerged or erased. Returns the entities that once linked to them. */
-export const readPastSourcesSql = statement(
-  'read_past_sources',
-  `select p.source_id, p.target_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])`,
-)
-
 /** $2: targets, $3: attributes, $4: limit. */
 export const readSourcesSql = statement(
   'read_segment_sources',

@@ -141,7 +141,10 @@ export const matchChangesSql = statement(
      and ($6::text[] is null or c.stack_id is null or c.stack_id = 0
        or c.stack_id in (select s.id from stacks s where s.organization_id = $1 and s.key = any($6)))
      and ($7::text[] is null or c.before ?| $7 or c.after ?| $7
-       or c.before->'attribute_values' ?| $8::text[] or c.after->'attribute_values' ?| $8)
+       or c.before->'attribute_values' ?| $8::text[] or c.after->'attribute_values' ?| $8 or exists (
+         select from jsonb_object_keys(c.links) as l(id) join attributes a on a.organization_id = $1 and a.id = l.id::integer
+         where a.key = any($8)
+       ))
    order by c.sequence`,
 )
 

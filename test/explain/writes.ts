@@ -62,7 +62,6 @@ export function testWrites(world: World): void {
         'read_bearers',
         'read_links',
         'insert_entities',
-        'remember_links',
         'unlink',
         'link',
         'delete_index_keys',
@@ -79,16 +78,7 @@ export function testWrites(world: World): void {
     [
       'a deletion',
       write('delete', 'p502'),
-      [
-        'lock_head',
-        'read_named',
-        'read_links',
-        'remember_links',
-        'unlink',
-        'delete_index_keys',
-        'store_changes',
-        'insert_changes',
-      ],
+      ['lock_head', 'read_named', 'read_links', 'unlink', 'delete_index_keys', 'store_changes', 'insert_changes'],
     ],
     [
       'a patch that returns the person',

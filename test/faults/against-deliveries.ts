@@ -22,9 +22,25 @@ export function compareWithDeliveries({ changes, log_id }: Stored, received: rea
 
 function compareRequest({ id, event }: Received, change: Change | undefined): Finding[] {
   if (!change) return [{ kind: 'an unrequested change was delivered', text: `${id} ${event.type}` }]
+  const { before, after, links } = event.data
+  const delivered = {
+    ...event.data,
+    before: withoutNames(before, links, 'before'),
+    after: withoutNames(after, links, 'after'),
+  }
   const fields = ['sequence', 'operation', 'version', 'before', 'after', 'request_id'] as const
-  const different = fields.filter(field => !isDeepStrictEqual(event.data[field], change[field]))
+  const different = fields.filter(field => !isDeepStrictEqual(delivered[field], change[field]))
   return different.map(field => ({ kind: 'a delivery differs from the change log', text: `${id} ${field}` }))
+}
+
+type Links = Record<string, { before?: string[]; after?: string[] }> | null
+
+/** The delivered values without the names of the targets of links, which the log does not have. */
+function withoutNames(values: Record<string, unknown> | null, links: Links, side: 'before' | 'after') {
+  if (!values?.attribute_values) return values
+  const { attribute_values, ...fields } = values
+  const plain = Object.entries(attribute_values).filter(([key]) => !links?.[key]?.[side])
+  return plain.length === 0 ? fields : { ...fields, attribute_values: Object.fromEntries(plain) }
 }
 
 /** Compares the first arrival of each change with those of the same entity. */

@@ -64,15 +64,14 @@ function compareUnrequested({ entries }: Journal, changesByIdentity: ChangesById
   return unrequested.map(identity => ({ kind: 'an unrequested write was done', text: String(identity) }))
 }
 
-/** A placeholder's create is followed by a change of the same request that names the placeholder. */
+/** A placeholder's create is followed by a change of the same request that links to the placeholder. */
 function comparePlaceholders(entities: Change[], placeholderCreates: Change[]): Finding[] {
   const byRequest = Map.groupBy(entities, ({ request_id }) => request_id)
-  const orphans = placeholderCreates.filter(({ operation, request_id, sequence, after }) => {
-    const nameJson = JSON.stringify(after.external_id)
+  const orphans = placeholderCreates.filter(({ operation, request_id, sequence, entity_id }) => {
     const causes = byRequest.get(request_id)!.filter(change => change.sequence > sequence && identityOf(change))
     return (
       operation !== 'create' ||
-      !causes.some(cause => JSON.stringify(cause.after.attribute_values ?? {}).includes(nameJson))
+      !causes.some(({ links }) => Object.values(links ?? {}).some(({ after }) => after?.includes(entity_id)))
     )
   })
   return orphans.map(({ after, sequence }) => ({

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sortTermOf } from '../../src/entities/indexes/sort-terms.ts'
 import { profileFlags, profileTexts } from '../../src/profile-fields.ts'
-import { type Finding, type FindingKind, nameKey, type Replayed, type ReplayedEntity } from './replay.ts'
-import type { ConsentAnswer, Stored, StoredEntity, StoredLink } from './stored.ts'
+import type { Finding, FindingKind, Replayed, ReplayedEntity } from './replay.ts'
+import type { ConsentAnswer, Stored, StoredEntity } from './stored.ts'
 
 /** Compares the stored rows with the replayed change log. */
 export function compareWithLog(stored: Stored, replayed: Replayed): Finding[] {
@@ -39,50 +39,27 @@ function differenceOf(entity: StoredEntity, expected: ReplayedEntity): string | 
   return `has ${JSON.stringify(entity.attributes)}, not ${JSON.stringify(plainValues)}`
 }
 
-/**
- * Compares links with the written names. A link keeps its target through renames, so the target must have had the written name at some
- * time. A link to a deleted target may be missing, because an erasure removes it, and need not be named by the restore of its source.
- */
-function compareLinks({ links, attributes }: Stored, { live, deleted, namesHeld }: Replayed): Finding[] {
+/** Compares the links with those that the log has written, also to targets that are deleted. */
+function compareLinks({ links, attributes }: Stored, { live, deleted }: Replayed): Finding[] {
   const findings: Finding[] = []
   const stored = Map.groupBy(links, ({ source_id, attribute_id }) => `${source_id} ${attribute_id}`)
-  const deletedNames = new Set([...deleted.keys()].flatMap(id => [...(namesHeld.get(id) ?? [])]))
   for (const { source_id, target_id } of links) {
     const linkText = `${source_id} → ${target_id}`
     if (!live.has(target_id) && !deleted.has(target_id)) findings.push({ kind: 'a link is dangling', text: linkText })
-    if (!live.has(source_id) && !deleted.has(source_id))
-      findings.push({ kind: 'a link is dangling', text: `${linkText}, without a source` })
+    if (!live.has(source_id)) findings.push({ kind: 'a link is dangling', text: `${linkText}, without a source` })
   }
   for (const expected of live.values())
     for (const { id, key, owner_stack_id, target_stack_id } of attributes) {
       if (owner_stack_id !== expected.stack_id || target_stack_id === null) continue
-      const names = (expected.linkedNames.get(key) ?? []).map(name => nameKey(target_stack_id, name))
-      const shown = (stored.get(`${expected.id} ${id}`) ?? []).filter(({ target_id }) => live.has(target_id))
-      const difference = differenceOfLinks(names, shown, namesHeld, deletedNames)
-      if (difference)
-        findings.push({ kind: 'stored links differ from the change log', text: `${expected.id} ${key} ${difference}` })
+      const written = expected.linkedIds.get(`${id}`) ?? []
+      const found = (stored.get(`${expected.id} ${id}`) ?? []).map(({ target_id }) => target_id)
+      if (!isDeepStrictEqual(found, written))
+        findings.push({
+          kind: 'stored links differ from the change log',
+          text: `${expected.id} ${key} leads to ${found}, not to ${written}`,
+        })
     }
   return findings
-}
-
-function differenceOfLinks(
-  names: string[],
-  links: StoredLink[],
-  namesHeld: Replayed['namesHeld'],
-  deletedNames: Set<string>,
-): string | undefined {
-  let position = 0
-  for (const { target_id } of links) {
-    const heldNames = namesHeld.get(target_id)
-    while (position < names.length && !heldNames?.has(names[position]!)) {
-      if (!deletedNames.has(names[position]!)) return `does not lead to ${names[position]}`
-      position += 1
-    }
-    if (position === names.length) return `leads to ${target_id}, which was not named`
-    position += 1
-  }
-  const missingName = names.slice(position).find(name => !deletedNames.has(name))
-  return missingName === undefined ? undefined : `does not lead to ${missingName}`
 }
 
 const answerKey = (answer: { consent_type_id: number; channel: string }) =>

@@ -29,7 +29,7 @@ const links = 8
 
 /** The tables at which an erasure is stopped, in the order in which it comes to them. Without one, it is killed after a while. */
 const stages = [
-  ...['past_links', 'links', 'aliases', 'merges', 'ledger_entries', 'consent_history', 'idempotency_keys', 'terms'],
+  ...['links', 'aliases', 'merges', 'ledger_entries', 'consent_history', 'idempotency_keys', 'terms'],
   ...['change_heads', 'erasures', 'tombstones', undefined],
 ]
 

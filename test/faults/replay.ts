@@ -10,16 +10,14 @@ export type ReplayedEntity = {
   version: number
   columns: Record<string, unknown>
   plainValues: Record<string, unknown>
-  /** The names that each relationship was last written with, by key. */
-  linkedNames: Map<string, string[]>
+  /** The ids of the targets that each relationship was last written with, by attribute id. */
+  linkedIds: Map<string, string[]>
 }
 
 export type Replayed = {
   live: Map<string, ReplayedEntity>
   /** The version of the last deletion of each entity that was ever deleted. A restored one is live, too. */
   deleted: Map<string, number>
-  /** Every name that an entity ever had, with its stack, by id. */
-  namesHeld: Map<string, Set<string>>
   /** The version of an entity when it gave up its name, by name. */
   releasedVersions: Map<string, number>
   findings: Finding[]
@@ -53,19 +51,11 @@ export type Finding = { kind: FindingKind; text: string }
 
 export const nameKey = (stack_id: number, external_id: string): string => `${stack_id} ${external_id}`
 
-/** Returns the keys of relationship attributes, each prefixed with the id of its stack. */
-export function relationshipsOf({ attributes }: Stored): Set<string> {
-  const relationships = attributes.filter(({ target_stack_id }) => target_stack_id !== null)
-  return new Set(relationships.map(({ owner_stack_id, key }) => `${owner_stack_id} ${key}`))
-}
-
 /** Replays the whole change log. Records a finding for each change that does not follow from those before it. */
 export function replay(stored: Stored): Replayed {
-  const relationships = relationshipsOf(stored)
   const replayed: Replayed = {
     live: new Map(),
     deleted: new Map(),
-    namesHeld: new Map(),
     releasedVersions: new Map(),
     findings: [],
   }
@@ -73,7 +63,7 @@ export function replay(stored: Stored): Replayed {
   for (const [index, change] of stored.changes.entries()) {
     if (change.sequence !== index + 1)
       replayed.findings.push({ kind: 'the change log has a gap', text: `${change.sequence} at position ${index + 1}` })
-    if (change.subject === 'entity') applyChange(replayed, names, relationships, change)
+    if (change.subject === 'entity') applyChange(replayed, names, change)
   }
   const last = stored.changes.length
   if (stored.head !== last)
@@ -84,7 +74,7 @@ export function replay(stored: Stored): Replayed {
   return replayed
 }
 
-function applyChange(replayed: Replayed, names: Map<string, string>, relationships: Set<string>, change: Change) {
+function applyChange(replayed: Replayed, names: Map<string, string>, change: Change) {
   const { live, deleted, findings } = replayed
   const { entity_id, operation, stack_id, version } = change
   const addFinding = (kind: FindingKind, text: string) =>
@@ -98,7 +88,7 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
   const entity = existing ?? blankEntity(change)
   const before = Math.max(existing?.version ?? 0, versionBefore(replayed, change))
   if (version !== before + 1) addFinding('a version is skipped', `${version} follows ${before}`)
-  const difference = differenceBefore(entity, change, relationships)
+  const difference = differenceBefore(entity, change)
   if (difference) addFinding('the change log does not replay', difference)
   if (entity.external_id !== null && (operation === 'delete' || 'external_id' in change.after)) {
     const name = nameKey(stack_id, entity.external_id)
@@ -110,14 +100,13 @@ function applyChange(replayed: Replayed, names: Map<string, string>, relationshi
     deleted.set(entity_id, version)
     return
   }
-  applyFields(entity, change, relationships)
+  applyFields(entity, change)
   live.set(entity_id, entity)
   if (entity.external_id === null) return
   const name = nameKey(stack_id, entity.external_id)
   const holder = names.get(name)
   if (holder !== undefined && holder !== entity_id) addFinding('two entities have one name', entity.external_id)
   names.set(name, entity_id)
-  replayed.namesHeld.set(entity_id, (replayed.namesHeld.get(entity_id) ?? new Set()).add(name))
 }
 
 /**
@@ -137,16 +126,20 @@ const blankEntity = ({ stack_id, entity_id }: Change): ReplayedEntity => ({
   version: 0,
   columns: {},
   plainValues: {},
-  linkedNames: new Map(),
+  linkedIds: new Map(),
 })
 
-/** Returns how `before` differs from the replayed entity. Relationships are skipped, since their targets may have been renamed. */
-function differenceBefore(entity: ReplayedEntity, { stack_id, before, operation }: Change, relationships: Set<string>) {
+/** Returns how the values and links before a change differ from the replayed entity. */
+function differenceBefore(entity: ReplayedEntity, { before, links, operation }: Change) {
+  for (const [attribute_id, { before: ids = [] }] of Object.entries(links ?? {})) {
+    const expected = entity.linkedIds.get(attribute_id) ?? []
+    if (!isDeepStrictEqual(ids, expected)) return `attribute ${attribute_id} linked to ${expected}, not to ${ids}`
+  }
   if (before === null && operation !== 'create' && operation !== 'restore') return 'the previous values are missing'
   for (const [key, value] of Object.entries(before ?? {})) {
     if (key === 'attribute_values') {
       for (const [name, previous] of Object.entries(value as Record<string, unknown>))
-        if (!relationships.has(`${stack_id} ${name}`) && !isDeepStrictEqual(previous, entity.plainValues[name] ?? null))
+        if (!isDeepStrictEqual(previous, entity.plainValues[name] ?? null))
           return `${name} was ${JSON.stringify(entity.plainValues[name])}, not ${JSON.stringify(previous)}`
     } else if (key === 'external_id' || key === 'state') {
       if (value !== entity[key]) return `${key} was ${entity[key]}, not ${value}`
@@ -159,26 +152,19 @@ function differenceBefore(entity: ReplayedEntity, { stack_id, before, operation 
   return undefined
 }
 
-function applyFields(entity: ReplayedEntity, { stack_id, after, version }: Change, relationships: Set<string>) {
+function applyFields(entity: ReplayedEntity, { after, links, version }: Change) {
   entity.version = version
+  for (const [attribute_id, { after: ids = [] }] of Object.entries(links ?? {})) entity.linkedIds.set(attribute_id, ids)
   for (const [key, value] of Object.entries(after)) {
     if (key === 'external_id' || key === 'state') entity[key] = value as string | null
-    else if (key === 'attribute_values')
-      applyAttributes(entity, stack_id, value as Record<string, unknown>, relationships)
+    else if (key === 'attribute_values') applyAttributes(entity, value as Record<string, unknown>)
     else if (key !== 'consents' && key !== 'version') entity.columns[key] = value
   }
 }
 
-function applyAttributes(
-  entity: ReplayedEntity,
-  stack_id: number,
-  values: Record<string, unknown>,
-  relationships: Set<string>,
-) {
+function applyAttributes(entity: ReplayedEntity, values: Record<string, unknown>) {
   for (const [key, value] of Object.entries(values)) {
-    if (relationships.has(`${stack_id} ${key}`))
-      entity.linkedNames.set(key, value === null ? [] : ([value].flat() as string[]))
-    else if (value === null) delete entity.plainValues[key]
+    if (value === null) delete entity.plainValues[key]
     else entity.plainValues[key] = value
   }
 }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Profile } from '../../src/entities/entity-row.ts'
+import type { LoggedLinks, Profile } from '../../src/entities/entity-row.ts'
 
 export type Change = {
   sequence: number
@@ -11,6 +11,7 @@ export type Change = {
   /** The previous values; null for a create and for a restore. */
   before: Record<string, unknown> | null
   after: Record<string, unknown>
+  links: LoggedLinks | null
   request_id: string
 }
 

@@ -111,7 +111,6 @@ const tables = [
   'link_keys',
   'aliases',
   'merges',
-  'past_links',
   'observed_keys',
   'erasures',
   'erased_answers',

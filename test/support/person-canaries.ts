@@ -44,7 +44,6 @@ export const tableDecisions: Readonly<Record<string, TableDecision>> = {
   observed_keys: { holds: true, why: 'a key that only the person has written, with its internal identifier' },
   organization_settings: { holds: false, why: 'how pages look' },
   organizations: { holds: false, why: 'tenants' },
-  past_links: { holds: true, why: 'which entities once linked to the person' },
   rate_limits: { holds: false, why: 'counters under hashes of token subjects' },
   search_documents: { holds: true, why: 'the words that a search finds the person by' },
   search_features: { holds: true, why: 'the parts of these words that similar words share' },

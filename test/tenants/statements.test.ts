@@ -705,8 +705,8 @@ async function useErasures(shop: Shop) {
   const request = { person_id: await named('eve'), reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
   for (const external_id of ['quoter-1', 'quoter-2'])
     await ok('POST', '/v1/people', { external_id, attribute_values: { friends: ['eve'] } })
-  // The log of this person is longer than one transaction takes, and so are the logs of those who link to it.
-  await erasePerson({ ...context, maxChanges: 0, quotersChanges: 1 }, request)
+  // The log of this person is longer than one transaction takes, and more others link to it.
+  await erasePerson({ ...context, maxChanges: 0, maxLinks: 1 }, request)
   await completeErasures(service.db, 'kith')
   await ok('GET', '/v1/erasures')
   await ok('POST', '/v1/people/contactable', { consent_type_id: 1, channel: 'email', external_ids: ['eve'] })

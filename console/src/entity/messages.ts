@@ -2,6 +2,7 @@ import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
   en: {
+    erasedTarget: 'erased',
     yes: 'Yes',
     no: 'No',
     edit: 'Edit',
@@ -75,6 +76,7 @@ export const messages = defineMessages({
     },
   },
   de: {
+    erasedTarget: 'endgültig gelöscht',
     yes: 'Ja',
     no: 'Nein',
     edit: 'Bearbeiten',
@@ -149,6 +151,7 @@ export const messages = defineMessages({
     },
   },
   it: {
+    erasedTarget: 'cancellato definitivamente',
     yes: 'Sì',
     no: 'No',
     edit: 'Modifica',

@@ -1,6 +1,7 @@
 import { Fragment, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { messages } from './messages.ts'
+import { isErasedTarget } from './relationship.ts'
 import styles from './value.module.css'
 
 /** Longer texts are clipped, because a value may have 64 KiB. */
@@ -13,7 +14,8 @@ export function Value({ value }: { value: unknown }) {
   if (typeof value === 'boolean') return <>{value ? texts.yes : texts.no}</>
   if (typeof value === 'string') return <LongText text={value} />
   if (typeof value === 'number') return <>{String(value)}</>
-  if (Array.isArray(value) && value.every(item => typeof item !== 'object'))
+  if (isErasedTarget(value)) return <em>{texts.erasedTarget}</em>
+  if (Array.isArray(value) && value.every(item => typeof item !== 'object' || isErasedTarget(item)))
     return value.map((item, index) => (
       // biome-ignore lint/suspicious/noArrayIndexKey: a list may have a value twice, and is never reordered
       <Fragment key={index}>

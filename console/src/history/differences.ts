@@ -1,6 +1,7 @@
 import type { Change } from '@kith/client'
 import type { Entity, Values } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
+import { isErasedTarget } from '../entity/relationship.ts'
 
 /** A value that a change set. `group` tells what `key` names. */
 export type Difference = { group: 'field' | 'attribute'; key: string; before: unknown; after: unknown }
@@ -67,7 +68,7 @@ export type Restoration = { settable: Difference[]; fixed: Difference[] }
 
 /**
  * The values that a write must set so that an entity has the values of `then` again. Consent answers are not among them: only the person
- * answers. Links to targets without an identifier, which a read shows as null in a list, cannot be written.
+ * answers. Links to erased targets cannot be written.
  */
 export function valuesToRestore(now: Entity, then: Values): Restoration {
   const list = (group: Difference['group'], now: Values, then: Values, keys: string[]) =>
@@ -78,7 +79,7 @@ export function valuesToRestore(now: Entity, then: Values): Restoration {
   const [values, valuesThen] = [attributeValuesOf(now), attributeValuesOf(then)]
   const keys = [...new Set([...Object.keys(values), ...Object.keys(valuesThen)])]
   const all = [...list('field', now, then, fields), ...list('attribute', values, valuesThen, keys)]
-  const isSettable = ({ after }: Difference) => !(Array.isArray(after) && after.includes(null))
+  const isSettable = ({ after }: Difference) => ![after].flat().some(isErasedTarget)
   return { settable: all.filter(isSettable), fixed: all.filter(difference => !isSettable(difference)) }
 }
 

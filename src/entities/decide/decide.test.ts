@@ -219,7 +219,8 @@ describe('links', () => {
         { links: new Map([[5, [{ id: 'b', external_id: 'bob' }]]]) },
       ),
     )!
-    expect(change.relinked).toEqual([{ attribute: definitions.attributeById.get(5), targets: [] }])
+    const before = [{ id: 'b', external_id: 'bob' }]
+    expect(change.relinked).toEqual([{ attribute: definitions.attributeById.get(5), before, targets: [] }])
     expect(change.set).toEqual({ old: 'text' })
     expect(change.before!.attribute_values).toEqual({ old: 'bob' })
   })

@@ -1,4 +1,3 @@
-import { withoutNames } from '../../changes/people-sql.ts'
 import { channels, channelTable } from '../../channels.ts'
 import { statement } from '../../db/db.ts'
 import { profileTexts } from '../../profile-fields.ts'
@@ -60,20 +59,6 @@ const ownChanges = `own as materialized (
      ) c
    )`
 
-/** $2: [{id, after, until}]. Forgets the entities as sources of links that once were. Runs before the log is blanked. */
-export const deletePastSourcesSql = statement(
-  'delete_past_sources',
-  `with ${ownChanges}, once as materialized (
-     select distinct o.entity_id as source_id, t.id::uuid as target_id
-     from own o cross join lateral jsonb_each(o.links) as a(attribute_id, sides) cross join lateral jsonb_each(a.sides) as s(side, ids)
-       cross join lateral jsonb_array_elements_text(s.ids) as t(id)
-     where o.links is not null
-   ), gone as (
-     delete from past_links p using once o
-     where p.organization_id = $1 and p.target_id = o.target_id and p.source_id = o.source_id returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
 /** $2: people. Takes the salts of the answers, without which a hash tells nothing. Runs before the answers are deleted. */
 export const eraseSaltsSql = statement(
   'erase_salts',
@@ -130,98 +115,11 @@ export const countChangesOfSql = statement(
    ) c`,
 )
 
-/** The names in $3 that the key a of a change q may have: {owner stack: {key of a relationship: [names]}}. */
-const erasedNames = `(select $3::text::jsonb)->(q.stack_id::text)->a.key`
-
 /**
  * The rows c of the log that a query `without` has by ctid. Joined by number alone, a generic plan hashed the whole log of the
  * organization: two seconds with two million changes. A row that retention empties meanwhile is left as it is then.
  */
 const rowsOfWithout = `c.organization_id = $1 and c.ctid = any(array(select w.ctid from without w)) and c.sequence = w.sequence`
-
-/** Takes the names out of the changes q that a query finds. Returns the numbers of the changes that had any. */
-const blankQuotes = (quoting: string) =>
-  `quoting as materialized (${quoting}), without as materialized (
-     select q.ctid, q.sequence, ${withoutNames('q.before', erasedNames)} as before, ${withoutNames('q.after', erasedNames)} as after
-     from quoting q
-   ), blanked as (
-     update changes c set before = w.before, after = w.after from without w
-     where ${rowsOfWithout}
-       and (c.before is distinct from w.before or c.after is distinct from w.after)
-     returning c.sequence
-   ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`
-
-const quotingColumns = 'c.ctid, c.sequence, c.stack_id, c.before, c.after'
-const hasValues = `(c.before ? 'attribute_values' or c.after ? 'attribute_values')`
-
-/** $2: ids, $3: names, see {@link erasedNames}. Takes the names out of the log of all entities that link or once linked to one of $2. */
-export const blankQuotesSql = statement(
-  'blank_quotes',
-  `with sources as materialized (
-     select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-     union
-     select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
-   ), ${blankQuotes(`
-     select ${quotingColumns} from sources s cross join lateral (
-       select ${quotingColumns} from changes c
-       where c.organization_id = $1 and c.entity_id = s.id and ${hasValues} offset 0
-     ) c`)}`,
-)
-
-/** $2: ids, $3: limit. The number of the changes of those that link or once linked to one of $2, up to the limit. */
-export const countQuotersChangesSql = statement(
-  'count_changes_of_quoters',
-  `select count(*)::integer as count from (
-     select from (
-       select l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-       union all
-       select p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
-     ) s cross join lateral (
-       select from changes c where c.organization_id = $1 and c.entity_id = s.id limit $3 offset 0
-     ) c limit $3
-   ) c`,
-)
-
-/**
- * $2: ids, $3: limit of changes, $4: an entity to go on with, or null, $5: after this version of it. Returns entities that link or once
- * linked to one of $2, with a range of their versions. One that `is_whole` has no later version.
- */
-export const readQuotersSql = statement(
-  'read_quoters',
-  `with linking as materialized (
-     select l.source_id as id from links l
-     where l.organization_id = $1 and l.target_id = any($2::uuid[]) and $4::uuid is null limit $3
-   ), past as materialized (
-     select p.source_id as id from past_links p
-     where p.organization_id = $1 and p.target_id = any($2::uuid[]) and $4::uuid is null limit $3
-   ), sources as materialized (
-     select s.id, 0 as after from (select l.id from linking l union select p.id from past p) s
-     union all
-     select $4::uuid, $5::integer where $4::uuid is not null
-   ), covered as materialized (
-     select r.id, r.after, max(r.version) as until from (
-       select s.id, s.after, c.version from sources s left join lateral (
-         select c.version from changes c
-         where c.organization_id = $1 and c.entity_id = s.id and c.version > s.after order by c.version limit $3 offset 0
-       ) c on true limit $3
-     ) r group by r.id, r.after
-   )
-   select r.id, r.after, coalesce(r.until, r.after) as until, not exists (
-     select from changes c where c.organization_id = $1 and c.entity_id = r.id and c.version > r.until
-   ) as is_whole
-   from covered r`,
-)
-
-/** $2: [{id, after, until}], $3: names, $4: up to this number. As {@link blankQuotesSql}, in these ranges of versions. */
-export const blankQuotesInSql = statement(
-  'blank_quotes_in',
-  `with ${blankQuotes(`
-     select ${quotingColumns} from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
-       select ${quotingColumns} from changes c
-       where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until
-         and c.sequence <= $4::bigint and ${hasValues} offset 0
-     ) c`)}`,
-)
 
 const textNames = `array[${profileTexts.map(name => `'${name}'`).join(', ')}]`
 
@@ -340,15 +238,12 @@ export const blankFilledSql = statement(
    ) select coalesce(array_agg(b.sequence), '{}')::float8[] as sequences from blanked b`,
 )
 
-/** $2: ids. Remembers who links or once linked to them, because the log does not tell that the links are gone. */
+/** $2: ids. Remembers who links to them, because the log does not tell that the links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
-   select s.organization_id, s.id from (
-     select l.organization_id, l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-     union
-     select p.organization_id, p.source_id from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[])
-   ) s order by s.id on conflict do nothing`,
+   select distinct l.organization_id, l.source_id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+   order by l.source_id on conflict do nothing`,
 )
 
 // The followers of the segments are locked, so nobody enters or leaves one between these three statements.
@@ -406,36 +301,21 @@ export const deleteOwnLinksSql = statement(
    ) select count(*)::integer as count from gone`,
 )
 
-/**
- * $2: ids of targets, $3: ids of sources. Leaves the links that another transaction holds, which may wait for rows of this one. It makes
- * past links of them, or leaves them as they are.
- */
-export const deleteLinksBetweenSql = statement(
-  'delete_links_between',
+/** $2: ids, $3: limit. The number of links to them, up to the limit. */
+export const countLinksToSql = statement(
+  'count_links_to',
+  `select count(*)::integer as count from (
+     select from links l where l.organization_id = $1 and l.target_id = any($2::uuid[]) limit $3
+   ) l`,
+)
+
+/** $2: ids, $3: limit. Deletes links to them. The targets are erased, so nobody reads or writes these links. */
+export const deleteLinksToSql = statement(
+  'delete_links_to',
   `with gone as (
      delete from links l where l.organization_id = $1 and l.ctid = any(array(
-       select k.ctid from links k
-       where k.organization_id = $1 and k.source_id = any($3::uuid[]) and k.target_id = any($2::uuid[]) for update skip locked
+       select k.ctid from links k where k.organization_id = $1 and k.target_id = any($2::uuid[]) limit $3 for update skip locked
      )) returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
-/** As {@link deleteLinksBetweenSql}, of links that once were. */
-export const deletePastLinksBetweenSql = statement(
-  'delete_past_links_between',
-  `with gone as (
-     delete from past_links p where p.organization_id = $1 and p.ctid = any(array(
-       select k.ctid from past_links k
-       where k.organization_id = $1 and k.source_id = any($3::uuid[]) and k.target_id = any($2::uuid[]) for update skip locked
-     )) returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
-/** $2: ids. */
-export const deletePastTargetsSql = statement(
-  'delete_past_targets',
-  `with gone as (
-     delete from past_links p where p.organization_id = $1 and p.target_id = any($2::uuid[]) returning 1
    ) select count(*)::integer as count from gone`,
 )
 
@@ -479,6 +359,19 @@ export const dropDeliveriesSql = statement(
      delete from webhook_deliveries d using webhooks w
      where w.organization_id = $1 and d.organization_id = $1 and d.webhook_id = w.id and d.sequence = any($2::bigint[])
        and d.status = 'waiting'
+     returning 1
+   ) select count(*)::integer as count from gone`,
+)
+
+/** $2: texts. Takes the texts with one of them that receivers answered: those of changes of others may quote an erased entity. */
+export const blankQuotingDeliveriesSql = statement(
+  'blank_quoting_deliveries',
+  `with gone as (
+     update webhook_deliveries d set response = null, error = null from webhooks w
+     where w.organization_id = $1 and d.organization_id = $1 and d.webhook_id = w.id
+       and (d.response is not null or d.error is not null) and exists (
+         select from unnest($2::text[]) as n(text) where strpos(d.response, n.text) > 0 or strpos(d.error, n.text) > 0
+       )
      returning 1
    ) select count(*)::integer as count from gone`,
 )

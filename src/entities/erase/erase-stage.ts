@@ -21,17 +21,13 @@ import {
   blankDeliveriesSql,
   blankFilledSql,
   blankMergesSql,
-  blankQuotesInSql,
-  blankQuotesSql,
+  blankQuotingDeliveriesSql,
   deleteAliasesSql,
   deleteAnswersSql,
-  deleteLinksBetweenSql,
   deleteLinksOfSql,
+  deleteLinksToSql,
   deleteMembershipsSql,
   deleteOwnLinksSql,
-  deletePastLinksBetweenSql,
-  deletePastSourcesSql,
-  deletePastTargetsSql,
   deleteResponsesSql,
   deleteToldSql,
   dropDeliveriesSql,
@@ -42,7 +38,6 @@ import {
   readAliasesOfSql,
   readLastChangesSql,
   readLoggedIdentifiersSql,
-  readQuotersSql,
 } from './erase-sql.ts'
 
 /** An entity to erase, existing, deleted or merged. */
@@ -55,8 +50,8 @@ export type ErasureOptions = {
   at: string
   /** Whether the log of the entities stays for {@link blankLog}, because it is long. */
   keepsLog?: boolean
-  /** Whether the links of others and their quotes stay for {@link blankQuoteSet}, because there are many. */
-  keepsQuotes?: boolean
+  /** Whether the links of others stay for {@link deleteLinkSet}, because there are many. */
+  keepsLinks?: boolean
   /** Whether stored responses are searched. The search reads all responses of a day. */
   searchesResponses?: boolean
 }
@@ -76,15 +71,7 @@ export type Erased = {
   entities: (ErasureTarget & { version: number })[]
   identifiers: ErasedIdentifiers
   removed: RemovedRows
-  /** With `keepsQuotes`. */
-  quotes?: Quotes
 }
-
-/**
- * The quotes of erased entities that are left in the log of others, up to the change `until`. `names` are by the stack and the key that may
- * have them. `from` is where the log of one entity goes on.
- */
-export type Quotes = { names: object; until: number; from?: { id: string; after: number } }
 
 /** A range of an entity's versions: those after `after` up to `until`. */
 export type LogRange = { id: string; after: number; until: number }
@@ -94,8 +81,8 @@ const allVersions = { after: 0, until: 2 ** 31 - 1 }
 type LastChange = ErasureTarget & { version: number; operation: string }
 
 /**
- * Erases entities in a transaction that has written nothing: rows, links, index keys, their log, their answers, and what the log of
- * others, stored responses and deliveries have of them. Logs one change `erase` for each. The transaction has locked the head.
+ * Erases entities in a transaction that has written nothing: rows, links, index keys, their log, their answers, and what stored responses and
+ * deliveries have of them. The log of others has their ids alone. Logs one change `erase` for each. The transaction has locked the head.
  */
 export async function eraseEntities(
   tx: Transaction,
@@ -104,7 +91,7 @@ export async function eraseEntities(
   options: ErasureOptions,
 ): Promise<Erased> {
   const { organization_id } = definitions
-  const { actor, request_id, at, keepsLog = false, keepsQuotes = false, searchesResponses = true } = options
+  const { actor, request_id, at, keepsLog = false, keepsLinks = false, searchesResponses = true } = options
   const removed: RemovedRows = {}
   const changes = await readTargets(tx, definitions, targets)
   const rows = changes.flatMap(({ row }) => row ?? [])
@@ -115,20 +102,15 @@ export async function eraseEntities(
   await lockFollowers(tx, organization_id, people.length > 0)
   const { sequence: head } = await lockHead(tx, organization_id)
   const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people, rows })
-  const namesOfKeys = namesByKey(definitions, identifiers.names)
-  const names = JSON.stringify(namesOfKeys)
   const run = createCounter(tx, organization_id, removed)
 
-  // The names in a change and the targets of its links are compared by their places, so no name may be gone before.
   for (const id of people) await run.deliveries(await run.changes(blankFilledSql, [id]), { drops: false })
-  if (!keepsQuotes) await run.deliveries(await run.changes(blankQuotesSql, [ids, names]), { drops: false })
   const hasSegments = definitions.last_segment_id > 0
   if (hasSegments) await tx.query(insertSegmentChecksSql, [organization_id, ids])
   const documents = await eraseSearchWords(tx, organization_id, entities)
   if (documents > 0) removed.search_documents = documents
   await rememberErasedNames(tx, organization_id, entities, identifiers.names)
-  await run.rows('links', keepsQuotes ? deleteOwnLinksSql : deleteLinksOfSql, [ids])
-  if (!keepsQuotes) await run.rows('past_links', deletePastTargetsSql, [ids])
+  await run.rows('links', keepsLinks ? deleteOwnLinksSql : deleteLinksOfSql, [ids])
   await run.rows('observed_keys', deleteObservedOfSql, [ids])
   if (people.length > 0) {
     await run.rows('aliases', deleteAliasesSql, [people])
@@ -142,13 +124,15 @@ export async function eraseEntities(
   }
   if (!keepsLog) await blankLog(tx, organization_id, ranges, removed)
   const searched = [...texts, ...ids, ...ids.map(recordIdOf)]
-  if (searchesResponses) await run.rows('idempotency_keys', deleteResponsesSql, [searched])
+  if (searchesResponses) {
+    await run.rows('idempotency_keys', deleteResponsesSql, [searched])
+    await run.rows('webhook_deliveries', blankQuotingDeliveriesSql, [searched])
+  }
 
-  const sequence = await storeChanges(tx, definitions, at, { actor, request_id }, changes)
+  await storeChanges(tx, definitions, at, { actor, request_id }, changes)
   removed.entities = rows.length
   if (hasSegments && people.length > 0) await forgetSegments(tx, organization_id, { people, head }, removed)
-  const erased = { entities, identifiers, removed }
-  return keepsQuotes ? { ...erased, quotes: { names: namesOfKeys, until: sequence } } : erased
+  return { entities, identifiers, removed }
 }
 
 /** Removes which segments the people were in, and adds to `removed`. The feed has told nothing after `head`. */
@@ -177,35 +161,20 @@ export async function blankLog(
 ): Promise<void> {
   const run = createCounter(tx, organization_id, removed)
   const parameter = JSON.stringify(ranges)
-  await run.rows('past_links', deletePastSourcesSql, [parameter])
   const sequences = await run.changes(blankChangesSql, [parameter])
   await run.deliveries(sequences, { drops: true })
 }
 
-type Quoter = LogRange & { is_whole: boolean }
-
-/**
- * Takes the quotes of erased entities out of so many changes of others, and the links of those whose log it has gone through. Adds to
- * `removed`. Returns what is left; undefined if nothing is.
- */
-export async function blankQuoteSet(
+/** Deletes so many links to erased entities, and adds to `removed`. Returns whether others are left. */
+export async function deleteLinkSet(
   tx: Transaction,
   organization_id: number,
-  { ids, quotes, size }: { ids: readonly string[]; quotes: Quotes; size: number },
+  { ids, size }: { ids: readonly string[]; size: number },
   removed: RemovedRows,
-): Promise<Quotes | undefined> {
-  const { names, until, from } = quotes
-  const run = createCounter(tx, organization_id, removed)
-  const asked = [organization_id, ids, size, from?.id ?? null, from?.after ?? 0]
-  const quoters = await tx.query<Quoter>(readQuotersSql, asked)
-  if (quoters.length === 0) return undefined
-  const quoted = await run.changes(blankQuotesInSql, [JSON.stringify(quoters), JSON.stringify(names), until])
-  await run.deliveries(quoted, { drops: false })
-  const sources = quoters.filter(({ is_whole }) => is_whole).map(({ id }) => id)
-  await run.rows('links', deleteLinksBetweenSql, [ids, sources])
-  await run.rows('past_links', deletePastLinksBetweenSql, [ids, sources])
-  const cut = quoters.find(({ is_whole }) => !is_whole)
-  return cut ? { names, until, from: { id: cut.id, after: cut.until } } : { names, until }
+): Promise<boolean> {
+  const before = removed.links ?? 0
+  await createCounter(tx, organization_id, removed).rows('links', deleteLinksToSql, [ids, size])
+  return (removed.links ?? 0) - before === size
 }
 
 type Counted = Parameters<Transaction['query']>[0]
@@ -383,18 +352,6 @@ function printedForms(text: string): string[] {
   const printed = JSON.stringify(text)
   const path = encodeURIComponent(text)
   return text.length < minSearched ? [printed, `/${path}"`] : [printed.slice(1, -1), path]
-}
-
-/** The names by the owner's stack and the key of each relationship that may have them as values, also an archived one. */
-function namesByKey({ attributes }: Definitions, names: ErasedIdentifiers['names']): Record<number, object> {
-  const byOwner: Record<number, Record<string, string[]>> = {}
-  for (const { owner_stack_id, key, target_stack_id } of attributes) {
-    const quoted = target_stack_id === null ? undefined : names.get(target_stack_id)
-    if (!quoted) continue
-    byOwner[owner_stack_id] ??= {}
-    byOwner[owner_stack_id][key] = [...(byOwner[owner_stack_id][key] ?? []), ...quoted]
-  }
-  return byOwner
 }
 
 /**

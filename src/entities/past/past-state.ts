@@ -64,7 +64,7 @@ export async function readPastChange(
 export async function readPastState(
   reader: Reader,
   definitions: Definitions,
-  { stack_id, id }: Entity,
+  { id }: Entity,
   version: number,
 ): Promise<PastState | undefined> {
   const parameters = [definitions.organization_id, id, version]
@@ -72,7 +72,7 @@ export async function readPastState(
   // The log is emptied from its beginning on.
   if (entries[0]?.after?.state === undefined) return undefined
   const answers = await reader.query<PastAnswer>(readPastAnswersSql, parameters)
-  return { ...foldEntries(entries, stack_id, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
+  return { ...foldEntries(entries, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
 }
 
 /** What a change wrote. */
@@ -81,24 +81,17 @@ type LoggedState = {
   links: LoggedLinks | null
 }
 
-function foldEntries(
-  entries: readonly LoggedState[],
-  stack_id: number,
-  { relationships, attributeById }: Definitions,
-): Omit<PastState, 'answers'> {
+function foldEntries(entries: readonly LoggedState[], { attributeById }: Definitions): Omit<PastState, 'answers'> {
   const columns: Record<string, unknown> = {}
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
   for (const { after, links: written } of entries) {
     const { attribute_values = {}, consents, ...fields } = after ?? {}
     Object.assign(columns, fields)
-    for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) links.set(attribute_id, ids)
-    for (const [key, value] of Object.entries(attribute_values)) {
-      const isLinked = relationships
-        .get(stack_id)
-        ?.get(key)
-        ?.some(({ id }) => written?.[id]?.after)
-      attributes.set(key, isLinked ? null : value)
+    for (const [key, value] of Object.entries(attribute_values)) attributes.set(key, value)
+    for (const [attribute_id, { after: ids = [] }] of Object.entries(written ?? {})) {
+      links.set(attribute_id, ids)
+      if (ids.length > 0) attributes.delete(attributeById.get(Number(attribute_id))!.key)
     }
   }
   const { state, ...others } = columns

@@ -10,7 +10,7 @@ import { planWrites, runSet } from './run.ts'
 
 const service = useService()
 /** The random histories of a run. */
-const histories = Number(process.env.KITH_TEST_HISTORIES ?? 40)
+const histories = Number(process.env.KITH_TEST_HISTORIES ?? 25)
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
 /** People who exist, one with an alias, one who was deleted, and the name of one who was erased. */
@@ -157,7 +157,6 @@ async function readAll({ shop }: Start): Promise<string> {
       'id, external_id, active, version, first_name, email, email_consent, sms_consent, answers, attributes, email_key',
     ],
     ['links', 'source_id, attribute_id, target_id, position'],
-    ['past_links', 'target_id, source_id'],
     ['aliases', 'external_id, person_id'],
     [
       'consent_history',

@@ -92,21 +92,6 @@ export const insertChangesSql = statement(
    where h.organization_id = $1`,
 )
 
-// Deleted links are first added to those that once were: an erasure finds there whose log quotes a name. The order keeps two
-// transactions that add the same from a deadlock.
-
-/** $2: [{source_id, attribute_id}]. Remembers the links of these attributes, which {@link deleteLinksSql} then deletes. */
-export const rememberLinksSql = statement(
-  'remember_links',
-  `insert into past_links (organization_id, target_id, source_id)
-   select l.organization_id, l.target_id, l.source_id
-   from jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer) cross join lateral (
-     select k.organization_id, k.target_id, k.source_id from links k
-     where k.organization_id = $1 and k.source_id = v.source_id and k.attribute_id = v.attribute_id offset 0
-   ) l
-   order by l.target_id, l.source_id on conflict do nothing`,
-)
-
 /** $2: [{source_id, attribute_id}]. Deletes the links of these attributes. Their sources are locked. */
 export const deleteLinksSql = statement(
   'unlink',

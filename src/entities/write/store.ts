@@ -14,7 +14,6 @@ import {
   insertChangesSql,
   insertEntitiesSql,
   insertLinksSql,
-  rememberLinksSql,
   storeChangesSql,
 } from './store-sql.ts'
 import { indexTerms } from './terms.ts'
@@ -96,10 +95,26 @@ const noRow: Partial<StoredRow> = {}
 
 /** The entry of a change in the log, in the format of {@link insertChangesSql}. */
 function loggedOf({ author, stack_id, change }: Accepted, sequence: number, { placeholders }: DecidedRound): object {
-  const { operation, id, version, before, after } = change
+  const { operation, id, version } = change
   const { actor, request_id } = author
   const links = linksOf(change, placeholders)
+  const [before, after] = sides.map(side => withoutLinks(change, side, links))
   return { sequence, stack_id, id, operation, version, before, after, actor, request_id, links }
+}
+
+const sides = ['before', 'after'] as const
+
+/** The values of a change without those of relationships: names change, so the log has the ids of the targets. */
+function withoutLinks(change: Change, side: (typeof sides)[number], links: LoggedLinks | undefined) {
+  const values = change[side]
+  if (!values?.attribute_values || !links) return values
+  const linked = new Set(
+    change.relinked.flatMap(({ attribute }) => (links[attribute.id]?.[side] ? [attribute.key] : [])),
+  )
+  if (linked.size === 0) return values
+  const { attribute_values, ...fields } = values
+  const plain = Object.entries(attribute_values).filter(([key]) => !linked.has(key))
+  return plain.length === 0 ? fields : { ...fields, attribute_values: Object.fromEntries(plain) }
 }
 
 /** The ids of the targets of the replaced relationship attributes before and after the change, by attribute id. */
@@ -139,10 +154,7 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
     }))
   })
   const statements: Promise<unknown>[] = []
-  if (replaced.length > 0) {
-    const values = [organization_id, JSON.stringify(replaced)]
-    statements.push(tx.query(rememberLinksSql, values), tx.query(deleteLinksSql, values))
-  }
+  if (replaced.length > 0) statements.push(tx.query(deleteLinksSql, [organization_id, JSON.stringify(replaced)]))
   if (inserted.length > 0) statements.push(tx.query(insertLinksSql, [organization_id, JSON.stringify(inserted)]))
   return statements
 }

@@ -71,7 +71,6 @@ describe('a set', () => {
       'read_bearers',
       'read_links',
       'insert_entities',
-      'remember_links',
       'unlink',
       'link',
       'append_consent_history',
