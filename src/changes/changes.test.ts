@@ -123,7 +123,7 @@ describe('the change log of entities', () => {
     )
     expect(all.slice(3)).toMatchObject([
       ['create', 1, null, { external_id: 'ada' }],
-      ['update', 2, { attribute_values: { referrer: null } }, {}],
+      ['update', 2, { attribute_values: { referrer: null } }, { attribute_values: {} }],
     ])
     const [, , , created, updated] = await changes(start)
     const bob = (await send('GET', '/v1/people/bob')).body.data.id

@@ -63,9 +63,10 @@ const namesOf = (ids: string) =>
 const valuesOf = (side: 'before' | 'after', erased: string) =>
   `case when ${isErasing} then ${erased} when c.links is null then c.${side} else coalesce(c.${side} || (
        select jsonb_build_object('attribute_values', coalesce(c.${side}->'attribute_values', '{}') || jsonb_object_agg(
-         a.key, case when a.cardinality = 'many' then ${namesOf('l.ids')} else ${namesOf('l.ids')}->0 end order by a.id))
+         a.key, case when a.cardinality = 'many' then n.names else n.names->0 end order by a.id))
        from (select l.key::integer as id, l.value->'${side}' as ids from jsonb_each(c.links) as l(key, value)) l
          join attributes a on a.organization_id = $1 and a.id = l.id
+         cross join lateral (select ${namesOf('l.ids')} as names offset 0) n
        where l.ids is not null
        having count(*) > 0
      ), c.${side}) end`

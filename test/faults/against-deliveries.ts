@@ -38,9 +38,8 @@ type Links = Record<string, { before?: string[]; after?: string[] }> | null
 /** The delivered values without the names of the targets of links, which the log does not have. */
 function withoutNames(values: Record<string, unknown> | null, links: Links, side: 'before' | 'after') {
   if (!values?.attribute_values) return values
-  const { attribute_values, ...fields } = values
-  const plain = Object.entries(attribute_values).filter(([key]) => !links?.[key]?.[side])
-  return plain.length === 0 ? fields : { ...fields, attribute_values: Object.fromEntries(plain) }
+  const plain = Object.entries(values.attribute_values).filter(([key]) => !links?.[key]?.[side])
+  return { ...values, attribute_values: Object.fromEntries(plain) }
 }
 
 /** Compares the first arrival of each change with those of the same entity. */

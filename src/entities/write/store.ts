@@ -112,9 +112,8 @@ function withoutLinks(change: Change, side: (typeof sides)[number], links: Logge
     change.relinked.flatMap(({ attribute }) => (links[attribute.id]?.[side] ? [attribute.key] : [])),
   )
   if (linked.size === 0) return values
-  const { attribute_values, ...fields } = values
-  const plain = Object.entries(attribute_values).filter(([key]) => !linked.has(key))
-  return plain.length === 0 ? fields : { ...fields, attribute_values: Object.fromEntries(plain) }
+  const plain = Object.entries(values.attribute_values).filter(([key]) => !linked.has(key))
+  return { ...values, attribute_values: Object.fromEntries(plain) }
 }
 
 /** The ids of the targets of the replaced relationship attributes before and after the change, by attribute id. */
