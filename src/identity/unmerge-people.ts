@@ -93,14 +93,17 @@ async function unmerge(
   await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
   await tx.query(orderReturnedLinksSql, places)
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
-  const targets = returned.relinked.reduce((sum, link) => sum + link.targets.length, 0)
+  const targets = returned.relinked.flatMap(({ attribute, targets }) =>
+    targets.map(target => 'id' in target && facts.resolve(attribute.id, target.id)),
+  )
+  const moved_out = targets.filter(target => target && !target.is_deleted).length
   return {
     sequence,
     merge_id: merge.id,
     merged: { id: merge.merged_id, external_id: returned.external_id },
     changes: {
       fields: fieldChanges(change),
-      links: { moved_in: links!.returned, moved_out: targets, dropped: countLinks(merge.undo) - targets },
+      links: { moved_in: links!.returned, moved_out, dropped: countLinks(merge.undo) - targets.length },
       consents: answerChangesToJson(plan.answers),
       aliases,
     },
