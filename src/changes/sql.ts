@@ -59,12 +59,18 @@ const namesOf = (ids: string) =>
              ) n
            )`
 
+/** The targets after a change, of links l, without those that no read showed. */
+const shownAfter = `case when l.value ? 'hidden' then (
+         select jsonb_agg(i.id order by i.position) from jsonb_array_elements(l.value->'after') with ordinality as i(id, position)
+         where not l.value->'hidden' @> i.id
+       ) else l.value->'after' end`
+
 /** The values of a change c before or after it, with the names of the targets of its links. Nothing of an entity that is being erased. */
 const valuesOf = (side: 'before' | 'after', erased: string) =>
   `case when ${isErasing} then ${erased} when c.links is null then c.${side} else coalesce(c.${side} || (
        select jsonb_build_object('attribute_values', coalesce(c.${side}->'attribute_values', '{}') || jsonb_object_agg(
          a.key, case when a.cardinality = 'many' then n.names else n.names->0 end order by a.id))
-       from (select l.key::integer as id, l.value->'${side}' as ids from jsonb_each(c.links) as l(key, value)) l
+       from (select l.key::integer as id, ${side === 'before' ? `l.value->'before'` : shownAfter} as ids from jsonb_each(c.links) as l(key, value)) l
          join attributes a on a.organization_id = $1 and a.id = l.id
          cross join lateral (select ${namesOf('l.ids')} as names offset 0) n
        where l.ids is not null
@@ -82,7 +88,7 @@ const links = `case when c.links is not null and not ${isErasing} then (
          join attributes a on a.organization_id = $1 and a.id = l.attribute_id::integer
          left join lateral (
            select s.side, jsonb_agg(${identifierOf('i.id')} order by i.position) as ids
-           from jsonb_each(l.sides) as s(side, ids) cross join lateral jsonb_array_elements_text(s.ids) with ordinality as i(id, position)
+           from jsonb_each(l.sides - 'hidden') as s(side, ids) cross join lateral jsonb_array_elements_text(s.ids) with ordinality as i(id, position)
            group by s.side
          ) s on true
        group by a.key

@@ -88,7 +88,7 @@ function applyChange(replayed: Replayed, names: Map<string, string>, change: Cha
   const entity = existing ?? blankEntity(change)
   const before = Math.max(existing?.version ?? 0, versionBefore(replayed, change))
   if (version !== before + 1) addFinding('a version is skipped', `${version} follows ${before}`)
-  const difference = differenceBefore(entity, change)
+  const difference = differenceBefore(entity, change, live)
   if (difference) addFinding('the change log does not replay', difference)
   if (entity.external_id !== null && (operation === 'delete' || 'external_id' in change.after)) {
     const name = nameKey(stack_id, entity.external_id)
@@ -130,9 +130,9 @@ const blankEntity = ({ stack_id, entity_id }: Change): ReplayedEntity => ({
 })
 
 /** Returns how the values and links before a change differ from the replayed entity. */
-function differenceBefore(entity: ReplayedEntity, { before, links, operation }: Change) {
+function differenceBefore(entity: ReplayedEntity, { before, links, operation }: Change, live: Replayed['live']) {
   for (const [attribute_id, { before: ids = [] }] of Object.entries(links ?? {})) {
-    const expected = entity.linkedIds.get(attribute_id) ?? []
+    const expected = (entity.linkedIds.get(attribute_id) ?? []).filter(id => live.has(id))
     if (!isDeepStrictEqual(ids, expected)) return `attribute ${attribute_id} linked to ${expected}, not to ${ids}`
   }
   if (before === null && operation !== 'create' && operation !== 'restore') return 'the previous values are missing'

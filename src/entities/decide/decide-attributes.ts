@@ -6,12 +6,12 @@ import { lookalikeOf, type Name, type Plan, type PlannedLinks, type Reference, r
 import { jsonEqual } from './json-equal.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
-export type PlannedTarget = { id: string } | { name: Name }
+export type PlannedTarget = Pick<Target, 'id' | 'is_deleted'> | { name: Name }
 
 /** A target that does not exist yet, with the JSON Pointer of the value that names it. */
 export type PlannedMissing = { name: Name; pointer: string }
 
-export type Relinked = { attribute: Attribute; before: readonly Pick<Target, 'id'>[]; targets: PlannedTarget[] }
+export type Relinked = { attribute: Attribute; before: readonly Target[]; targets: PlannedTarget[] }
 
 /** The changes of a write to attribute values and links. */
 export type AttributeChange = {
@@ -86,13 +86,7 @@ export function fillAttributes(
   for (const [key, value] of plain) writePlain(change, key, value, attributes, linked.get(key))
   for (const { attribute, targets } of links) {
     const { key } = attribute
-    change.relinked.push(
-      relinked(
-        attribute,
-        linked.get(key),
-        targets.map(({ id }) => ({ id })),
-      ),
-    )
+    change.relinked.push(relinked(attribute, linked.get(key), [...targets]))
     const kept = (linked.get(key) ?? []).filter(entry => !links.some(link => link.attribute.id === entry.attribute.id))
     const filled = links.filter(link => link.attribute.key === key && link.targets.length > 0)
     const after = [...kept, ...filled].toSorted((one, other) => one.attribute.id - other.attribute.id)

@@ -433,11 +433,7 @@ export function buildRestore({
     changed: true,
     set: attributes,
     removed: [],
-    relinked: links.map(({ attribute, targets }) => ({
-      attribute,
-      before: [],
-      targets: targets.map(target => ({ id: target.id })),
-    })),
+    relinked: links.map(({ attribute, targets }) => ({ attribute, before: [], targets })),
     missing: [],
     faults: [],
     keyCount: Object.keys(values).length,

@@ -116,12 +116,15 @@ function withoutLinks(change: Change, side: (typeof sides)[number], links: Logge
   return { ...values, attribute_values: Object.fromEntries(plain) }
 }
 
-/** The ids of the targets of the replaced relationship attributes before and after the change, by attribute id. */
+/** The links that a change replaces, as the log has them. */
 function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders']): LoggedLinks | undefined {
   if (relinked.length === 0) return undefined
   const sides = relinked.map(links => {
-    const [before, after] = [links.before.map(({ id }) => id), targetIdsOf(links, placeholders)]
-    return [links.attribute.id, { ...(before.length > 0 && { before }), ...(after.length > 0 && { after }) }]
+    const before = links.before.filter(({ is_deleted }) => !is_deleted).map(({ id }) => id)
+    const after = targetIdsOf(links, placeholders)
+    const hidden = links.targets.flatMap(target => ('is_deleted' in target && target.is_deleted ? [target.id] : []))
+    const ids = Object.entries({ before, after, hidden }).filter(([, side]) => side.length > 0)
+    return [links.attribute.id, Object.fromEntries(ids)]
   })
   return Object.fromEntries(sides)
 }
