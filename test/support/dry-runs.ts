@@ -56,10 +56,19 @@ function difference(announced: object[], logged: object[]): string | undefined {
   return `of ${dry.length} announced changes the log lacks\n${missing(dry, real)}\nand of ${real.length} logged ones the dry run lacks\n${missing(real, dry)}`
 }
 
-/** The JSON of a value with its keys in order. An answer without `collected_at` has the time of its write, so times are left out. */
+/** The relationships of `createShop`, as keys and as paths. */
+const relationships = new Set(['referrer', 'friends', 'employer'].flatMap(key => [key, `/attribute_values/${key}`]))
+const linkedOrNull = (value: unknown) => (value === null ? null : 'linked')
+
+/**
+ * The JSON of a value with its keys in order. An answer without `collected_at` has the time of its write, so times are left out. A dry run has
+ * the names of linked entities as the request has them, and the log those of now, so names are left out.
+ */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value, (key, inner) => {
     if (key === 'answered_at') return undefined
+    if (relationships.has(key)) return linkedOrNull(inner)
+    if (relationships.has(inner?.path)) return [inner.path, linkedOrNull(inner.before), linkedOrNull(inner.after)]
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
     return Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
   })
