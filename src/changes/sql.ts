@@ -35,26 +35,30 @@ const referenceTo = (id: string) =>
 
 /**
  * The targets `ids` of a relationship a as they are named now: a merged person as the one it leads to, a deleted target by its last name, an
- * erased one as such. Two that are one now are named once.
+ * erased one as such. Two that are one now are named once. Almost every target exists, so the others are looked up only if it does not.
  */
 const namesOf = (ids: string) =>
   `(
              select jsonb_agg(n.name order by n.position) from (
                select distinct on (p.id) i.position, case when e.id is not null then coalesce(to_jsonb(e.external_id), r.reference)
+                 when s.id is not null then coalesce(to_jsonb(s.external_id), r.reference)
                  when d.operation = 'erase' then r.reference || '{"erased": true}'
                  else coalesce(to_jsonb(d.before->>'external_id'), r.reference) end as name
-               from jsonb_array_elements_text(${ids}) with ordinality as i(id, position) cross join lateral (
-                 select coalesce((
-                   select m.person_id from merges m where a.target_stack_id = 0 and m.organization_id = $1
-                     and m.merged_id = i.id::uuid and m.unmerged_sequence is null
-                 ), i.id::uuid) as id offset 0
-               ) p cross join lateral (select ${referenceTo('p.id::text')} as reference) r left join lateral (
+               from jsonb_array_elements_text(${ids}) with ordinality as i(id, position) left join lateral (
                  select e.id, e.external_id from entities e
-                 where e.organization_id = $1 and e.stack_id = a.target_stack_id and e.id = p.id offset 0
+                 where e.organization_id = $1 and e.stack_id = a.target_stack_id and e.id = i.id::uuid offset 0
                ) e on true left join lateral (
+                 select m.person_id from merges m
+                 where m.organization_id = $1 and m.merged_id = i.id::uuid and m.unmerged_sequence is null offset 0
+               ) m on e.id is null and a.target_stack_id = 0
+                 cross join lateral (select coalesce(m.person_id, i.id::uuid) as id) p
+                 cross join lateral (select ${referenceTo('p.id::text')} as reference) r left join lateral (
+                 select s.id, s.external_id from entities s
+                 where s.organization_id = $1 and s.stack_id = a.target_stack_id and s.id = m.person_id offset 0
+               ) s on m.person_id is not null left join lateral (
                  select d.operation, d.before from changes d
                  where d.organization_id = $1 and d.entity_id = p.id order by d.version desc limit 1
-               ) d on e.id is null
+               ) d on e.id is null and s.id is null
                order by p.id, i.position
              ) n
            )`
