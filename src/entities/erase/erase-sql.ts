@@ -50,15 +50,6 @@ export const lockFollowersSql = statement(
    order by f.name, f.id for update`,
 )
 
-/** The changes of a range of versions of entities. $2: [{id, after, until}]. */
-const ownChanges = `own as materialized (
-     select c.ctid, c.sequence, c.entity_id, c.version, c.links
-     from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
-       select c.ctid, c.sequence, c.entity_id, c.version, c.links from changes c
-       where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until offset 0
-     ) c
-   )`
-
 /** $2: people. Takes the salts of the answers, without which a hash tells nothing. Runs before the answers are deleted. */
 export const eraseSaltsSql = statement(
   'erase_salts',
@@ -90,7 +81,12 @@ export const deleteAnswersSql = statement(
 /** $2: [{id, after, until}]. Takes the values of the entities' own changes. Returns the numbers of the changes. */
 export const blankChangesSql = statement(
   'blank_changes',
-  `with ${ownChanges}, blanked as (
+  `with own as materialized (
+     select c.ctid from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
+       select c.ctid from changes c
+       where c.organization_id = $1 and c.entity_id = v.id and c.version > v.after and c.version <= v.until offset 0
+     ) c
+   ), blanked as (
      update changes c set before = null, after = '{}', links = null
      where c.organization_id = $1 and c.ctid = any(array(select o.ctid from own o))
        and (c.before is not null or c.after is distinct from '{}'::jsonb or c.links is not null)

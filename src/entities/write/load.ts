@@ -108,7 +108,7 @@ export async function readRows(
 }
 
 /** Reads the rows that items address. */
-export async function readAddressed(
+async function readAddressed(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
   items: Item[],

@@ -119,14 +119,14 @@ function withoutLinks(change: Change, side: (typeof sides)[number], links: Logge
 /** The links that a change replaces, as the log has them. */
 function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders']): LoggedLinks | undefined {
   if (relinked.length === 0) return undefined
-  const sides = relinked.map(links => {
+  const logged = relinked.map(links => {
     const before = links.before.filter(({ is_deleted }) => !is_deleted).map(({ id }) => id)
     const after = targetIdsOf(links, placeholders)
     const hidden = links.targets.flatMap(target => ('is_deleted' in target && target.is_deleted ? [target.id] : []))
     const ids = Object.entries({ before, after, hidden }).filter(([, side]) => side.length > 0)
     return [links.attribute.id, Object.fromEntries(ids)]
   })
-  return Object.fromEntries(sides)
+  return Object.fromEntries(logged)
 }
 
 /** The ids of the targets in order, each once. */
