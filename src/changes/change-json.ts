@@ -1,3 +1,6 @@
+import type { Database } from '../db/db.ts'
+import type { Signal } from '../signal.ts'
+import { identifiersOf, type LinkNames, type LoggedLinks, namesOf, readLinkNames, recordIdOf } from './link-names.ts'
 import type { Operation, Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
@@ -23,36 +26,56 @@ type LineFields = [
   before: string,
   after: string,
   links: string,
+  attributes_before: string,
+  attributes_after: string,
   external_id: string,
   actor: string,
   request_id: string,
   segments?: string,
 ]
 
-const fieldsOf = (line: string) => line.split('\t') as LineFields
+const linksField = 10
 
 const peopleStack = '0'
-
-/** The stored uuid of a record begins with the 24 digits of its `record_id`. */
-const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
 /** A page of changes as the statements of sql.ts return it. `last` is the number of the last change that matched. */
 export type ChangePage = { matched: number; count: number; last: number | null; lines: string | null }
 
-/** Parses the lines of a statement of sql.ts. */
-export const parseChanges = (lines: string | null): LoggedChange[] =>
-  lines === null ? [] : lines.split('\n').map(changeOf)
+type ReadChange = { fields: LineFields; links?: LoggedLinks }
 
-/** Prints the lines of a statement of sql.ts as lines of JSON. */
-export function printLines(lines: string): string {
+/** The changes of a page as PostgreSQL returns them, and what their links are called. */
+export type ReadChanges = { changes: ReadChange[]; names: LinkNames }
+
+/** Splits the lines of a statement of sql.ts, and reads the names of their links. */
+export async function readNamed(
+  reader: Pick<Database, 'query'>,
+  organization_id: number,
+  page: ChangePage,
+  signal?: Signal,
+): Promise<ReadChanges> {
+  const changes = page.lines?.split('\n').map(readLine) ?? []
+  const links = changes.flatMap(change => (change.links ? [change.links] : []))
+  return { changes, names: await readLinkNames(reader, organization_id, links, signal) }
+}
+
+function readLine(line: string): ReadChange {
+  const fields = line.split('\t') as LineFields
+  const links = fields[linksField]
+  return links === '' ? { fields } : { fields, links: JSON.parse(links) }
+}
+
+export const parseChanges = ({ changes, names }: ReadChanges): LoggedChange[] =>
+  changes.map(change => changeOf(change, names))
+
+/** Prints changes as lines of JSON. */
+export function printLines({ changes, names }: ReadChanges): string {
   let printed = ''
-  for (const line of lines.split('\n')) printed += `${jsonOf(fieldsOf(line))}\n`
+  for (const change of changes) printed += `${jsonOf(change, names)}\n`
   return printed
 }
 
-function changeOf(line: string): LoggedChange {
-  const fields = fieldsOf(line)
-  const [sequence, at, logged, stack, , , operation] = fields
+function changeOf(change: ReadChange, names: LinkNames): LoggedChange {
+  const [sequence, at, logged, stack, , , operation] = change.fields
   const stack_id = stack === '' ? null : Number(stack)
   return {
     sequence: Number(sequence),
@@ -60,11 +83,11 @@ function changeOf(line: string): LoggedChange {
     subject: subjectOf(logged, stack),
     stack_id,
     operation,
-    json: jsonOf(fields),
+    json: jsonOf(change, names),
   }
 }
 
-function jsonOf(fields: LineFields): string {
+function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
   const [
     sequence,
     at,
@@ -74,23 +97,40 @@ function jsonOf(fields: LineFields): string {
     stack_key,
     operation,
     version,
-    before,
-    after,
-    links,
+    plainBefore,
+    plainAfter,
+    ,
+    attributesBefore,
+    attributesAfter,
     external_id,
     actor,
     request_id,
     segments,
   ] = fields
+  const before = links ? withLinks(plainBefore, attributesBefore, namesOf(links, 'before', names)) : plainBefore
+  const after = links ? withLinks(plainAfter, attributesAfter, namesOf(links, 'after', names)) : plainAfter
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
     `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
-    `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'},"links":${links || 'null'}` +
+    `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
+    `,"links":${links ? identifiersOf(links, names) : 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}` +
     `${segments === undefined ? '' : `,"segments":${segments}`}}`
   )
 }
+
+/** Adds attribute values, and those of relationships by key, to the values of a change. All are texts, so numbers stay exact. */
+function withLinks(values: string, attributes: string, names: Map<string, string>): string {
+  if (values === '' || (attributes === '' && names.size === 0)) return values
+  let members = membersOf(attributes)
+  for (const [key, json] of names) members += `${members && ', '}${JSON.stringify(key)}: ${json}`
+  const plain = membersOf(values)
+  return `{${plain}${plain && ', '}"attribute_values": {${members}}}`
+}
+
+/** The text of a JSON object without its braces. */
+const membersOf = (object: string) => object.slice(1, -1)
 
 /**
  * RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. The year of a change has four digits, so this takes a fifth of

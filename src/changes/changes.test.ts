@@ -7,8 +7,8 @@ import { useService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { names, write, writeAll } from '../../test/support/writes.ts'
 import { openDatabase, statement } from '../db/db.ts'
-import type { LoggedLinks } from '../entities/entity-row.ts'
 import { createOrganization } from '../organizations/organizations.ts'
+import type { LoggedLinks } from './link-names.ts'
 
 const service = useService()
 let start: number

@@ -32,7 +32,7 @@ export async function* streamLines(
       reading = range.last < until ? read(range.last) : undefined
       // The next statement is sent in this event-loop turn, so PostgreSQL works on it while this part is printed.
       if (reading) await setImmediate()
-      if (range.lines !== null) yield Buffer.from(printLines(range.lines))
+      if (range.read.changes.length > 0) yield Buffer.from(printLines(range.read))
       if (performance.now() - verifiedMs < verifyMs) continue
       verifiedMs = performance.now()
       const current = await call.following.authenticate()

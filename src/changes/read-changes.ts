@@ -3,7 +3,7 @@ import { perDatabase } from '../db/per-database.ts'
 import { createRefusal, Fault, type Refusal, refuse } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
-import { type ChangePage, type LoggedChange, parseChanges } from './change-json.ts'
+import { type ChangePage, type LoggedChange, parseChanges, type ReadChanges, readNamed } from './change-json.ts'
 import { filterValuesOf, type Selection, segmentValuesOf } from './selection.ts'
 import {
   findFirstBearerSql,
@@ -21,11 +21,8 @@ import {
  */
 export type Head = { head: number; log_id: string; newest?: number }
 
-/**
- * The changes of a range of numbers that are in a selection, as the lines of a statement (change-json.ts). `last` is the number
- * that was read up to.
- */
-export type LineRange = Head & { lines: string | null; last: number }
+/** The changes of a range of numbers that are in a selection. `last` is the number that was read up to. */
+export type LineRange = Head & { read: ReadChanges; last: number }
 
 export type ChangeRange = Head & { changes: LoggedChange[]; last: number }
 
@@ -56,8 +53,8 @@ export async function readRange(
   request: RangeRequest,
   signal?: Signal,
 ): Promise<ChangeRange> {
-  const { lines, ...range } = await readLines(db, organization_id, request, signal)
-  return { ...range, changes: parseChanges(lines) }
+  const { read, ...range } = await readLines(db, organization_id, request, signal)
+  return { ...range, changes: parseChanges(read) }
 }
 
 /** As {@link readRange}, without parsing the changes. */
@@ -71,10 +68,12 @@ export async function readLines(
   const statement = selection.segments ? readSegmentChangesSql : readChangesSql
   const filterValues = selection.segments ? segmentValuesOf(selection) : filterValuesOf(selection)
   const values = [organization_id, after, end, limit, maxBytes, ...filterValues]
-  const [row] = await reads(db).run(organization_id, signal, () =>
-    db.query<Head & ChangePage & { since?: number | null }>(statement, values, signal),
-  )
-  const { head, log_id, newest, matched, count, last, lines, since } = row ?? throwMissing()
+  const { page, read } = await reads(db).run(organization_id, signal, async () => {
+    const [row] = await db.query<Head & ChangePage & { since?: number | null }>(statement, values, signal)
+    const page = row ?? throwMissing()
+    return { page, read: await readNamed(db, organization_id, page, signal) }
+  })
+  const { head, log_id, newest, matched, count, last, since } = page
   if (selection.segments && since !== selection.segments.since) throw new Fault(computingRefusal())
   const isCut = matched === limit || count < matched
   return {
@@ -82,7 +81,7 @@ export async function readLines(
     log_id,
     ...(newest !== undefined && { newest }),
     last: isCut ? last! : Math.max(after, Math.min(end, head)),
-    lines,
+    read,
   }
 }
 
@@ -96,8 +95,8 @@ export async function readChangesOf(
   sequences: number[],
   maxBytes: number,
 ): Promise<LoggedChange[]> {
-  const [row] = await db.query<ChangePage>(readChangesOfSql, [organization_id, sequences, maxBytes])
-  return parseChanges(row!.lines)
+  const [page] = await db.query<ChangePage>(readChangesOfSql, [organization_id, sequences, maxBytes])
+  return parseChanges(await readNamed(db, organization_id, page!))
 }
 
 export async function readHead(

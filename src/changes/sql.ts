@@ -27,77 +27,11 @@ const isErasing = `c.entity_id = any(array(
      select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
    ))`
 
-const identifierOf = (id: string) =>
-  `case when a.target_stack_id = 0 then ${id} else left(replace(${id}, '-', ''), 24) end`
-
-const referenceTo = (id: string) =>
-  `jsonb_build_object(case when a.target_stack_id = 0 then 'id' else 'record_id' end, ${identifierOf(id)})`
-
-/**
- * The targets `ids` of a relationship a as they are named now: a merged person as the one it leads to, a deleted target by its last name, an
- * erased one as such. Two that are one now are named once. Almost every target exists, so the others are looked up only if it does not.
- */
-const namesOf = (ids: string) =>
-  `(
-             select jsonb_agg(n.name order by n.position) from (
-               select distinct on (p.id) i.position, case when e.id is not null then coalesce(to_jsonb(e.external_id), r.reference)
-                 when s.id is not null then coalesce(to_jsonb(s.external_id), r.reference)
-                 when d.operation = 'erase' then r.reference || '{"erased": true}'
-                 else coalesce(to_jsonb(d.before->>'external_id'), r.reference) end as name
-               from jsonb_array_elements_text(${ids}) with ordinality as i(id, position) left join lateral (
-                 select e.id, e.external_id from entities e
-                 where e.organization_id = $1 and e.stack_id = a.target_stack_id and e.id = i.id::uuid offset 0
-               ) e on true left join lateral (
-                 select m.person_id from merges m
-                 where m.organization_id = $1 and m.merged_id = i.id::uuid and m.unmerged_sequence is null offset 0
-               ) m on e.id is null and a.target_stack_id = 0
-                 cross join lateral (select coalesce(m.person_id, i.id::uuid) as id) p
-                 cross join lateral (select ${referenceTo('p.id::text')} as reference) r left join lateral (
-                 select s.id, s.external_id from entities s
-                 where s.organization_id = $1 and s.stack_id = a.target_stack_id and s.id = m.person_id offset 0
-               ) s on m.person_id is not null left join lateral (
-                 select d.operation, d.before from changes d
-                 where d.organization_id = $1 and d.entity_id = p.id order by d.version desc limit 1
-               ) d on e.id is null and s.id is null
-               order by p.id, i.position
-             ) n
-           )`
-
-/** The targets after a change, of links l, without those that no read showed. */
-const shownAfter = `case when l.value ? 'hidden' then (
-         select jsonb_agg(i.id order by i.position) from jsonb_array_elements(l.value->'after') with ordinality as i(id, position)
-         where not l.value->'hidden' @> i.id
-       ) else l.value->'after' end`
-
-/** The values of a change c before or after it, with the names of the targets of its links. Nothing of an entity that is being erased. */
+/** A value of a change c, without its plain attribute values if it replaced links: change-json.ts prints those and the links together. */
 const valuesOf = (side: 'before' | 'after', erased: string) =>
-  `case when ${isErasing} then ${erased} when c.links is null then c.${side} else coalesce(c.${side} || (
-       select jsonb_build_object('attribute_values', coalesce(c.${side}->'attribute_values', '{}') || jsonb_object_agg(
-         a.key, case when a.cardinality = 'many' then n.names else n.names->0 end order by a.id))
-       from (select l.key::integer as id, ${side === 'before' ? `l.value->'before'` : shownAfter} as ids from jsonb_each(c.links) as l(key, value)) l
-         join attributes a on a.organization_id = $1 and a.id = l.id
-         cross join lateral (select ${namesOf('l.ids')} as names offset 0) n
-       where l.ids is not null
-       having count(*) > 0
-     ), c.${side}) end`
-
-/**
- * The targets of the links that a change c replaced, by key: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in
- * turn, each side has those of the last one.
- */
-const links = `case when c.links is not null and not ${isErasing} then (
-     select jsonb_object_agg(k.key, k.sides) from (
-       select a.key, coalesce(jsonb_object_agg(s.side, s.ids order by a.id) filter (where s.side is not null), '{}') as sides
-       from jsonb_each(c.links) as l(attribute_id, sides)
-         join attributes a on a.organization_id = $1 and a.id = l.attribute_id::integer
-         left join lateral (
-           select s.side, jsonb_agg(${identifierOf('i.id')} order by i.position) as ids
-           from jsonb_each(l.sides - 'hidden') as s(side, ids) cross join lateral jsonb_array_elements_text(s.ids) with ordinality as i(id, position)
-           group by s.side
-         ) s on true
-       group by a.key
-     ) k
-   ) end`
+  `case when ${isErasing} then ${erased} when c.links is null then c.${side} else c.${side} - 'attribute_values' end`
+const attributesOf = (side: 'before' | 'after') =>
+  `case when c.links is not null and not ${isErasing} then c.${side}->'attribute_values' end`
 
 const fields = [
   'c.sequence',
@@ -110,12 +44,48 @@ const fields = [
   'c.version',
   valuesOf('before', 'null'),
   valuesOf('after', "'{}'"),
-  links,
+  `case when not ${isErasing} then c.links end`,
+  attributesOf('before'),
+  attributesOf('after'),
   externalId,
   'c.actor',
   'c.request_id',
 ]
 const lineOf = (names: string[]) => `concat(${names.join(`, E'\\t', `)})`
+
+/**
+ * $2: relationships, $3: targets, by position. Returns the relationships with what their targets are called now, by uuid: the one that a
+ * merged person leads to, a deleted one by its last name, an erased one as such. A target with a name of its own is only that name.
+ * Almost every target exists, so a merge and the log are looked up only for the others.
+ */
+export const readLinkNamesSql = statement(
+  'read_link_names',
+  `select a.id, a.key, a.cardinality = 'many' as is_many, a.target_stack_id,
+     jsonb_object_agg(v.target_id, case when e.external_id is not null then to_jsonb(e.external_id) else jsonb_build_object(
+       'id', p.id, 'external_id', case when e.id is null then coalesce(s.external_id, d.external_id) end,
+       'is_erased', coalesce(d.is_erased, false)
+     ) end) filter (where v.target_id is not null)::text as targets
+   from unnest($2::integer[], $3::uuid[]) as v(attribute_id, target_id)
+     join attributes a on a.organization_id = $1 and a.id = v.attribute_id
+     left join lateral (
+       select e.id, e.external_id from entities e
+       where e.organization_id = $1 and e.stack_id = a.target_stack_id and e.id = v.target_id offset 0
+     ) e on true
+     left join lateral (
+       select m.person_id from merges m
+       where m.organization_id = $1 and m.merged_id = v.target_id and m.unmerged_sequence is null offset 0
+     ) m on e.id is null and a.target_stack_id = 0
+     cross join lateral (select coalesce(m.person_id, v.target_id) as id) p
+     left join lateral (
+       select s.id, s.external_id from entities s
+       where s.organization_id = $1 and s.stack_id = a.target_stack_id and s.id = m.person_id offset 0
+     ) s on m.person_id is not null
+     left join lateral (
+       select d.before->>'external_id' as external_id, d.operation = 'erase' as is_erased from changes d
+       where d.organization_id = $1 and d.entity_id = p.id order by d.version desc limit 1
+     ) d on e.id is null and s.id is null
+   group by a.id, a.key, a.cardinality, a.target_stack_id`,
+)
 
 /** The size of a value. A compressed one counts eight times, because its text is longer; it is not decompressed for this. */
 const sizeOf = (column: string) =>

@@ -35,12 +35,6 @@ export type Target = { id: string; external_id: string | null; is_deleted?: bool
 /** The links of one entity, grouped by attribute id, in order of position. */
 export type Links = ReadonlyMap<number, readonly Target[]>
 
-/**
- * The links that a change has replaced, in the log: the ids of the targets by attribute id. A side without targets is absent. `hidden` are
- * those of `after` that were deleted then, so that no read showed them.
- */
-export type LoggedLinks = Record<string, { before?: string[]; after?: string[]; hidden?: string[] }>
-
 /** The current state of an entity: its row, and the links that the decision needs. */
 export type CurrentState = { row: EntityRow; links: Links }
 

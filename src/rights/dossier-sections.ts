@@ -1,4 +1,4 @@
-import { type ChangePage, parseChanges } from '../changes/change-json.ts'
+import { type ChangePage, parseChanges, readNamed } from '../changes/change-json.ts'
 import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
 import { readAnswersAfterSql } from '../consents/recorded-answers-sql.ts'
@@ -312,8 +312,8 @@ async function* printChanges(source: DossierSource) {
     for (let before = noVersion, hasMore = true; hasMore; ) {
       const values: unknown[] = [definitions.organization_id, person, peopleStackId, before, rowsPerRead, bytesPerRead]
       const [page]: ChangePage[] = await snapshot.query<ChangePage>(readHistorySql, values)
-      const { matched, count, lines } = page!
-      const changes = parseChanges(lines)
+      const { matched, count } = page!
+      const changes = parseChanges(await readNamed(snapshot, definitions.organization_id, page!))
       for (const { json } of changes) yield json
       hasMore = matched === rowsPerRead || count < matched
       if (hasMore) before = JSON.parse(changes.at(-1)!.json).version

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import type { LoggedLinks, Profile } from '../../src/entities/entity-row.ts'
+import type { LoggedLinks } from '../../src/changes/link-names.ts'
+import type { Profile } from '../../src/entities/entity-row.ts'
 
 export type Change = {
   sequence: number

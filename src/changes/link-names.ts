@@ -1,0 +1,98 @@
+import type { Database } from '../db/db.ts'
+import { peopleStackId } from '../organizations/definitions.ts'
+import type { Signal } from '../signal.ts'
+import { readLinkNamesSql } from './sql.ts'
+
+/**
+ * The links that a change has replaced, in the log: the ids of the targets by attribute id. A side without targets is absent. `hidden` are
+ * those of `after` that were deleted then, so that no read showed them.
+ */
+export type LoggedLinks = Record<string, { before?: string[]; after?: string[]; hidden?: string[] }>
+
+/** What a target is called now. A text is its external identifier; `id` is otherwise that of the person whom a merged one leads to. */
+type Target = string | { id: string; external_id: string | null; is_erased: boolean }
+
+type Relationship = { key: string; is_many: boolean; target_stack_id: number; targets: Record<string, Target> }
+
+/** The relationships of the links of a page of changes by attribute id, with their targets by uuid. */
+export type LinkNames = ReadonlyMap<string, Relationship>
+
+/** Reads what the targets of the links are called now. Sends no statement if there are none. */
+export async function readLinkNames(
+  reader: Pick<Database, 'query'>,
+  organization_id: number,
+  links: readonly LoggedLinks[],
+  signal?: Signal,
+): Promise<LinkNames> {
+  const asked = new Map<string, Set<string>>()
+  for (const [attribute_id, { before = [], after = [] }] of links.flatMap(Object.entries<LoggedLinks[string]>)) {
+    const targets = asked.get(attribute_id) ?? new Set()
+    asked.set(attribute_id, targets)
+    for (const id of [...before, ...after]) targets.add(id)
+  }
+  if (asked.size === 0) return new Map()
+  // A relationship whose links were all hidden has no target on either side, but a key.
+  const pairs = [...asked].flatMap(([attribute_id, targets]) =>
+    (targets.size > 0 ? [...targets] : [null]).map(id => [attribute_id, id]),
+  )
+  const values = [organization_id, pairs.map(([attribute_id]) => attribute_id), pairs.map(([, id]) => id)]
+  const rows = await reader.query<Omit<Relationship, 'targets'> & { id: number; targets: string | null }>(
+    readLinkNamesSql,
+    values,
+    signal,
+  )
+  return new Map(
+    rows.map(({ id, targets, ...relationship }) => [
+      `${id}`,
+      { ...relationship, targets: JSON.parse(targets ?? '{}') },
+    ]),
+  )
+}
+
+/** The stored uuid of a record begins with the 24 digits of its `record_id`. */
+export const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
+
+const identifierOf = (id: string, stack_id: number) => (stack_id === peopleStackId ? id : recordIdOf(id))
+
+/** The values of relationships by key, as JSON. Targets that are one now are named once. */
+export function namesOf(links: LoggedLinks, side: 'before' | 'after', names: LinkNames): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const [attribute_id, logged] of Object.entries(links)) {
+    const relationship = names.get(attribute_id)
+    const ids = side === 'after' ? logged.after?.filter(id => !logged.hidden?.includes(id)) : logged.before
+    if (!relationship || !ids?.length) continue
+    const { key, is_many, target_stack_id, targets } = relationship
+    const printed = new Map(ids.map(id => [mergedInto(targets[id]!) ?? id, nameOf(targets[id]!, target_stack_id)]))
+    values.set(key, is_many ? `[${[...printed.values()].join(', ')}]` : [...printed.values()][0]!)
+  }
+  return values
+}
+
+const mergedInto = (target: Target) => (typeof target === 'string' ? undefined : target.id)
+
+function nameOf(target: Target, stack_id: number): string {
+  if (typeof target === 'string') return JSON.stringify(target)
+  const { id, external_id, is_erased } = target
+  if (external_id !== null) return JSON.stringify(external_id)
+  const name = stack_id === peopleStackId ? 'id' : 'record_id'
+  return JSON.stringify({ [name]: identifierOf(id, stack_id), ...(is_erased && { erased: true }) })
+}
+
+/**
+ * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in turn, each
+ * side has those of the last one.
+ */
+export function identifiersOf(links: LoggedLinks, names: LinkNames): string {
+  const byKey = new Map<string, { before?: string[]; after?: string[] }>()
+  for (const [attribute_id, { before, after }] of Object.entries(links)) {
+    const relationship = names.get(attribute_id)
+    if (!relationship) continue
+    const identifiers = (ids: string[]) => ids.map(id => identifierOf(id, relationship.target_stack_id))
+    byKey.set(relationship.key, {
+      ...byKey.get(relationship.key),
+      ...(before && { before: identifiers(before) }),
+      ...(after && { after: identifiers(after) }),
+    })
+  }
+  return JSON.stringify(Object.fromEntries(byKey))
+}
