@@ -1,6 +1,13 @@
 import type { Database } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
-import { identifiersOf, type LinkNames, type LoggedLinks, namesOf, readLinkNames, recordIdOf } from './link-names.ts'
+import {
+  type LinkNames,
+  type LoggedLinks,
+  printIdentifiers,
+  printNames,
+  readLinkNames,
+  recordIdOf,
+} from './link-names.ts'
 import type { Operation, Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
@@ -107,24 +114,23 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
     request_id,
     segments,
   ] = fields
-  const before = links ? withLinks(plainBefore, attributesBefore, namesOf(links, 'before', names)) : plainBefore
-  const after = links ? withLinks(plainAfter, attributesAfter, namesOf(links, 'after', names)) : plainAfter
+  const before = links ? withLinks(plainBefore, attributesBefore, printNames(links, 'before', names)) : plainBefore
+  const after = links ? withLinks(plainAfter, attributesAfter, printNames(links, 'after', names)) : plainAfter
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
     `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
     `,"external_id":${textOrNull(external_id)},"stack_key":${textOrNull(stack_key)},"operation":"${operation}"` +
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
-    `,"links":${links ? identifiersOf(links, names) : 'null'}` +
+    `,"links":${links ? printIdentifiers(links, names) : 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}` +
     `${segments === undefined ? '' : `,"segments":${segments}`}}`
   )
 }
 
-/** Adds attribute values, and those of relationships by key, to the values of a change. All are texts, so numbers stay exact. */
-function withLinks(values: string, attributes: string, names: Map<string, string>): string {
-  if (values === '' || (attributes === '' && names.size === 0)) return values
-  let members = membersOf(attributes)
-  for (const [key, json] of names) members += `${members && ', '}${JSON.stringify(key)}: ${json}`
+/** Adds attribute values, and those of relationships, to the values of a change. All are texts, so numbers stay exact. */
+function withLinks(values: string, attributes: string, links: string): string {
+  if (values === '' || (attributes === '' && links === '')) return values
+  const members = [membersOf(attributes), links].filter(Boolean).join(', ')
   const plain = membersOf(values)
   return `{${plain}${plain && ', '}"attribute_values": {${members}}}`
 }

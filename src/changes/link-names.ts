@@ -52,47 +52,60 @@ export async function readLinkNames(
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 export const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
 
-const identifierOf = (id: string, stack_id: number) => (stack_id === peopleStackId ? id : recordIdOf(id))
+const identifierOf = (id: string, { target_stack_id }: Relationship) =>
+  target_stack_id === peopleStackId ? id : recordIdOf(id)
 
-/** The values of relationships by key, as JSON. Targets that are one now are named once. */
-export function namesOf(links: LoggedLinks, side: 'before' | 'after', names: LinkNames): Map<string, string> {
+/** The values of the relationships by key, as JSON members. Targets that are one now are named once. */
+export function printNames(links: LoggedLinks, side: 'before' | 'after', names: LinkNames): string {
   const values = new Map<string, string>()
-  for (const [attribute_id, logged] of Object.entries(links)) {
+  for (const attribute_id in links) {
+    const { [side]: logged = [], hidden } = links[attribute_id]!
+    const ids = side === 'after' && hidden ? logged.filter(id => !hidden.includes(id)) : logged
     const relationship = names.get(attribute_id)
-    const ids = side === 'after' ? logged.after?.filter(id => !logged.hidden?.includes(id)) : logged.before
-    if (!relationship || !ids?.length) continue
-    const { key, is_many, target_stack_id, targets } = relationship
-    const printed = new Map(ids.map(id => [mergedInto(targets[id]!) ?? id, nameOf(targets[id]!, target_stack_id)]))
-    values.set(key, is_many ? `[${[...printed.values()].join(', ')}]` : [...printed.values()][0]!)
+    if (!relationship || ids.length === 0) continue
+    const { key, is_many, targets } = relationship
+    const printed = new Map<string, string>()
+    for (const id of ids) {
+      const target = targets[id]!
+      printed.set(typeof target === 'string' ? id : target.id, nameOf(target, relationship))
+    }
+    const [first] = printed.values()
+    values.set(key, is_many ? `[${[...printed.values()].join(', ')}]` : first!)
   }
-  return values
+  return printMembers(values)
 }
 
-const mergedInto = (target: Target) => (typeof target === 'string' ? undefined : target.id)
-
-function nameOf(target: Target, stack_id: number): string {
+function nameOf(target: Target, relationship: Relationship): string {
   if (typeof target === 'string') return JSON.stringify(target)
   const { id, external_id, is_erased } = target
   if (external_id !== null) return JSON.stringify(external_id)
-  const name = stack_id === peopleStackId ? 'id' : 'record_id'
-  return JSON.stringify({ [name]: identifierOf(id, stack_id), ...(is_erased && { erased: true }) })
+  const name = relationship.target_stack_id === peopleStackId ? 'id' : 'record_id'
+  return JSON.stringify({ [name]: identifierOf(id, relationship), ...(is_erased && { erased: true }) })
 }
 
 /**
  * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in turn, each
  * side has those of the last one.
  */
-export function identifiersOf(links: LoggedLinks, names: LinkNames): string {
-  const byKey = new Map<string, { before?: string[]; after?: string[] }>()
-  for (const [attribute_id, { before, after }] of Object.entries(links)) {
+export function printIdentifiers(links: LoggedLinks, names: LinkNames): string {
+  const byKey = new Map<string, Map<string, string>>()
+  for (const attribute_id in links) {
     const relationship = names.get(attribute_id)
     if (!relationship) continue
-    const identifiers = (ids: string[]) => ids.map(id => identifierOf(id, relationship.target_stack_id))
-    byKey.set(relationship.key, {
-      ...byKey.get(relationship.key),
-      ...(before && { before: identifiers(before) }),
-      ...(after && { after: identifiers(after) }),
-    })
+    const sides = byKey.get(relationship.key) ?? new Map()
+    for (const side of ['before', 'after'] as const) {
+      const ids = links[attribute_id]![side]?.map(id => `"${identifierOf(id, relationship)}"`)
+      if (ids) sides.set(side, `[${ids.join(', ')}]`)
+    }
+    byKey.set(relationship.key, sides)
   }
-  return JSON.stringify(Object.fromEntries(byKey))
+  const printed = new Map<string, string>()
+  for (const [key, sides] of byKey) printed.set(key, `{${printMembers(sides)}}`)
+  return `{${printMembers(printed)}}`
+}
+
+function printMembers(values: Map<string, string>): string {
+  let printed = ''
+  for (const [key, json] of values) printed += `${printed && ', '}${JSON.stringify(key)}: ${json}`
+  return printed
 }
