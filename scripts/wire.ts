@@ -51,7 +51,7 @@ import { settings, settingsPatch } from '../src/organizations/settings-schema.ts
 import { consentAssignment, person, personBody } from '../src/people/schema.ts'
 import { record, recordBody } from '../src/records/schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
-import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure-schema.ts'
+import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure/erasure-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { violation, violationPage } from '../src/schema/violations-schema.ts'
 import { searchBody, searchPageSchema } from '../src/search/schema.ts'

@@ -5,7 +5,7 @@ import { entityFields } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { nullable } from '../organizations/definition-schema.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
-import { otherHolders } from './erasure-schema.ts'
+import { otherHolders } from './erasure/erasure-schema.ts'
 
 const line = <Name extends string, Properties extends TProperties>(
   name: Name,

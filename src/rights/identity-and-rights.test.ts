@@ -10,7 +10,7 @@ import { createShop, dataOf, useShop } from '../../test/support/shop.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
-import { applyErasures } from './apply-erasures.ts'
+import { applyErasures } from './erasure/apply-erasures.ts'
 import { retentionFollower } from './retention.ts'
 
 // Promises that several parts keep together: aliases, match, merge, unmerge, erasure, dossier, retention and duplicates.

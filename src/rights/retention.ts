@@ -4,11 +4,11 @@ import { announceCommit } from '../changes/commit-events.ts'
 import type { Transaction } from '../db/db.ts'
 import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
-import { eraseEntities } from '../entities/erase/erase-stage.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
+import { eraseEntities } from './erasure/erase-entities.ts'
 import { emptyChangesSql, findExpiredSql } from './retention-sql.ts'
 
 const recordsPerSet = 1_000

@@ -1,5 +1,5 @@
 import { it } from 'vitest'
-import { blankFilledSql, countLinksToSql, deleteLinksToSql } from '../../src/entities/erase/erase-sql.ts'
+import { blankFilledSql, countLinksToSql, deleteLinksToSql } from '../../src/rights/erasure/erased-tables-sql.ts'
 import { expectReads } from './explain.ts'
 import { personId, type World } from './world.ts'
 

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest'
 import { everything, segmentValuesOf } from '../../src/changes/selection.ts'
 import { readSegmentChangesSql } from '../../src/changes/sql.ts'
 import type { Statement, Transaction } from '../../src/db/db.ts'
-import { deleteMembershipsSql, insertSegmentChecksSql } from '../../src/entities/erase/erase-sql.ts'
 import { readMatchesOf, readNextMatches } from '../../src/filters/membership.ts'
 import { parseFilter } from '../../src/filters/parse.ts'
+import { deleteMembershipsSql, insertSegmentChecksSql } from '../../src/rights/erasure/erased-tables-sql.ts'
 import {
   deleteMembersSql,
   forgetSegmentMembersSql,

@@ -11,7 +11,6 @@ import {
   relationshipValue,
   type Target,
 } from '../entity-row.ts'
-import { erasedRefusal } from '../erase/erasable-values.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
 import { aliasOf, isRetry, type Name, nameKey, newNameOf, type Plan } from '../write/plan.ts'
 import { claimsOf, type Holders, takenRefusal } from '../write/unique.ts'
@@ -24,6 +23,7 @@ import {
   fillAttributes,
   type Resolve,
 } from './decide-attributes.ts'
+import { erasedRefusal } from './erasable-values.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }

@@ -1,5 +1,14 @@
 import { segmentsFollowerName } from '../../changes/sql.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
+import type { Change } from '../../entities/decide/decide.ts'
+import type { Profile, StoredRow } from '../../entities/entity-row.ts'
+import { recordIdOf } from '../../entities/identifiers.ts'
+import { eraseSearchWords } from '../../entities/indexes/search-index.ts'
+import { searchFollowerName } from '../../entities/indexes/search-index-sql.ts'
+import { emailKey, mobileKey } from '../../entities/match-keys.ts'
+import { readRowsSql } from '../../entities/write/load-sql.ts'
+import { type PlannedChange, storeChanges } from '../../entities/write/store.ts'
+import { rememberNamesSql } from '../../entities/write/store-sql.ts'
 import { insertFollowerSql, insertPausedFollowersSql } from '../../followers/sql.ts'
 import { keepUnsealedLeaves } from '../../ledger/seal.ts'
 import { followerName as ledgerFollower } from '../../ledger/sql.ts'
@@ -7,15 +16,6 @@ import { deleteObservedOfSql, followerName as observedFollower } from '../../obs
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import { followerName as webhookFollower } from '../../webhooks/sql.ts'
-import type { Change } from '../decide/decide.ts'
-import type { Profile, StoredRow } from '../entity-row.ts'
-import { recordIdOf } from '../identifiers.ts'
-import { eraseSearchWords } from '../indexes/search-index.ts'
-import { searchFollowerName } from '../indexes/search-index-sql.ts'
-import { emailKey, mobileKey } from '../match-keys.ts'
-import { readRowsSql } from '../write/load-sql.ts'
-import { type PlannedChange, storeChanges } from '../write/store.ts'
-import { rememberNamesSql } from '../write/store-sql.ts'
 import {
   blankChangesSql,
   blankDeliveriesSql,
@@ -38,7 +38,7 @@ import {
   readAliasesOfSql,
   readLastChangesSql,
   readLoggedIdentifiersSql,
-} from './erase-sql.ts'
+} from './erased-tables-sql.ts'
 
 /** An entity to erase, existing, deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }

@@ -1,10 +1,25 @@
-import { announceCommit } from '../changes/commit-events.ts'
-import type { Database, Transaction } from '../db/db.ts'
-import { isConflict } from '../db/pg-errors.ts'
-import { retryConflicts } from '../db/retry-policy.ts'
-import { runAndRollBack } from '../db/run-and-roll-back.ts'
-import { erasableText } from '../entities/erase/erasable-values.ts'
-import { countChangesOfSql, countLinksToSql, readEndOfSetSql } from '../entities/erase/erase-sql.ts'
+import { announceCommit } from '../../changes/commit-events.ts'
+import type { Database, Transaction } from '../../db/db.ts'
+import { isConflict } from '../../db/pg-errors.ts'
+import { retryConflicts } from '../../db/retry-policy.ts'
+import { runAndRollBack } from '../../db/run-and-roll-back.ts'
+import { erasableText } from '../../entities/decide/erasable-values.ts'
+import { recordIdOf } from '../../entities/identifiers.ts'
+import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
+import { type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
+import { refuse } from '../../errors.ts'
+import type { Written } from '../../http/pipeline/route.ts'
+import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
+import { readLedgerSigner } from '../../ledger/keys.ts'
+import { readOrigin } from '../../ledger/ledger.ts'
+import {
+  cachedDefinitions,
+  type Definitions,
+  peopleStackId,
+  reloadDefinitions,
+} from '../../organizations/definitions.ts'
+import { lockDefinitions } from '../../organizations/head.ts'
+import type { Signal } from '../../signal.ts'
 import {
   blankLog,
   deleteLinkSet,
@@ -15,18 +30,8 @@ import {
   lockFollowers,
   type RemovedRows,
   readVersions,
-} from '../entities/erase/erase-stage.ts'
-import { recordIdOf } from '../entities/identifiers.ts'
-import { insertTombstonesSql } from '../entities/write/store-sql.ts'
-import { type IfMatch, meetsIfMatch } from '../entity-tag.ts'
-import { refuse } from '../errors.ts'
-import type { Written } from '../http/pipeline/route.ts'
-import { type ErasureFacts, readCertificate, signCertificate } from '../ledger/certificate.ts'
-import { readLedgerSigner } from '../ledger/keys.ts'
-import { readOrigin } from '../ledger/ledger.ts'
-import { cachedDefinitions, type Definitions, peopleStackId, reloadDefinitions } from '../organizations/definitions.ts'
-import { lockDefinitions } from '../organizations/head.ts'
-import type { Signal } from '../signal.ts'
+} from './erase-entities.ts'
+import { countChangesOfSql, countLinksToSql, readEndOfSetSql } from './erased-tables-sql.ts'
 import {
   claimErasureSql,
   completeErasureSql,

@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts'
-import { type Call, type Route, route } from '../http/pipeline/route.ts'
+import type { Config } from '../../config.ts'
+import { type Call, type Route, route } from '../../http/pipeline/route.ts'
 import { answerErasure, answerErasures } from './answer-erasure.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
 

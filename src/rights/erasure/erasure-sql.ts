@@ -1,5 +1,5 @@
-import { deletedOrErasedWith, survivorOf } from '../changes/people-sql.ts'
-import { statement } from '../db/db.ts'
+import { deletedOrErasedWith, survivorOf } from '../../changes/people-sql.ts'
+import { statement } from '../../db/db.ts'
 
 /**
  * $2: external identifier. The person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again,

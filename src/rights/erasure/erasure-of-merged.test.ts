@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { findCanaries } from '../../test/support/person-canaries.ts'
-import { type Organization, type Reply, useService } from '../../test/support/service.ts'
-import { createShop, expectSuccess } from '../../test/support/shop.ts'
+import { findCanaries } from '../../../test/support/person-canaries.ts'
+import { type Organization, type Reply, useService } from '../../../test/support/service.ts'
+import { createShop, expectSuccess } from '../../../test/support/shop.ts'
 
 const service = useService()
 const reason = 'Request of the person'

@@ -1,9 +1,9 @@
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
-import type { PlannedMissing } from '../decide/decide-attributes.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
 import { changedMatchKeys, emailKey, matchKeys, mobileKey } from '../match-keys.ts'
 import { isCompleting, type Write } from '../write-request.ts'
+import type { PlannedMissing } from './decide-attributes.ts'
 
 /** A value that an erasure keeps a keyed hash of: its kind and itself, such as `email:ada@example.com`. */
 export type ErasableValue = { value: string; path: string }

@@ -1,8 +1,8 @@
-import type { ErasureTarget } from '../entities/erase/erase-stage.ts'
-import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { CertificateContent } from '../ledger/certificate.ts'
-import { cachedDefinitions, peopleStackId } from '../organizations/definitions.ts'
-import { type ErasureContext, type ErasureResult, erasePerson } from './erasure.ts'
+import { uuidOfRecord } from '../../entities/identifiers.ts'
+import type { CertificateContent } from '../../ledger/certificate.ts'
+import { cachedDefinitions, peopleStackId } from '../../organizations/definitions.ts'
+import type { ErasureTarget } from './erase-entities.ts'
+import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
 import { findByIdSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */

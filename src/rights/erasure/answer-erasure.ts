@@ -1,9 +1,9 @@
-import { refuse } from '../errors.ts'
-import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type ErasureRow, erasePerson, type FindPerson } from './erasure.ts'
+import { refuse } from '../../errors.ts'
+import type { Call, HandlerResult } from '../../http/pipeline/route.ts'
+import { readOtherHolders } from '../other-holders.ts'
+import { type ErasureRow, erasePerson, type FindPerson } from './erase-person.ts'
 import type { EraseBody, ErasuresQuery } from './erasure-schema.ts'
 import { findByIdSql, findNamedSql, listErasuresSql } from './erasure-sql.ts'
-import { readOtherHolders } from './other-holders.ts'
 
 /** A request goes on with a long erasure for this time, and is answered before its deadline. */
 const maxMs = 5_000
