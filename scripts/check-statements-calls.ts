@@ -132,6 +132,9 @@ class Finder {
     if (argument) return this.#evaluate(argument, callers)
     if (declaration && ast.isParameterDeclaration(declaration))
       throw new Error('no call of the function around passes a constant statement', { cause: declaration.parent })
+    const loop = declaration?.parent?.parent
+    if (declaration && loop && ast.isForOfStatement(loop) && declaration.parent === loop.initializer)
+      return (await this.#evaluate(loop.expression, callers)).flatMap(value => Object.values(value as object))
     if (!declaration || !ast.isVariableDeclaration(declaration) || !isConstant(declaration))
       throw new Error(`the statement is ${node.getText()}, no constant`)
     const exported = (await import(pathToFileURL(declaration.getSourceFile().fileName).href)) as Record<string, unknown>

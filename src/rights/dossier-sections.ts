@@ -34,8 +34,8 @@ export type DossierSource = {
   name: string | undefined
 }
 
-/** The lines of one type, each as the JSON of its other members. */
-type Section = { type: string; print(source: DossierSource): AsyncGenerator<string> }
+/** The lines of one type, each as the JSON of its other members, and the tables whose rows they show. */
+type Section = { type: string; tables: string[]; print(source: DossierSource): AsyncGenerator<string> }
 
 /** One statement reads at most this many rows, texts of up to 64 KiB, or bytes of records and changes. */
 const rowsPerRead = 500
@@ -48,22 +48,34 @@ const noVersion = 2_147_483_647
 
 /** The sections of a dossier in their order. Each reads as it is sent, so that a dossier of any size needs little memory. */
 export const dossierSections: readonly Section[] = [
-  { type: 'about', print: printAbout },
-  { type: 'profile', print: printProfile },
-  { type: 'attribute', print: printAttributes },
-  { type: 'match_keys', print: printMatchKeys },
-  { type: 'alias', print: printAliases },
-  { type: 'consent', print: printConsents },
-  { type: 'consent_answer', print: printAnswers },
-  { type: 'text', print: printTexts },
-  { type: 'link', print: printLinks },
-  { type: 'record', print: printRecords },
-  { type: 'merge', print: printMerges },
-  { type: 'segment', print: printSegments },
-  { type: 'delivery', print: printDeliveries },
-  { type: 'erasure', print: printErasures },
-  { type: 'change', print: printChanges },
+  { type: 'about', tables: [], print: printAbout },
+  { type: 'profile', tables: ['entities'], print: printProfile },
+  { type: 'attribute', tables: ['entities'], print: printAttributes },
+  { type: 'match_keys', tables: ['entities'], print: printMatchKeys },
+  { type: 'alias', tables: ['aliases'], print: printAliases },
+  { type: 'consent', tables: ['entities'], print: printConsents },
+  { type: 'consent_answer', tables: ['consent_history'], print: printAnswers },
+  { type: 'text', tables: ['consent_texts'], print: printTexts },
+  { type: 'link', tables: ['links'], print: printLinks },
+  { type: 'record', tables: ['entities'], print: printRecords },
+  { type: 'merge', tables: ['merges'], print: printMerges },
+  { type: 'segment', tables: ['segment_members', 'segment_changes'], print: printSegments },
+  { type: 'delivery', tables: ['webhook_deliveries'], print: printDeliveries },
+  { type: 'erasure', tables: ['erasures'], print: printErasures },
+  { type: 'change', tables: ['changes'], print: printChanges },
 ]
+
+/** The tables that hold what belongs to a person and have no section, and why. */
+export const notInDossier: Readonly<Record<string, string>> = {
+  idempotency_keys: 'copies of responses, with the values of the row and of the log, for 24 hours',
+  ledger_entries: 'hashes and salts of the answers, which the receipt of each answer shows',
+  observed_keys: 'keys of attributes, which the profile and the changes show',
+  search_documents: 'copies of words of the row',
+  search_features: 'copies of parts of these words',
+  search_words: 'copies of these words',
+  terms: 'copies of indexed attributes',
+  tombstones: 'hashes of identifiers, made by an erasure',
+}
 
 const peopleOf = ({ id, merged_ids }: DossierSource) => [id, ...merged_ids]
 

@@ -8,7 +8,7 @@ import { uuidOfRecord } from '../entities/identifiers.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
-import { eraseEntities } from './erasure/erase-entities.ts'
+import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
 import { emptyChangesSql, findExpiredSql } from './retention-sql.ts'
 
 const recordsPerSet = 1_000
@@ -84,7 +84,8 @@ async function eraseSet(
   const written = { actor: 'retention', request_id: randomUUID(), searchesResponses: false }
   const erase = async (tx: Transaction) => {
     const current = await lockDefinitions(tx, definitions)
-    return eraseEntities(tx, current, targets, { ...written, at: new Date().toISOString() })
+    const planned = await planErasures(tx, current, targets)
+    return eraseEntities(tx, current, planned, { ...written, at: new Date().toISOString() })
   }
   const { entities } = await retryConflicts(() => db.transaction(erase), isConflict)
   announceCommit(db, organization_id)

@@ -1,5 +1,6 @@
 import { it } from 'vitest'
-import { blankFilledSql, countLinksToSql, deleteLinksToSql } from '../../src/rights/erasure/erased-tables-sql.ts'
+import { deleteLinkSetSql, deleteLinksToSql, measureSql } from '../../src/rights/erasure/erased-tables-sql.ts'
+import { blankFilledDeliveriesSql, blankFilledSql } from '../../src/rights/erasure/filled-log-sql.ts'
 import { expectReads } from './explain.ts'
 import { personId, type World } from './world.ts'
 
@@ -17,8 +18,10 @@ export function testErasure(world: World): void {
       const erased = personId(1)
       for (const [sent, values] of [
         [blankFilledSql, [erased]],
-        [countLinksToSql, [[erased], 20]],
-        [deleteLinksToSql, [[erased], 20]],
+        [blankFilledDeliveriesSql, [erased]],
+        [measureSql, [[erased], 20, 20]],
+        [deleteLinksToSql, [[erased]]],
+        [deleteLinkSetSql, [[erased], 20]],
       ] as const)
         await expectReads(service.db, sent, [merged.id, ...values], maxRows, { unknownTables, generic: true })
     },

@@ -6,65 +6,9 @@ import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
+import { followSegments } from './segments.ts'
 import type { Organization, Service } from './service.ts'
 import { type Definition, declare, expectSuccess } from './shop.ts'
-
-/** Whether a table can hold what belongs to a person, and why. */
-export type TableDecision = { holds: boolean; why: string }
-
-/** A decision about every table of the database. A new table without a decision fails the tests of the dossier and of the erasure. */
-export const tableDecisions: Readonly<Record<string, TableDecision>> = {
-  aliases: { holds: true, why: 'the further external identifiers of the person' },
-  attributes: { holds: false, why: 'definitions' },
-  backups: { holds: false, why: 'the moments of backups' },
-  change_heads: { holds: false, why: 'counters of an organization' },
-  changes: {
-    holds: true,
-    why: 'the values before and after each change, also identifiers that other entities linked to',
-  },
-  clients: { holds: false, why: 'programs that call the API' },
-  consent_history: { holds: true, why: 'the answers of the person with their evidence' },
-  consent_texts: { holds: false, why: 'the texts that everybody reads' },
-  consent_types: { holds: false, why: 'definitions' },
-  entities: { holds: true, why: 'the person, and records that have the person in their values' },
-  erased_answers: { holds: false, why: 'hashes with salts that nothing keeps' },
-  erasures: { holds: true, why: 'the internal identifier, which stays after an erasure' },
-  fills: { holds: false, why: 'the position of a background fill, an internal identifier' },
-  followers: { holds: false, why: 'positions in the change log' },
-  idempotency_keys: { holds: true, why: 'the responses of the last 24 hours' },
-  ledger_entries: { holds: true, why: 'the salt, with which a known answer can be compared with its hash' },
-  ledger_keys: { holds: false, why: 'keys' },
-  ledger_tiles: { holds: false, why: 'hashes of salted answers' },
-  ledgers: { holds: false, why: 'hashes of salted answers' },
-  link_keys: { holds: false, why: 'keys' },
-  links: { holds: true, why: 'the relationships of the person' },
-  merges: { holds: true, why: 'what a merge moved, so that it can be undone' },
-  migrations: { holds: false, why: 'the migrations that ran' },
-  name_versions: { holds: false, why: 'keyed hashes of names, with the versions at which they became free' },
-  observed_keys: { holds: true, why: 'a key that only the person has written, with its internal identifier' },
-  organization_settings: { holds: false, why: 'how pages look' },
-  organizations: { holds: false, why: 'tenants' },
-  rate_limits: { holds: false, why: 'counters under hashes of token subjects' },
-  search_documents: { holds: true, why: 'the words that a search finds the person by' },
-  search_features: { holds: true, why: 'the parts of these words that similar words share' },
-  search_indexes: { holds: false, why: 'the position of a background fill, an internal identifier' },
-  search_words: { holds: true, why: 'each of these words' },
-  segment_changes: { holds: true, why: 'the segments that the person entered or left; its erasure stays as a change' },
-  segment_checks: { holds: false, why: 'internal identifiers to look at again' },
-  segment_members: { holds: true, why: 'the segments that the person is in' },
-  segments: { holds: false, why: 'definitions' },
-  sessions: { holds: false, why: 'who operates the console, for twelve hours' },
-  sign_in_codes: { holds: false, why: 'who is invited to the console, for a minute' },
-  signing_keys: { holds: false, why: 'keys' },
-  sort_indexes: { holds: false, why: 'the fields that pages are sorted by' },
-  stacks: { holds: false, why: 'definitions' },
-  sweeps: { holds: false, why: 'positions in the change log' },
-  terms: { holds: true, why: 'the indexed values of the person' },
-  tombstone_keys: { holds: false, why: 'keys' },
-  tombstones: { holds: true, why: 'keyed hashes of identifiers, made by an erasure' },
-  webhook_deliveries: { holds: true, why: 'the responses of receivers, which may repeat what they were sent' },
-  webhooks: { holds: false, why: 'receivers' },
-}
 
 /** Reads the names of all tables. */
 export async function readTables({ sql }: Pick<Service, 'sql'>): Promise<string[]> {
@@ -121,7 +65,9 @@ export async function plantCanaries(service: Service, organization: Organization
     for (const field of ['external_id', ...profileTexts, 'attribute_values.city'])
       await ok('POST', '/v1/people/list', { sort: { field } })
     await ok('POST', '/v1/webhooks', { url: receiver.url, events: ['person.*', 'record.*'] })
+    await ok('POST', '/v1/segments', { key: 'active', filter: { state: 'active' } })
     await ok('POST', '/v1/people', { external_id: 'bob', first_name: 'Bob' })
+    await followSegments(service)
     await ok('POST', '/v1/stacks/companies', { external_id: 'acme', attribute_values: { page: 'a company' } })
 
     // The person, under two names and two emails.
@@ -156,7 +102,8 @@ export async function plantCanaries(service: Service, organization: Organization
     const created = (await ok('POST', '/v1/people', first, { 'Idempotency-Key': `${run} create` })).body.data
     const { id } = created
     // Between a merge and its unmerge, another person has the values of this one. Its log tells of them.
-    await ok('POST', '/v1/people', { external_id: 'borrower', attribute_values: { friends: ['bob'] } })
+    const borrower = { external_id: 'borrower', attribute_values: { friends: ['bob'] } }
+    const borrower_id = (await ok('POST', '/v1/people', borrower)).body.data.id
     await ok('POST', '/v1/people/borrower/merge', { from: firstName })
     await ok('PATCH', '/v1/people/borrower', { language: 'fr' })
     await ok('POST', '/v1/people/borrower/unmerge', { from: firstName })
@@ -178,9 +125,11 @@ export async function plantCanaries(service: Service, organization: Organization
     canaries['the mobile number'] = mobile_number
     const language = `x-${randomBytes(4).toString('hex')}`
     canaries['the language'] = language
+    // The search keeps parts of words that have letters only.
+    canaries['the last name'] = `canary${run.replace(/\d/g, digit => 'abcdefghij'[Number(digit)]!)}z`
     const texts: Record<ProfileText, string> = {
       first_name: canary('the first name'),
-      last_name: canary('the last name'),
+      last_name: canaries['the last name'],
       email: `${canary('the email')}@example.com`,
       mobile_prefix: '+39',
       mobile_number,
@@ -251,11 +200,17 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, name('an alias'), id],
     )
 
-    // One delivery of the person was answered, one failed, and one waits.
+    // One delivery of the person was answered, one failed, and one waits. The receiver answers to the change that gave the values of the
+    // person to another one, and quotes the names in changes of those who link to it.
     const response = canary('the response of a receiver')
     const answer: typeof receiver.answer = (reply, { event }) => {
       const isAbout = event.data.id === id
-      reply.writeHead(isAbout && event.data.after?.language === 'en' ? 500 : 200).end(isAbout ? response : '')
+      const sent = JSON.stringify(event.data.after)
+      const isFilled = event.data.id === borrower_id && sent.includes(first.first_name)
+      const quoted = event.data.external_id === 'grace' ? sent : ''
+      reply
+        .writeHead(isAbout && event.data.after?.language === 'en' ? 500 : 200)
+        .end(isAbout || isFilled ? response : quoted)
     }
     receiver.answer = answer
     await deliver(0)
@@ -268,6 +223,7 @@ export async function plantCanaries(service: Service, organization: Organization
     )
     await sealLedgers(service)
     await follow(service.db, [searchFollower(), observedFollower()])
+    await followSegments(service)
     const company = (await ok('GET', '/v1/stacks/companies/acme')).body.data
     return { id, external_id, merged_id, order_id: bought.record_id, company_id: company.record_id, canaries }
   } finally {

@@ -21,17 +21,17 @@ import {
 import { lockDefinitions } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import {
-  blankLog,
-  deleteLinkSet,
+  addCount,
   type Erased,
-  type ErasedIdentifiers,
   type ErasureTarget,
   eraseEntities,
+  eraseRows,
   lockFollowers,
+  planErasures,
   type RemovedRows,
-  readVersions,
 } from './erase-entities.ts'
-import { countChangesOfSql, countLinksToSql, readEndOfSetSql } from './erased-tables-sql.ts'
+import type { ErasedIdentifiers } from './erased-identifiers.ts'
+import { deleteLinkSetSql, measureSql, readEndOfSetSql } from './erased-tables-sql.ts'
 import {
   claimErasureSql,
   completeErasureSql,
@@ -211,14 +211,14 @@ async function eraseInTransaction(
   const people = [person_id, ...merged]
   const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
-  const versions = await readVersions(tx, definitions, targets)
-  if (!meetsIfMatch(if_match, versions.get(person_id))) throwOtherVersion(versions.has(person_id))
-  const ids = targets.map(({ id }) => id)
-  const [log] = await tx.query<{ count: number }>(countChangesOfSql, [organization_id, ids, maxChanges + 1])
-  const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, ids, maxLinks + 1])
-  const [keepsLog, keepsLinks] = [log!.count > maxChanges, links!.count > maxLinks]
+  const planned = await planErasures(tx, definitions, targets)
+  const version = planned.find(({ change }) => change.id === person_id)?.row?.version
+  if (!meetsIfMatch(if_match, version)) throwOtherVersion(version !== undefined)
+  const measured = [targets.map(({ id }) => id), maxChanges + 1, maxLinks + 1]
+  const [size] = await tx.query<{ changes: number; links: number }>(measureSql, [organization_id, ...measured])
+  const [keepsLog, keepsLinks] = [size!.changes > maxChanges, size!.links > maxLinks]
   const isComplete = !keepsLog && !keepsLinks
-  const erased = await eraseEntities(tx, definitions, targets, { actor, request_id, at, keepsLog, keepsLinks })
+  const erased = await eraseEntities(tx, definitions, planned, { actor, request_id, at, keepsLog, keepsLinks })
   const { entities } = erased
   // A backup may have those who were merged later, without the person.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
@@ -347,7 +347,7 @@ function eraseSet(
       await lockFollowers(tx, organization_id, false)
       const removed = { ...facts.removed }
       const left = hasLinks
-        ? { hasLinks: await deleteLinkSet(tx, organization_id, { ids: entities, size: maxLinks }, removed) }
+        ? { hasLinks: await deleteLinkSet(tx, organization_id, { entities, maxLinks }, removed) }
         : await blankLogSet(tx, organization_id, pending, removed)
       const progress: Pending = { ...pending, facts: { ...facts, removed: sorted(removed) }, ...left }
       await tx.query(storeProgressSql, [organization_id, row.id, JSON.stringify({ pending: progress })])
@@ -355,6 +355,18 @@ function eraseSet(
     },
     { signal },
   )
+}
+
+/** Deletes one set of the links to the entities, and adds to `removed`. Returns whether others are left. */
+async function deleteLinkSet(
+  tx: Transaction,
+  organization_id: number,
+  { entities, maxLinks }: { entities: string[]; maxLinks: number },
+  removed: RemovedRows,
+): Promise<boolean> {
+  const [deleted] = await tx.query<{ count: number }>(deleteLinkSetSql, [organization_id, entities, maxLinks])
+  addCount(removed, 'links', deleted!.count)
+  return deleted!.count === maxLinks
 }
 
 /** Erases one set of the entities' own log, and adds to `removed`. Returns where the log goes on. */
@@ -368,7 +380,7 @@ async function blankLogSet(
   const [end] = await tx.query<{ version: number | null }>(readEndOfSetSql, [organization_id, id, after, changesPerSet])
   const until = end!.version
   if (until === null) return { next: next + 1, after: 0 }
-  await blankLog(tx, organization_id, [{ id, after, until }], removed)
+  await eraseRows(tx, organization_id, { log: [JSON.stringify([{ id, after, until }])] }, removed)
   return { next, after: until }
 }
 

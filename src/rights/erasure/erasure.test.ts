@@ -3,7 +3,7 @@ import { readFeed } from '../../../test/support/changes.ts'
 import { follow } from '../../../test/support/followers.ts'
 import { sealLedgers } from '../../../test/support/ledger.ts'
 import { importLines, linesFrom } from '../../../test/support/lines.ts'
-import { findCanaries, plantCanaries, readTables, tableDecisions } from '../../../test/support/person-canaries.ts'
+import { findCanaries } from '../../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../../test/support/receiver.ts'
 import { type Organization, type Reply, useOwnService } from '../../../test/support/service.ts'
 import { createShop, expectSuccess, useSharedShop } from '../../../test/support/shop.ts'
@@ -42,44 +42,6 @@ async function eraseOne() {
   await expectSuccess(erase(organization, person.external_id))
   return { organization, person, send: organization.send }
 }
-
-describe('the tables of the catalog', () => {
-  it('each have a decision whether they hold what belongs to a person', async () => {
-    expect(await readTables(service)).toEqual(Object.keys(tableDecisions).sort())
-  })
-
-  it('hold canaries only where the decisions say so, and none of an erased person', async () => {
-    const organization = await service.organization()
-    const person = await plantCanaries(service, organization)
-    const planted = await findCanaries(service, person.canaries)
-    expect(planted.filter(({ column }) => !tableDecisions[column.split('.')[0]!]!.holds)).toEqual([])
-    const places = new Set(planted.map(({ place }) => place))
-    expect(Object.keys(person.canaries).filter(place => !places.has(place))).toEqual([])
-    const { body } = await expectSuccess(erase(organization, `internal/${person.id}`, { records: 'linked' }))
-    expect(await findCanaries(service, person.canaries)).toEqual([])
-    expect(body.data.erasure).toMatchObject({
-      person_id: person.id,
-      merged_ids: [person.merged_id],
-      record_ids: expect.arrayContaining([{ stack_key: 'orders', record_id: person.order_id }]),
-    })
-    // The company is joined to nobody else either.
-    expect(body.data.erasure.record_ids.map(({ record_id }: { record_id: string }) => record_id)).toContain(
-      person.company_id,
-    )
-    const { findings } = await auditLedger(service.db, organization.id, { since: undefined })
-    expect(findings).toEqual([])
-    // The neighbors stay, without the person.
-    const grace = (await expectSuccess(organization.send('GET', '/v1/people/grace'))).body.data
-    expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
-    const erased = { id: person.id, erased: true }
-    const log = (await expectSuccess(organization.send('GET', '/v1/people/grace/history'))).body.data.items
-    expect(log.map((change: { after: object }) => change.after)).toEqual([
-      { attribute_values: { friends: ['bob', erased], city: 'Rome' } },
-      { attribute_values: { friends: [erased] } },
-      expect.objectContaining({ attribute_values: { referrer: erased, friends: ['bob', erased] } }),
-    ])
-  })
-})
 
 describe('the certificate', () => {
   it('states what was removed, by table, is signed, and is the same when asked again, under each identifier', async () => {

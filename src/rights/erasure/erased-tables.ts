@@ -1,0 +1,153 @@
+import type { Statement } from '../../db/db.ts'
+import { deleteObservedOfSql } from '../../observed/sql.ts'
+import {
+  blankChangesSql,
+  blankMergesSql,
+  blankQuotingDeliveriesSql,
+  deleteAliasesSql,
+  deleteAnswersSql,
+  deleteLinksToSql,
+  deleteMembershipsSql,
+  deleteOwnLinksSql,
+  deleteResponsesSql,
+  deleteToldSql,
+  eraseDeliveriesSql,
+  eraseSaltsSql,
+} from './erased-tables-sql.ts'
+import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
+
+// Every table of the database is in one of the three lists of this file. A test compares them with the catalog of PostgreSQL.
+
+/** The values that the statements take as `$2`. A statement runs once with each of its values, and not at all without one. */
+export type Subjects = {
+  /** The ids of the entities. */
+  entities: string[][]
+  /** The ids of the people among them. */
+  people: string[][]
+  /** The id of each person. */
+  person: string[]
+  /** The ids of the people, if the organization has ever had a segment. */
+  members: string[][]
+  /** The ids of the entities, unless further transactions delete the links to them. */
+  targets: string[][]
+  /** The part of the log that is emptied, as JSON: [{id, after, until}], each with the versions after `after` up to `until`. */
+  log: string[]
+  /** The identifiers that the entities ever had, as JSON and URLs print them. */
+  texts: string[][]
+}
+
+/** A table, a statement that removes or empties its rows of an erased entity and returns their number, what it takes, and why. */
+export type ErasedTable = { table: string; statement: Statement; of: keyof Subjects; why: string }
+
+/** The statements of an erasure, in the order in which they run. */
+export const erasedTables: readonly ErasedTable[] = [
+  {
+    table: 'webhook_deliveries',
+    statement: blankFilledDeliveriesSql,
+    of: 'person',
+    why: 'Receivers may have answered with values that a merge gave to another person until it was undone.',
+  },
+  {
+    table: 'changes',
+    statement: blankFilledSql,
+    of: 'person',
+    why: 'The log of a person into whom this one was merged has the values that it got, also after the merge was undone.',
+  },
+  { table: 'links', statement: deleteOwnLinksSql, of: 'entities', why: 'They say to whom the entity is related.' },
+  { table: 'links', statement: deleteLinksToSql, of: 'targets', why: 'They say who is related to the entity.' },
+  { table: 'aliases', statement: deleteAliasesSql, of: 'people', why: 'They are further identifiers of the person.' },
+  {
+    table: 'merges',
+    statement: blankMergesSql,
+    of: 'people',
+    why: 'To undo a merge, its row has the values that it moved. The ids stay, so that everybody sees that it was.',
+  },
+  {
+    table: 'observed_keys',
+    statement: deleteObservedOfSql,
+    of: 'entities',
+    why: 'A key that only one entity has written may say something about it.',
+  },
+  {
+    table: 'ledger_entries',
+    statement: eraseSaltsSql,
+    of: 'people',
+    why: 'With the salt, a guess of an answer can be compared with its hash. The hash stays, so that the ledger verifies.',
+  },
+  {
+    table: 'consent_history',
+    statement: deleteAnswersSql,
+    of: 'people',
+    why: 'It has the answers with their evidence.',
+  },
+  {
+    table: 'webhook_deliveries',
+    statement: eraseDeliveriesSql,
+    of: 'log',
+    why: 'Receivers may have answered with what they were sent. Deliveries that wait are not sent any more.',
+  },
+  {
+    table: 'changes',
+    statement: blankChangesSql,
+    of: 'log',
+    why: 'The log has all earlier values. Numbers, times and operations stay, because the log has no gaps.',
+  },
+  {
+    table: 'idempotency_keys',
+    statement: deleteResponsesSql,
+    of: 'texts',
+    why: 'The responses of the last day show the entity, also those to requests about others.',
+  },
+  {
+    table: 'webhook_deliveries',
+    statement: blankQuotingDeliveriesSql,
+    of: 'texts',
+    why: 'Changes of others show the entity by its identifiers, and receivers may have answered with them.',
+  },
+  { table: 'segment_changes', statement: deleteToldSql, of: 'members', why: 'They say what the person once was.' },
+  { table: 'segment_members', statement: deleteMembershipsSql, of: 'members', why: 'They say what the person is.' },
+]
+
+/** The tables from which the module that stores their rows also erases them, called by erase-entities.ts. */
+export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
+  entities: 'The change `erase` deletes the row, as every deletion does (entities/write/store.ts).',
+  terms: 'The index terms go with the row (entities/write/terms.ts).',
+  search_documents: 'The words of the entity (entities/indexes/search-index.ts).',
+  search_features: 'The parts of words that no other entity has.',
+  search_words: 'The words that no other entity has.',
+}
+
+/** The tables that an erasure leaves as they are or adds to, and why. */
+export const keptTables: Readonly<Record<string, string>> = {
+  attributes: 'definitions',
+  backups: 'the moments of backups',
+  change_heads: 'counters of an organization',
+  clients: 'programs that call the API',
+  consent_texts: 'the texts that everybody reads',
+  consent_types: 'definitions',
+  erased_answers: 'hashes with salts that nothing keeps',
+  erasures: 'the erasures themselves: internal identifiers and certificates',
+  fills: 'the position of a background fill, an internal identifier',
+  followers: 'positions in the change log',
+  ledger_keys: 'keys',
+  ledger_tiles: 'hashes of salted answers',
+  ledgers: 'hashes of salted answers',
+  link_keys: 'keys',
+  migrations: 'the migrations that ran',
+  name_versions: 'keyed hashes of names, with the versions at which they became free',
+  organization_settings: 'how pages look',
+  organizations: 'tenants',
+  rate_limits: 'counters under hashes of token subjects',
+  search_indexes: 'the position of a background fill, an internal identifier',
+  segment_checks: 'internal identifiers to look at again',
+  segments: 'definitions',
+  sessions: 'who operates the console, for twelve hours',
+  sign_in_codes: 'who is invited to the console, for a minute',
+  signing_keys: 'keys',
+  sort_indexes: 'the fields that pages are sorted by',
+  stacks: 'definitions',
+  sweeps: 'positions in the change log',
+  tombstone_keys: 'keys',
+  tombstones: 'keyed hashes of erased identifiers, so that the person does not come back by mistake',
+  webhooks: 'receivers',
+}
