@@ -43,11 +43,11 @@ const lastDeletion = (name: string) =>
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
 
-/** The person who was erased and had a name, of which only a keyed hash is left, with the number of the erasure. */
+/** The person who was erased and had a name, of which only a keyed hash of the composed form is left, with the number of the erasure. */
 const erasureWith = (name: string) =>
   `select x.entity_id, c.sequence from tombstone_keys k
      join tombstones t on t.organization_id = $1
-       and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || ${name}, 'UTF8')))
+       and t.hash = sha256(k.secret || sha256(k.secret || convert_to('external_id:' || normalize(${name}), 'UTF8')))
      join erasures x on x.organization_id = $1 and x.id = t.erasure_id
      cross join lateral (
        select c.sequence from changes c

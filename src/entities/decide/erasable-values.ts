@@ -8,16 +8,12 @@ import type { PlannedMissing } from './decide-attributes.ts'
 /** A value that an erasure keeps a keyed hash of: its kind and itself, such as `email:ada@example.com`. */
 export type ErasableValue = { value: string; path: string }
 
-/** The kinds of values that have tombstones. An email is as in `email_key`, a phone number as in `mobile_key`. */
-export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string => `${kind}:${value}`
-
 /**
- * The normal forms of Unicode in which a value may have been erased: as it is, composed and decomposed. The same name, typed on another
- * system, has other code points. Elsewhere, external identifiers are compared exactly.
+ * The kinds of values that have tombstones. An email is as in `email_key`, a phone number as in `mobile_key`. The same name, typed on another
+ * system, may have other code points, so a tombstone has the composed form (NFC). Elsewhere, external identifiers are compared exactly.
  */
-export const normalFormsOf = (value: string): readonly string[] => [
-  ...new Set([value, value.normalize('NFC'), value.normalize('NFD')]),
-]
+export const erasableText = (kind: 'external_id' | 'email' | 'mobile', value: string): string =>
+  `${kind}:${value.normalize('NFC')}`
 
 /** The parts of a change that may give a value to somebody. */
 export type Giving = {

@@ -2,7 +2,7 @@ import type { Transaction } from '../../db/db.ts'
 import { Fault } from '../../errors.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import type { DecidedRound } from '../decide/decide-round.ts'
-import { erasableValues, erasedRefusal, type Giving, normalFormsOf } from '../decide/erasable-values.ts'
+import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
 import { readTombstonesSql } from './load-sql.ts'
 import { deleteTombstonesSql } from './store-sql.ts'
@@ -24,17 +24,14 @@ export async function decideUnlessErased(
   return erased.size === 0 ? decided : decide(erased)
 }
 
-const formsOf = (values: Iterable<string>) => [...new Set([...values].flatMap(normalFormsOf))]
-
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
 export async function readErased(
   tx: Pick<Transaction, 'query'>,
   organization_id: number,
   values: string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, formsOf(values)])
-  const erased = new Set(rows.map(({ value }) => value))
-  return new Set(values.filter(value => normalFormsOf(value).some(form => erased.has(form))))
+  const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
+  return new Set(rows.map(({ value }) => value))
 }
 
 /**
@@ -52,7 +49,7 @@ export async function checkReturn(
   const values = erasableValues(change, write, undefined).map(({ value }) => value)
   const erased = await readErased(tx, organization_id, values)
   if (erased.size === 0) return
-  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, formsOf(erased)])
+  if (erasedPeople === 'recreate') await tx.query(deleteTombstonesSql, [organization_id, [...erased]])
   else throw new Fault(erasedRefusal(change, write, undefined, erased)!)
 }
 
@@ -61,7 +58,7 @@ export function forgetTombstones(tx: Transaction, set: DecidedRound): Promise<un
   const { organization_id, has_tombstones } = set.definitions
   if (!has_tombstones) return []
   const values = valuesOf(set, ({ erased }) => erased === 'recreate')
-  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, formsOf(values)])]
+  return values.length === 0 ? [] : [tx.query(deleteTombstonesSql, [organization_id, values])]
 }
 
 function valuesOf({ accepted }: DecidedRound, isAsked: (write: Write) => boolean) {

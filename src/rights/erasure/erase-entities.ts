@@ -112,7 +112,7 @@ export async function eraseEntities(
   const hasSegments = definitions.last_segment_id > 0
   const members = hasSegments ? people : []
   await lockFollowers(tx, organization_id, person.length > 0)
-  const { identifiers, texts } = await readIdentifiers(tx, organization_id, { ids, people: person, rows })
+  const identifiers = await readIdentifiers(tx, organization_id, { ids, people: person, rows })
 
   const removed: RemovedRows = { entities: rows.length }
   if (person.length > 0) await keepUnsealedLeaves(tx, organization_id, person)
@@ -126,7 +126,7 @@ export async function eraseEntities(
     ...{ people, person, members },
     targets: keepsLinks ? [] : [ids],
     log: keepsLog ? [] : [JSON.stringify(ids.map(id => ({ id, ...allVersions })))],
-    texts: searchesResponses ? [[...texts, ...ids, ...ids.map(recordIdOf)]] : [],
+    texts: searchesResponses ? [[...identifiers.texts, ...ids, ...ids.map(recordIdOf)]] : [],
   }
   await eraseRows(tx, organization_id, subjects, removed)
   return { entities, identifiers, removed }

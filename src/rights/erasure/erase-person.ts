@@ -3,7 +3,6 @@ import type { Database, Transaction } from '../../db/db.ts'
 import { isConflict } from '../../db/pg-errors.ts'
 import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
-import { erasableText } from '../../entities/decide/erasable-values.ts'
 import { recordIdOf } from '../../entities/identifiers.ts'
 import { insertTombstonesSql } from '../../entities/write/store-sql.ts'
 import { type IfMatch, meetsIfMatch } from '../../entity-tag.ts'
@@ -30,7 +29,6 @@ import {
   planErasures,
   type RemovedRows,
 } from './erase-entities.ts'
-import type { ErasedIdentifiers } from './erased-identifiers.ts'
 import { deleteLinkSetSql, measureSql, readEndOfSetSql } from './erased-tables-sql.ts'
 import {
   claimErasureSql,
@@ -169,14 +167,9 @@ const findPerson = async (tx: Transaction, { person_id }: ErasureRequest) =>
 
 /** The answer about an erasure. */
 function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
-  if (certificate !== null)
-    return { certificate, completed: true, dry_run: false, erasure: readCertificate(certificate).erasure }
-  return {
-    certificate: null,
-    completed: false,
-    dry_run: false,
-    erasure: (removed as { pending: Pending }).pending.facts,
-  }
+  const erasure =
+    certificate === null ? (removed as { pending: Pending }).pending.facts : readCertificate(certificate).erasure
+  return { certificate, completed: certificate !== null, dry_run: false, erasure }
 }
 
 type Signing = (facts: ErasureFacts) => Promise<string>
@@ -196,20 +189,13 @@ async function eraseInTransaction(
   sign: Signing,
 ): Promise<ErasureFacts | undefined> {
   const { organization_id } = definitions
-  const {
-    found_id: person_id,
-    reason,
-    records,
-    also = [],
-    dry_run = false,
-    if_match = null,
-    actor,
-    request_id,
-  } = request
+  const { found_id: person_id, reason, records, actor, request_id } = request
+  const { also = [], dry_run = false, if_match = null } = request
   const at = new Date().toISOString()
-  const merged = await readMerged(tx, organization_id, person_id)
-  const people = [person_id, ...merged]
-  const linked = records === 'linked' ? await readLinked(tx, organization_id, people) : []
+  const merged = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
+  const people = [person_id, ...merged.map(({ id }) => id)]
+  const linked =
+    records === 'linked' ? await tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people]) : []
   const targets = distinct([...people.map(id => ({ stack_id: peopleStackId, id })), ...linked, ...also])
   const planned = await planErasures(tx, definitions, targets)
   const version = planned.find(({ change }) => change.id === person_id)?.row?.version
@@ -267,8 +253,7 @@ async function buildFacts(
   const { organization_id } = definitions
   const { entities, identifiers, removed } = erased
   const [next] = await tx.query<{ id: number }>(nextErasureIdSql, [organization_id])
-  const values = valuesOf(identifiers)
-  const tombstones = await tx.query(insertTombstonesSql, [organization_id, values, next!.id])
+  const tombstones = await tx.query(insertTombstonesSql, [organization_id, [...identifiers.values], next!.id])
   const isPerson = ({ stack_id }: ErasureTarget) => stack_id === peopleStackId
   return {
     id: next!.id,
@@ -286,16 +271,6 @@ async function buildFacts(
   }
 }
 
-/** The values that get tombstones. One in a mixture of normal forms is found in every form by its composed one. */
-function valuesOf({ names, emails, mobiles }: ErasedIdentifiers): string[] {
-  const values = [
-    ...[...(names.get(peopleStackId) ?? [])].map(name => erasableText('external_id', name)),
-    ...[...emails].map(email => erasableText('email', email)),
-    ...[...mobiles].map(mobile => erasableText('mobile', mobile)),
-  ]
-  return [...new Set(values.flatMap(value => [value, value.normalize('NFC')]))]
-}
-
 const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
 
 const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.entries(removed).sort())
@@ -303,14 +278,6 @@ const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.
 function distinct(targets: ErasureTarget[]): ErasureTarget[] {
   return [...new Map(targets.map(target => [target.id, target])).values()]
 }
-
-async function readMerged(tx: Transaction, organization_id: number, person_id: string): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(readMergedSql, [organization_id, person_id])
-  return rows.map(({ id }) => id)
-}
-
-const readLinked = (tx: Transaction, organization_id: number, people: string[]) =>
-  tx.query<ErasureTarget>(readLinkedRecordsSql, [organization_id, people])
 
 /** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
 async function continueErasure(context: ErasureContext, row: ErasureRow, endMs: number): Promise<ErasureResult> {

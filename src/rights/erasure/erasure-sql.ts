@@ -143,7 +143,7 @@ export const readReturnedSql = statement(
 )
 
 const hashOf = (kind: string, value: string) =>
-  `sha256(k.secret || sha256(k.secret || convert_to('${kind}:' || ${value}, 'UTF8')))`
+  `sha256(k.secret || sha256(k.secret || convert_to('${kind}:' || normalize(${value}), 'UTF8')))`
 
 /**
  * $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. Somebody

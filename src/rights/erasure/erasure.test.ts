@@ -619,13 +619,18 @@ describe('a person who was erased', () => {
     ['composed', 'Zo\u00eb \u00c5'],
     ['decomposed', 'Zoe\u0308 A\u030a'],
     ['mixed', 'Zo\u00eb A\u030a'],
-  ])('does not come back under the %s name in another normal form of Unicode', async (_, external_id) => {
+  ])('does not come back under the %s name or email in another normal form of Unicode', async (_, external_id) => {
     const organization = await createShop(service, 'friends')
     const { send } = organization
-    await expectSuccess(send('POST', '/v1/people', { external_id }))
+    const email = `${external_id.replace(' ', '.')}@example.com`
+    await expectSuccess(send('POST', '/v1/people', { external_id, email }))
     const response = await erase(organization, encodeURIComponent(external_id))
-    expect(response.status).toBe(200)
+    expect([response.status, response.body.data.erasure.tombstones]).toEqual([200, 2])
     for (const form of [external_id, external_id.normalize('NFC'), external_id.normalize('NFD')]) {
+      const again = await erase(organization, encodeURIComponent(form))
+      expect([again.status, again.body.data.certificate]).toEqual([200, response.body.data.certificate])
+      const mail = `${form.replace(' ', '.')}@example.com`
+      expect(ofStatus(await send('POST', '/v1/people', { email: mail }))).toEqual(erasedAt('/email'))
       expect(ofStatus(await send('POST', '/v1/people', { external_id: form }))).toEqual(erasedAt('/external_id'))
       const linking = { attribute_values: { friends: [form] } }
       expect(ofStatus(await send('POST', '/v1/people', linking))).toEqual(erasedAt('/attribute_values/friends/0'))
