@@ -121,14 +121,6 @@ export const listObservedSql = statement(
      ), '[]') as items`,
 )
 
-/** $2: ids of erased entities. Removes the keys that only one of them has written. */
-export const deleteObservedOfSql = statement(
-  'delete_observed_keys_of',
-  `with gone as (
-     delete from observed_keys k where k.organization_id = $1 and k.entity_id = any($2::uuid[]) returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
 /** Whether a value fits the type $4. */
 const fitsType = (value: string) => `case $4::text
        when 'text' then jsonb_typeof(${value}) = 'string'

@@ -2,7 +2,7 @@ import { type ChangePage, parseChanges, readNamed } from '../changes/change-json
 import { readHistorySql } from '../changes/sql.ts'
 import { type AnswerRow, recordedAnswer } from '../consents/recorded-answers.ts'
 import { readAnswersAfterSql } from '../consents/recorded-answers-sql.ts'
-import type { Row } from '../db/db.ts'
+import type { Row, Statement } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { recordIdOf } from '../entities/identifiers.ts'
 import { printEntity } from '../entities/read/entity-json.ts'
@@ -138,37 +138,35 @@ async function* printMatchKeys(source: DossierSource) {
   if (email !== null || mobile !== null || name !== null) yield JSON.stringify({ email, mobile, name })
 }
 
-/** Reads rows in parts of `limit`, each after the last row of the one before. */
-async function* readInParts<Row>(limit: number, readAfter: (last: Row | undefined) => Promise<Row[]>) {
-  let last: Row | undefined
-  do {
-    const rows = await readAfter(last)
-    yield* rows
+/**
+ * Reads the rows of a statement in parts of `limit`: those of `subject`, each part after the last row of the one before. `first` has the
+ * columns of the order, in this order, with values before every row.
+ */
+async function* readInParts<R extends Row>(
+  { snapshot, definitions }: DossierSource,
+  sql: Statement,
+  subject: unknown,
+  first: Row,
+  limit = rowsPerRead,
+): AsyncGenerator<R> {
+  let last: Row | undefined = first
+  while (last !== undefined) {
+    const after = last
+    const position = Object.keys(first).map(column => after[column])
+    const rows: Row[] = await snapshot.query<Row>(sql, [definitions.organization_id, subject, ...position, limit])
+    yield* rows as R[]
     last = rows.length < limit ? undefined : rows.at(-1)
-  } while (last !== undefined)
+  }
 }
 
 async function* printAliases(source: DossierSource) {
-  const { snapshot, definitions } = source
-  type Alias = Row & { external_id: string }
-  const aliases = readInParts<Alias>(rowsPerRead, last =>
-    snapshot.query(readAliasesSql, [
-      definitions.organization_id,
-      peopleOf(source),
-      last?.external_id ?? '',
-      rowsPerRead,
-    ]),
-  )
-  for await (const alias of aliases) yield JSON.stringify(alias)
+  for await (const alias of readInParts(source, readAliasesSql, peopleOf(source), { external_id: '' }))
+    yield JSON.stringify(alias)
 }
 
 async function* printMerges(source: DossierSource) {
-  const { snapshot, definitions } = source
-  type Merge = Row & { merge_id: number }
-  const merges = readInParts<Merge>(textsPerRead, last =>
-    snapshot.query(readMergesSql, [definitions.organization_id, peopleOf(source), last?.merge_id ?? 0, textsPerRead]),
-  )
-  for await (const merge of merges) yield JSON.stringify(merge)
+  for await (const merge of readInParts(source, readMergesSql, peopleOf(source), { merge_id: 0 }, textsPerRead))
+    yield JSON.stringify(merge)
 }
 
 /** The name of a consent type, which may be archived. */
@@ -183,42 +181,24 @@ async function* printConsents(source: DossierSource) {
   }
 }
 
+const beforeAnswers = { version: 0, consent_type_id: 0, channel: '' }
+
 async function* printAnswers(source: DossierSource) {
-  const { snapshot, definitions } = source
-  for (const person_id of peopleOf(source)) {
-    const answers = readInParts<AnswerRow>(rowsPerRead, last =>
-      snapshot.query(readAnswersAfterSql, [
-        definitions.organization_id,
-        person_id,
-        last?.version ?? 0,
-        last?.consent_type_id ?? 0,
-        last?.channel ?? '',
-        rowsPerRead,
-      ]),
-    )
-    for await (const answer of answers) {
+  for (const person_id of peopleOf(source))
+    for await (const answer of readInParts<AnswerRow & Row>(source, readAnswersAfterSql, person_id, beforeAnswers)) {
       const { consent_type_id, channel, sequence } = answer
-      const consent_type_name = consentTypeName(definitions, consent_type_id)
+      const consent_type_name = consentTypeName(source.definitions, consent_type_id)
       const receipt = `/v1/people/internal/${person_id}/consents/${consent_type_id}/${channel}/receipt?sequence=${sequence}`
       yield JSON.stringify({ person_id, consent_type_name, ...recordedAnswer(answer), receipt })
     }
-  }
 }
 
+const beforeTexts = { consent_type_id: 0, version: 0 }
+
 async function* printTexts(source: DossierSource) {
-  const { snapshot, definitions } = source
-  type Text = Row & { consent_type_id: number; version: number }
-  const texts = readInParts<Text>(textsPerRead, last =>
-    snapshot.query(readTextsSql, [
-      definitions.organization_id,
-      peopleOf(source),
-      last?.consent_type_id ?? 0,
-      last?.version ?? 0,
-      textsPerRead,
-    ]),
-  )
-  for await (const text of texts)
-    yield JSON.stringify({ ...text, consent_type_name: consentTypeName(definitions, text.consent_type_id) })
+  type Text = Row & { consent_type_id: number }
+  for await (const text of readInParts<Text>(source, readTextsSql, peopleOf(source), beforeTexts, textsPerRead))
+    yield JSON.stringify({ ...text, consent_type_name: consentTypeName(source.definitions, text.consent_type_id) })
 }
 
 type Direction = 'out' | 'in'
@@ -226,16 +206,8 @@ type LinkRow = { attribute_id: number; stack_id: number; id: string; external_id
 
 const directions: Direction[] = ['out', 'in']
 
-const readLinksOf = ({ snapshot, definitions, id }: DossierSource, direction: Direction) =>
-  readInParts<LinkRow>(rowsPerRead, last =>
-    snapshot.query(readLinks[direction], [
-      definitions.organization_id,
-      id,
-      last?.attribute_id ?? 0,
-      last?.id ?? nil,
-      rowsPerRead,
-    ]),
-  )
+const readLinksOf = (source: DossierSource, direction: Direction) =>
+  readInParts<LinkRow>(source, readLinks[direction], source.id, { attribute_id: 0, id: nil })
 
 /** The internal identifier as reads show it, and the stack of a record. */
 function entityOf({ stacks }: Definitions, { stack_id, id }: { stack_id: number; id: string }) {
@@ -281,17 +253,11 @@ async function* printRecordsOf({ snapshot, definitions }: DossierSource, stack_i
 }
 
 async function* printSegments(source: DossierSource) {
-  const { snapshot, definitions } = source
-  type Entry = Row & { segment_id: number; sequence: number }
-  for (const person of peopleOf(source)) {
-    const rows = readInParts<Entry>(rowsPerRead, last =>
-      snapshot.query(readSegmentsSql, [
-        ...[definitions.organization_id, person],
-        ...[last?.segment_id ?? 0, last?.sequence ?? -1, rowsPerRead],
-      ]),
-    )
-    for await (const { segment_id: _, sequence, ...row } of rows)
-      yield JSON.stringify({ person_id: person, ...row, sequence: sequence === 0 ? null : sequence })
+  type Entry = Row & { sequence: number }
+  for (const person_id of peopleOf(source)) {
+    const entries = readInParts<Entry>(source, readSegmentsSql, person_id, { segment_id: 0, sequence: -1 })
+    for await (const { segment_id: _, sequence, ...row } of entries)
+      yield JSON.stringify({ person_id, ...row, sequence: sequence === 0 ? null : sequence })
   }
 }
 

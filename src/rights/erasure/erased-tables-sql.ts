@@ -6,17 +6,16 @@ import { type Statement, statement } from '../../db/db.ts'
 const counted = (name: string, change: string): Statement =>
   statement(name, `with gone as (${change} returning 1) select count(*)::integer as count from gone`)
 
-/** $2: ids. */
-export const deleteOwnLinksSql = counted(
-  'delete_own_links',
-  'delete from links l where l.organization_id = $1 and l.source_id = any($2::uuid[])',
-)
+/** $2: ids. Deletes the rows that have one of them in a column. */
+const deleteBy = (name: string, table: string, column: string): Statement =>
+  counted(name, `delete from ${table} x where x.organization_id = $1 and x.${column} = any($2::uuid[])`)
 
-/** $2: ids. */
-export const deleteLinksToSql = counted(
-  'delete_links_to',
-  'delete from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])',
-)
+export const deleteOwnLinksSql = deleteBy('delete_own_links', 'links', 'source_id')
+export const deleteLinksToSql = deleteBy('delete_links_to', 'links', 'target_id')
+export const deleteAliasesSql = deleteBy('delete_aliases_of', 'aliases', 'person_id')
+export const deleteObservedKeysSql = deleteBy('delete_observed_keys_of', 'observed_keys', 'entity_id')
+export const deleteAnswersSql = deleteBy('delete_answers', 'consent_history', 'person_id')
+export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_members', 'person_id')
 
 /** $2: ids, $3: limit. Deletes links to erased entities, which nobody reads or writes. */
 export const deleteLinkSetSql = counted(
@@ -24,12 +23,6 @@ export const deleteLinkSetSql = counted(
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(
      select k.ctid from links k where k.organization_id = $1 and k.target_id = any($2::uuid[]) limit $3 for update skip locked
    ))`,
-)
-
-/** $2: people. */
-export const deleteAliasesSql = counted(
-  'delete_aliases_of',
-  'delete from aliases a where a.organization_id = $1 and a.person_id = any($2::uuid[])',
 )
 
 /** $2: people. */
@@ -41,9 +34,9 @@ export const blankMergesSql = counted(
 )
 
 /** $2: people. Runs before their answers are deleted. */
-export const eraseSaltsSql = statement(
+export const eraseSaltsSql = counted(
   'erase_salts',
-  `with answered as materialized (
+  `update ledger_entries e set salt = null from (
      select c.sequence, h.consent_type_id, h.channel
      from unnest($2::uuid[]) as v(id) cross join lateral (
        select h.version, h.consent_type_id, h.channel from consent_history h
@@ -51,19 +44,10 @@ export const eraseSaltsSql = statement(
      ) h cross join lateral (
        select c.sequence from changes c
        where c.organization_id = $1 and c.entity_id = v.id and c.version = h.version offset 0
-     ) c
-   ), gone as (
-     update ledger_entries e set salt = null from answered a
-     where e.organization_id = $1 and e.sequence = a.sequence and e.consent_type_id = a.consent_type_id
-       and e.channel = a.channel and e.salt is not null
-     returning 1
-   ) select count(*)::integer as count from gone`,
-)
-
-/** $2: people. */
-export const deleteAnswersSql = counted(
-  'delete_answers',
-  'delete from consent_history h where h.organization_id = $1 and h.person_id = any($2::uuid[])',
+     ) c offset 0
+   ) a
+   where e.organization_id = $1 and e.sequence = a.sequence and e.consent_type_id = a.consent_type_id
+     and e.channel = a.channel and e.salt is not null`,
 )
 
 /** The changes of $2: [{id, after, until}]. `columns` are those of a change c. */
@@ -74,16 +58,11 @@ const rangesOf = (columns: string) =>
      ) c`
 
 /** $2: [{id, after, until}]. */
-export const blankChangesSql = statement(
+export const blankChangesSql = counted(
   'blank_changes',
-  `with own as materialized (
-     ${rangesOf('c.ctid')}
-   ), gone as (
-     update changes c set before = null, after = '{}', links = null
-     where c.organization_id = $1 and c.ctid = any(array(select o.ctid from own o))
-       and (c.before is not null or c.after is distinct from '{}'::jsonb or c.links is not null)
-     returning 1
-   ) select count(*)::integer as count from gone`,
+  `update changes c set before = null, after = '{}', links = null
+   where c.organization_id = $1 and c.ctid = any(array(${rangesOf('c.ctid')}))
+     and (c.before is not null or c.after is distinct from '{}'::jsonb or c.links is not null)`,
 )
 
 const blankDeliveries = `update webhook_deliveries d set response = null, error = null from webhooks w
@@ -131,12 +110,6 @@ export const deleteToldSql = counted(
    where s.organization_id = $1 and s.person_id = any($2::uuid[]) and s.sequence < (
      select c.sequence from changes c where c.organization_id = $1 and c.entity_id = s.person_id order by c.version desc limit 1
    )`,
-)
-
-/** $2: people. */
-export const deleteMembershipsSql = counted(
-  'delete_memberships',
-  'delete from segment_members m where m.organization_id = $1 and m.person_id = any($2::uuid[])',
 )
 
 /** $2: ids. Remembers who links to them, because the log does not tell that the links are gone. */

@@ -1,5 +1,4 @@
 import type { Statement } from '../../db/db.ts'
-import { deleteObservedOfSql } from '../../observed/sql.ts'
 import {
   blankChangesSql,
   blankMergesSql,
@@ -8,6 +7,7 @@ import {
   deleteAnswersSql,
   deleteLinksToSql,
   deleteMembershipsSql,
+  deleteObservedKeysSql,
   deleteOwnLinksSql,
   deleteResponsesSql,
   deleteToldSql,
@@ -64,7 +64,7 @@ export const erasedTables: readonly ErasedTable[] = [
   },
   {
     table: 'observed_keys',
-    statement: deleteObservedOfSql,
+    statement: deleteObservedKeysSql,
     of: 'entities',
     why: 'A key that only one entity has written may say something about it.',
   },
