@@ -9,7 +9,7 @@ import { readAliasesOfSql, readLoggedIdentifiersSql } from './erased-tables-sql.
 export type ErasedIdentifiers = {
   /** The external identifiers, by stack. */
   names: Map<number, Set<string>>
-  /** What gets tombstones: the names, emails and phones of people, as {@link erasableText} has them. */
+  /** The values that get tombstones: the names, emails and phones of people, as {@link erasableText} has them. */
   values: Set<string>
   /** The texts that a response may have, as JSON and URLs print them. */
   texts: Set<string>
