@@ -128,7 +128,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const target = await emptyDatabase()
     const { code, stderr } = await kith(['restore', file], target)
     expect(code).toBe(0)
-    expect(stderr).toMatch(/Ran migration 0006_idempotency\.\nRan migration 0007_change_numbers\.\n/)
+    expect(stderr).toMatch(/Ran migration 0006_ledger\.\nRan migration 0007_identity\.\n/)
     expect(await migrate(target)).toEqual([])
     const organization = await (await serveOn(target)).organization('acme')
     expect(organization.id).toBe(2)

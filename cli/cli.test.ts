@@ -180,7 +180,7 @@ describe('kith migrate', () => {
     expect(await kith('migrate')).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringMatching(/^Ran migration 0001_house\.\n/),
+      stderr: expect.stringMatching(/^Ran migration 0001_organizations\.\n/),
     })
   })
 })

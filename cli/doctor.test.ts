@@ -75,11 +75,13 @@ describe('kith doctor, on a server of its own', () => {
   })
 
   it('reports pending and unknown migrations, and runs none', async () => {
-    await query(database.url, `delete from migrations where name = '0006_idempotency'`)
-    await expectWarning('migrations', /1 have not run: 0006_idempotency/)
-    expect(await query(database.url, `select from migrations where name = '0006_idempotency'`)).toEqual([])
+    await query(database.url, `delete from migrations where name = '0006_ledger'`)
+    await expectWarning('migrations', /1 have not run: 0006_ledger/)
+    expect(await query(database.url, `select from migrations where name = '0006_ledger'`)).toEqual([])
     await query(database.url, `insert into migrations (name, run_on) values ('9999_later', now())`)
     await expectWrong('migrations', /9999_later, which this version does not know/)
+    await query(database.url, `update migrations set name = '0001_house' where name = '0001_organizations'`)
+    await expectWrong('migrations', /an earlier beta of kith made the database/)
   })
 
   it('warns of a missing or old signing key, and creates none', async () => {

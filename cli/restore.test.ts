@@ -30,6 +30,22 @@ describe('kith restore', { timeout: 90_000 }, () => {
     expect(await contentsOf(target)).toEqual({})
   })
 
+  it('refuses a backup of an earlier beta, and says how to carry its data over', async () => {
+    const url = await newDatabase()
+    const file = newFile()
+    expect((await kith(['backup', file], url)).code).toBe(0)
+    const migrations = ['0001_house', '0002_filters']
+    const ofBeta = forgeBackup(await readFile(pathTo(file)), ({ header }) => ({ header: { ...header, migrations } }))
+    await writeFile(pathTo('of-beta'), ofBeta)
+    const target = await emptyDatabase()
+    const refused = await kith(['restore', 'of-beta'], target)
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(
+      /An earlier beta of kith made the backup, .* restore it with that beta, .* by export and import/,
+    )
+    expect(await contentsOf(target)).toEqual({})
+  })
+
   it('refuses a file that is damaged, cut off, too long, of another format or not a backup, before it stores anything', async () => {
     const url = await newDatabase()
     await (await serveOn(url)).organization()

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { loadConfig } from '../src/config.ts'
 import { type Backup, verifyBackup } from './backup/container.ts'
-import { type Loaded, loadBackup, refuseNewer } from './backup/load.ts'
+import { type Loaded, loadBackup, refuseOtherVersions } from './backup/load.ts'
 import { describeSignature, requireKey } from './backup/signature.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { isDiskFull, pathOf } from './files.ts'
@@ -44,7 +44,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
     await withFile(environment, { file, silent, signal }, async found => {
       const backup = await check(found, silent, signal)
       if (options.key !== undefined) requireKey(backup.header.signed_by, options.key)
-      await refuseNewer(backup.header)
+      await refuseOtherVersions(backup.header)
       const loaded = await withServer(config, url => load(url, backup, silent, signal))
       report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
     })

@@ -101,7 +101,7 @@ describe('on a database', () => {
   it('names a migration of a newer version, as other commands do, and leaves the tables as they are', async () => {
     await query(database.url, `insert into migrations (name, run_on) values ('9999_of_a_newer_version', now())`)
     // One of this version's own migrations has not run. It must not run out of order.
-    await query(database.url, `delete from migrations where name = '0007_change_numbers'`)
+    await query(database.url, `delete from migrations where name = '0007_identity'`)
     const before = await query(database.url, 'select * from migrations order by id')
     for (const words of [['serve'], ['org', 'list']]) {
       const { code, stderr } = await runInProcess(words, { DATABASE_URL: database.url, PORT: '0' })
@@ -109,6 +109,22 @@ describe('on a database', () => {
         1,
         `A newer version of kith has migrated the database: kith ${version} does not know 9999_of_a_newer_version. Run the newer version, or restore a backup from before the upgrade.\n`,
       ])
+    }
+    expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
+  })
+
+  it('refuses a database of an earlier beta in one sentence, as other commands do, and leaves the tables as they are', async () => {
+    await query(database.url, `update migrations set name = '0001_house' where name = '0001_organizations'`)
+    const before = await query(database.url, 'select * from migrations order by id')
+    for (const words of [['serve'], ['migrate'], ['org', 'list'], ['backup', '-']]) {
+      const { code, stdout, stderr } = await runInProcess(words, { DATABASE_URL: database.url, PORT: '0' })
+      expect([code, stderr.split('\n').at(-2)]).toEqual([
+        1,
+        'An earlier beta of kith made the database, and this version does not read its data: export every organization with that beta ' +
+          '(kith schema pull, kith export), start this version with an empty database or data folder, and import there ' +
+          '(kith schema push, kith import), as docs/scale.md describes.',
+      ])
+      expect(stdout).not.toContain('kith-backup')
     }
     expect(await query(database.url, 'select * from migrations order by id')).toEqual(before)
   })

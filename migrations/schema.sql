@@ -11,6 +11,8 @@ create table aliases (
 );
 CREATE INDEX aliases_person ON public.aliases USING btree (organization_id, person_id);
 alter table aliases alter column organization_id set (n_distinct=1);
+comment on table aliases is 'An external identifier that a person has besides its own.';
+comment on column aliases.merge_id is 'The merge that gave the identifier. Null: the person was sent under it, and found by its email or phone.';
 
 create table attributes (
   organization_id integer not null,
@@ -38,11 +40,19 @@ create table attributes (
   constraint attributes_type_check CHECK ((type = ANY (ARRAY['text'::text, 'number'::text, 'boolean'::text, 'date'::text, 'datetime'::text, 'json'::text, 'person'::text, 'stack'::text])))
 );
 CREATE UNIQUE INDEX attributes_active_key ON public.attributes USING btree (organization_id, owner_stack_id, key) WHERE (state = 'active'::text);
+comment on table attributes is 'A declared attribute of people or of a stack.';
+comment on column attributes.target_stack_id is 'Where a relationship leads: 0 for people, else a stack.';
+comment on column attributes.index_id is 'The current index of the values, which are in terms. Null: none.';
+comment on column attributes.index_ready is 'Whether terms has all stored values.';
+comment on column attributes.searchable is 'Whether a search finds the entities by the words of the attribute.';
+comment on column attributes.rules is 'The conditions on values besides their type: required, unique, enum, pattern, minimum and maximum. A missing member is no condition.';
 
 create table backups (
   at timestamp with time zone not null,
   constraint backups_pkey PRIMARY KEY (at)
 );
+comment on table backups is 'A snapshot that kith backup has written.';
+comment on column backups.at is 'The moment of the snapshot. The metrics and kith doctor read the age of the last one.';
 
 create table change_heads (
   organization_id integer not null,
@@ -51,6 +61,10 @@ create table change_heads (
   log_id uuid default gen_random_uuid() not null,
   constraint change_heads_pkey PRIMARY KEY (organization_id)
 ) with (fillfactor = 10);
+comment on table change_heads is 'The head of the change log of an organization, which each of its writers locks first.';
+comment on column change_heads.sequence is 'The number of the last change.';
+comment on column change_heads.schema_version is 'The version of the definitions, which rises with each change of one.';
+comment on column change_heads.log_id is 'The name of the numbering of changes. A restored database gets a new one.';
 
 create table changes (
   organization_id integer not null,
@@ -68,15 +82,20 @@ create table changes (
   request_id text not null,
   links jsonb,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
-  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))) NOT VALID,
-  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text]))) NOT VALID
+  constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))),
+  constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text])))
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
 CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
 CREATE INDEX changes_names_left ON public.changes USING btree (organization_id, stack_id, ((before ->> 'external_id'::text)) COLLATE "C", version) WHERE ((before ->> 'external_id'::text) IS NOT NULL);
-CREATE INDEX changes_restores ON public.changes USING btree (organization_id, entity_id, sequence) WHERE (operation = 'restore'::text);
 alter table changes alter column organization_id set (n_distinct=1);
+comment on table changes is 'A write that changed an entity, a definition, a webhook, a segment or the settings of the organization.';
+comment on column changes.sequence is 'The number of the change, which rises without gaps in an organization.';
+comment on column changes.version is 'The version of the entity after the change.';
+comment on column changes.before is 'The values before the change, of the keys that it changed. Values of relationships are in links.';
+comment on column changes.after is 'The values after the change, of the keys that it changed. Values of relationships are in links.';
+comment on column changes.links is 'The internal identifiers of the targets, by attribute: {"<attribute id>": {"before": [ids], "after": [ids]}}.';
 
 create table clients (
   organization_id integer not null,
@@ -89,6 +108,9 @@ create table clients (
   constraint clients_pkey PRIMARY KEY (organization_id, id),
   constraint clients_secret_sha256_check CHECK ((length(secret_sha256) = 32))
 );
+comment on table clients is 'A program that requests its own tokens from POST /oauth/token.';
+comment on column clients.id is 'The client_id, which begins with the key of the organization.';
+comment on column clients.secret_sha256 is 'The SHA-256 of the secret, which itself is not stored.';
 
 create table consent_history (
   organization_id integer not null,
@@ -110,6 +132,14 @@ create table consent_history (
   constraint consent_history_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text]))),
   constraint consent_history_source_check CHECK ((source = ANY (ARRAY['entry'::text, 'flag'::text])))
 );
+comment on table consent_history is 'A consent answer of a person, which no later answer changes.';
+comment on column consent_history.version is 'The version of the person that the answer made.';
+comment on column consent_history.source is 'Whether the write named the purpose, or had a flag of the person.';
+comment on column consent_history.at is 'When the answer was stored.';
+comment on column consent_history.collected_at is 'When the person answered, as the client says. Null: when the answer was stored.';
+comment on column consent_history.evidence is 'What the client says about the answer: the given ones of method, source, ip, user_agent, text_version and reference.';
+comment on column consent_history.superseded is 'Whether the answer was collected before the one in force at that time. Then it changed no state.';
+comment on column consent_history.pending is 'Whether the answer is a grant that waits for its confirmation.';
 
 create table consent_texts (
   organization_id integer not null,
@@ -123,6 +153,7 @@ create table consent_texts (
   constraint consent_texts_pkey PRIMARY KEY (organization_id, consent_type_id, version),
   constraint consent_texts_sha256_check CHECK ((length(sha256) = 32))
 );
+comment on table consent_texts is 'A text that people answer to, which never changes.';
 
 create table consent_types (
   organization_id integer not null,
@@ -141,6 +172,9 @@ create table consent_types (
   constraint consent_types_id_check CHECK ((id > 0)),
   constraint consent_types_state_check CHECK ((state = ANY (ARRAY['active'::text, 'archived'::text])))
 );
+comment on table consent_types is 'A purpose for which people may be written to.';
+comment on column consent_types.default_state is 'Whether people without an answer may be written to.';
+comment on column consent_types.channels is 'The channels of the purpose: [{channel, is_default, double_opt_in}]. A flag of a person answers the default purpose of its channel.';
 
 create table entities (
   organization_id integer not null,
@@ -176,6 +210,14 @@ CREATE INDEX entities_mobile_key ON public.entities USING btree (organization_id
 CREATE INDEX entities_name_key ON public.entities USING btree (organization_id, stack_id, name_key, id) WHERE (name_key IS NOT NULL);
 CREATE INDEX entities_without_keys ON public.entities USING btree (organization_id, id) WHERE ((stack_id = 0) AND (NOT has_keys));
 alter table entities alter column organization_id set (n_distinct=1);
+comment on table entities is 'A person, or a record of a stack.';
+comment on column entities.stack_id is '0 for people.';
+comment on column entities.id is 'The internal identifier. The ObjectId of a record is its first 12 bytes.';
+comment on column entities.active is 'False for a placeholder, which a link has created and nobody has written yet.';
+comment on column entities.answers is 'The consent answers in force: {"<consent type id>:<channel>": {"state": boolean, "answered_at": time, …}}.';
+comment on column entities.email_key is 'The email in lower case, by which a person is recognized.';
+comment on column entities.mobile_key is 'The phone in E.164, by which a person is recognized.';
+comment on column entities.name_key is 'The name with the date of birth, by which duplicates are found.';
 
 create table erased_answers (
   organization_id integer not null,
@@ -188,6 +230,8 @@ create table erased_answers (
   constraint erased_answers_hash_check CHECK ((length(hash) = 32))
 );
 alter table erased_answers alter column organization_id set (n_distinct=1);
+comment on table erased_answers is 'The leaf of an answer that was erased before the ledger sealed it.';
+comment on column erased_answers.hash is 'The hash of the answer with a salt that nothing keeps.';
 
 create table erasures (
   organization_id integer not null,
@@ -208,6 +252,10 @@ create table erasures (
 );
 CREATE INDEX erasures_entity ON public.erasures USING btree (organization_id, entity_id);
 CREATE INDEX erasures_incomplete ON public.erasures USING btree (organization_id, entity_id) WHERE (completed_at IS NULL);
+comment on table erasures is 'An erasure of a person or record, which holds nothing about the erased one but the internal identifier.';
+comment on column erasures.records is 'Whether the records that link to the person were kept or erased as well.';
+comment on column erasures.completed_at is 'Null while the log of a person with very many changes is still being erased.';
+comment on column erasures.removed is 'The numbers of rows that were removed or blanked, by table.';
 
 create table fills (
   organization_id integer not null,
@@ -217,6 +265,9 @@ create table fills (
   total integer not null,
   constraint fills_pkey PRIMARY KEY (organization_id, index_id)
 );
+comment on table fills is 'The progress of the backfill of an index from stored values.';
+comment on column fills.after_id is 'The last entity that is indexed.';
+comment on column fills.total is 'About how many entities there are to index.';
 
 create table followers (
   organization_id integer not null,
@@ -232,6 +283,12 @@ create table followers (
   failure text,
   constraint followers_pkey PRIMARY KEY (organization_id, name, id)
 ) with (fillfactor = 50);
+comment on table followers is 'How far a follower of the change log has come in an organization, and the process that works for it now.';
+comment on column followers.id is 'Tells several followers of one name apart, such as webhooks. 0 for the only one.';
+comment on column followers.owner is 'The process that has the lease.';
+comment on column followers.leased_until is 'The end of the lease, by the clock of PostgreSQL.';
+comment on column followers.not_before is 'The next work begins no earlier, by the clock of the service.';
+comment on column followers.wake_at is 'The next work begins then even without a new change, by the clock of the service.';
 
 create table idempotency_keys (
   organization_id integer not null,
@@ -246,6 +303,10 @@ create table idempotency_keys (
   constraint idempotency_keys_request_sha256_check CHECK ((length(request_sha256) = 32))
 );
 CREATE INDEX idempotency_keys_at ON public.idempotency_keys USING btree (organization_id, at);
+comment on table idempotency_keys is 'The first response to an Idempotency-Key, which is stored for 24 hours.';
+comment on column idempotency_keys.id is 'The SHA-256 of the caller, method, path and key.';
+comment on column idempotency_keys.request_sha256 is 'The SHA-256 of the request.';
+comment on column idempotency_keys.body is 'The JSON of the data, or of a refusal''s error code, message and details.';
 
 create table ledger_entries (
   organization_id integer not null,
@@ -261,6 +322,9 @@ create table ledger_entries (
   constraint ledger_entries_hash_check CHECK ((length(hash) = 32)),
   constraint ledger_entries_salt_check CHECK ((length(salt) = 32))
 );
+comment on table ledger_entries is 'A sealed answer, which the number of its change, its consent type and its channel find in the consent history.';
+comment on column ledger_entries.salt is 'An erasure sets it to null, and the ledger still verifies.';
+comment on column ledger_entries.hash is 'The data of the leaf: SHA-256(salt || answer).';
 
 create table ledger_keys (
   kid text not null,
@@ -270,6 +334,9 @@ create table ledger_keys (
   retired_at timestamp with time zone,
   constraint ledger_keys_pkey PRIMARY KEY (kid)
 );
+comment on table ledger_keys is 'A key that signs or has signed checkpoints and backups.';
+comment on column ledger_keys.public_jwk is 'The public half, which stays so that old checkpoints verify.';
+comment on column ledger_keys.private_jwk is 'The private half, which only the newest key has.';
 
 create table ledger_tiles (
   organization_id integer not null,
@@ -279,6 +346,7 @@ create table ledger_tiles (
   constraint ledger_tiles_pkey PRIMARY KEY (organization_id, level, index),
   constraint ledger_tiles_data_check CHECK ((length(data) = 8192))
 );
+comment on table ledger_tiles is 'A full tile of the tree: 256 hashes, which never change.';
 
 create table ledgers (
   organization_id integer not null,
@@ -289,6 +357,10 @@ create table ledgers (
   constraint ledgers_pkey PRIMARY KEY (organization_id),
   constraint ledgers_size_check CHECK ((size > 0))
 ) with (fillfactor = 50);
+comment on table ledgers is 'The newest sealed state of the ledger of an organization.';
+comment on column ledgers.size is 'The number of entries.';
+comment on column ledgers.edge is 'The hashes of the partial tiles, from the lowest level up. Their widths follow from the size.';
+comment on column ledgers.checkpoint is 'The signed checkpoint, as a note.';
 
 create table link_keys (
   organization_id integer not null,
@@ -299,6 +371,7 @@ create table link_keys (
   constraint link_keys_id_check CHECK ((id > 0)),
   constraint link_keys_secret_check CHECK ((length(secret) = 32))
 );
+comment on table link_keys is 'A key that signs the consent links of an organization.';
 
 create table links (
   organization_id integer not null,
@@ -311,6 +384,8 @@ create table links (
 );
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
 alter table links alter column organization_id set (n_distinct=1);
+comment on table links is 'A link from an entity to another one, by a relationship attribute.';
+comment on column links."position" is 'The place of the target in the value of the attribute.';
 
 create table merges (
   organization_id integer not null,
@@ -330,6 +405,11 @@ CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id,
 CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
 alter table merges alter column organization_id set (n_distinct=1);
+comment on table merges is 'A merge of a person into another one, undone or not.';
+comment on column merges.person_id is 'The person that the internal identifier of the merged one leads to now: another than into_id if that one was merged later.';
+comment on column merges.sequence is 'The change that logged the merge.';
+comment on column merges.unmerged_sequence is 'The change that logged its undoing.';
+comment on column merges.undo is 'What an unmerge needs: the fields, links and answers that the merge moved.';
 
 create table name_versions (
   organization_id integer not null,
@@ -338,6 +418,9 @@ create table name_versions (
   constraint name_versions_pkey PRIMARY KEY (organization_id, hash),
   constraint name_versions_hash_check CHECK ((length(hash) = 32))
 );
+comment on table name_versions is 'The highest version under a name that no change tells, because an erasure has blanked the changes or a deletion took an alias.';
+comment on column name_versions.hash is 'The name, hashed with the key in tombstone_keys.';
+comment on column name_versions.version is 'The next entity of that name continues from it.';
 
 create table observed_keys (
   organization_id integer not null,
@@ -357,6 +440,8 @@ create table observed_keys (
 ) with (fillfactor = 70);
 CREATE INDEX observed_keys_entity ON public.observed_keys USING btree (organization_id, entity_id) WHERE (entity_id IS NOT NULL);
 alter table observed_keys alter column organization_id set (n_distinct=1);
+comment on table observed_keys is 'A key that no attribute declared when values were written under it, with the numbers of values by type.';
+comment on column observed_keys.entity_id is 'The only entity that has written the key. Its erasure removes the row, because the key may say something about it. Null: several.';
 
 create table organization_settings (
   organization_id integer not null,
@@ -369,6 +454,8 @@ create table organization_settings (
   updated_at timestamp with time zone not null,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
+comment on table organization_settings is 'What an organization shows on the pages that consent links open.';
+comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
 
 create table organizations (
   id integer generated always as identity not null,
@@ -377,6 +464,8 @@ create table organizations (
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_key_key UNIQUE (key)
 );
+comment on table organizations is 'A tenant of the service.';
+comment on column organizations.key is 'The name of the organization in tokens and commands.';
 
 create table rate_limits (
   key text not null,
@@ -384,6 +473,9 @@ create table rate_limits (
   expire bigint,
   constraint rate_limits_pkey PRIMARY KEY (key)
 );
+comment on table rate_limits is 'How many requests a token subject has sent to all processes in the current second, if KITH_RATE_STORE is postgresql.';
+comment on column rate_limits.key is 'A hash of the organization and the token subject.';
+comment on column rate_limits.expire is 'When the count ends, as Unix time in milliseconds.';
 
 create table search_documents (
   organization_id integer not null,
@@ -393,6 +485,8 @@ create table search_documents (
   constraint search_documents_pkey PRIMARY KEY (organization_id, stack_id, entity_id)
 );
 alter table search_documents alter column organization_id set (n_distinct=1);
+comment on table search_documents is 'The words of an entity.';
+comment on column search_documents.words is 'The distinct words, each between two spaces.';
 
 create table search_features (
   organization_id integer not null,
@@ -402,6 +496,9 @@ create table search_features (
   constraint search_features_pkey PRIMARY KEY (organization_id, stack_id, feature, word)
 );
 alter table search_features alter column organization_id set (n_distinct=1);
+comment on table search_features is 'A feature of a word, which similar words share.';
+comment on column search_features.feature is 'A trigram, or what remains of a short word without one letter.';
+comment on column search_features.word is 'Each distinct word of a stack has its features once, however many entities have it.';
 
 create table search_indexes (
   organization_id integer not null,
@@ -413,6 +510,10 @@ create table search_indexes (
   is_ready boolean not null,
   constraint search_indexes_pkey PRIMARY KEY (organization_id, stack_id)
 );
+comment on table search_indexes is 'The search index of the people (stack 0), or of a stack with searchable attributes.';
+comment on column search_indexes.keys is 'The keys of the attributes whose words the index has.';
+comment on column search_indexes.after_id is 'The last entity that is indexed, while the index is not ready.';
+comment on column search_indexes.total is 'About how many entities there are to index.';
 
 create table search_words (
   organization_id integer not null,
@@ -422,6 +523,7 @@ create table search_words (
   constraint search_words_pkey PRIMARY KEY (organization_id, stack_id, word, entity_id)
 );
 alter table search_words alter column organization_id set (n_distinct=1);
+comment on table search_words is 'An entity that has a word.';
 
 create table segment_changes (
   organization_id integer not null,
@@ -433,6 +535,7 @@ create table segment_changes (
 );
 CREATE INDEX segment_changes_person ON public.segment_changes USING btree (organization_id, person_id);
 alter table segment_changes alter column organization_id set (n_distinct=1);
+comment on table segment_changes is 'A person who entered or left a segment by a change of the log.';
 
 create table segment_checks (
   organization_id integer not null,
@@ -440,6 +543,7 @@ create table segment_checks (
   constraint segment_checks_pkey PRIMARY KEY (organization_id, entity_id)
 );
 alter table segment_checks alter column organization_id set (n_distinct=1);
+comment on table segment_checks is 'An entity that linked to an erased one, and is tested again because the log does not tell that it lost a link.';
 
 create table segment_members (
   organization_id integer not null,
@@ -449,6 +553,7 @@ create table segment_members (
 );
 CREATE INDEX segment_members_segment ON public.segment_members USING btree (organization_id, segment_id, person_id);
 alter table segment_members alter column organization_id set (n_distinct=1);
+comment on table segment_members is 'A person who is in a segment.';
 
 create table segments (
   organization_id integer not null,
@@ -468,6 +573,11 @@ create table segments (
 );
 CREATE UNIQUE INDEX segments_key ON public.segments USING btree (organization_id, key) WHERE (deleted_at IS NULL);
 alter table segments alter column organization_id set (n_distinct=1);
+comment on table segments is 'A named filter on people.';
+comment on column segments.deleted_at is 'A deleted segment keeps its row, so that its id stays its own.';
+comment on column segments.forgotten is 'Whether the other rows of a deleted segment are deleted, which happens in the background.';
+comment on column segments.members_condition is 'A hash of the condition for which the members were computed. Null until they are computed.';
+comment on column segments.since is 'The change after which the log tells of those who entered or left. Null until the members are computed.';
 
 create table sessions (
   organization_id integer not null,
@@ -487,6 +597,11 @@ create table sessions (
 );
 CREATE INDEX sessions_expiry ON public.sessions USING btree (expires_at);
 CREATE UNIQUE INDEX sessions_token ON public.sessions USING btree (organization_id, token_sha256);
+comment on table sessions is 'A session of the console.';
+comment on column sessions.token_sha256 is 'The SHA-256 of the cookie.';
+comment on column sessions.name is 'The actor in the change log.';
+comment on column sessions.method is 'How the session began.';
+comment on column sessions.client_id is 'The client that began the session. Its revocation ends the session.';
 
 create table sign_in_codes (
   organization_id integer not null,
@@ -498,6 +613,7 @@ create table sign_in_codes (
   constraint sign_in_codes_code_sha256_check CHECK ((length(code_sha256) = 32))
 );
 CREATE INDEX sign_in_codes_expiry ON public.sign_in_codes USING btree (expires_at);
+comment on table sign_in_codes is 'The code of a link that starts a session of the console, once.';
 
 create table signing_keys (
   kid text not null,
@@ -508,6 +624,9 @@ create table signing_keys (
   vouches_until timestamp with time zone,
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
+comment on table signing_keys is 'A key of the service that signs tokens, or verifies those that it signed before a rotation.';
+comment on column signing_keys.private_jwk is 'The private half, which only the newest key has. It never leaves the table.';
+comment on column signing_keys.vouches_until is 'The key verifies until then, which is never before the expiry of a token that it signed.';
 
 create table sort_indexes (
   organization_id integer not null,
@@ -518,6 +637,9 @@ create table sort_indexes (
   constraint sort_indexes_pkey PRIMARY KEY (organization_id, stack_id, field)
 );
 alter table sort_indexes alter column organization_id set (n_distinct=1);
+comment on table sort_indexes is 'An index that sorts the entities of a stack by a field.';
+comment on column sort_indexes.index_id is 'The number of the index in terms, which has exactly one term of each entity of the stack. No attribute has the same number.';
+comment on column sort_indexes.ready is 'Whether terms has all stored values.';
 
 create table stacks (
   organization_id integer not null,
@@ -534,12 +656,9 @@ create table stacks (
   constraint stacks_kind_check CHECK ((kind = ANY (ARRAY['item'::text, 'event'::text]))),
   constraint stacks_retention_days_check CHECK ((retention_days > 0))
 );
-
-create table sweeps (
-  organization_id integer not null,
-  sequence bigint not null,
-  constraint sweeps_pkey PRIMARY KEY (organization_id)
-);
+comment on table stacks is 'A kind of record, such as orders.';
+comment on column stacks.id is 'People are stack 0, which has no row.';
+comment on column stacks.retention_days is 'How many days after their creation the records of an event stack are erased. Null: they are kept.';
 
 create table terms (
   organization_id integer not null,
@@ -549,6 +668,9 @@ create table terms (
   constraint terms_pkey PRIMARY KEY (organization_id, index_id, value, entity_id)
 );
 alter table terms alter column organization_id set (n_distinct=1);
+comment on table terms is 'An indexed value of an entity.';
+comment on column terms.index_id is 'The index: attributes.index_id or sort_indexes.index_id.';
+comment on column terms.value is 'A prefix of the value. A reader also checks the row of the entity.';
 
 create table tombstone_keys (
   organization_id integer not null,
@@ -556,6 +678,7 @@ create table tombstone_keys (
   constraint tombstone_keys_pkey PRIMARY KEY (organization_id),
   constraint tombstone_keys_secret_check CHECK ((length(secret) = 32))
 );
+comment on table tombstone_keys is 'The key of the hashes of an organization, which is made with the organization and never leaves the database.';
 
 create table tombstones (
   organization_id integer not null,
@@ -564,6 +687,8 @@ create table tombstones (
   constraint tombstones_pkey PRIMARY KEY (organization_id, hash),
   constraint tombstones_hash_check CHECK ((length(hash) = 32))
 );
+comment on table tombstones is 'An external identifier, email or phone of an erased person, as a keyed hash: a create that has it is refused.';
+comment on column tombstones.hash is 'The value, hashed with the key in tombstone_keys.';
 
 create table webhook_deliveries (
   organization_id integer not null,
@@ -589,6 +714,10 @@ CREATE INDEX webhook_deliveries_failing ON public.webhook_deliveries USING btree
 CREATE INDEX webhook_deliveries_old ON public.webhook_deliveries USING btree (organization_id, webhook_id, last_attempt_at) WHERE (status <> 'waiting'::text);
 CREATE INDEX webhook_deliveries_order ON public.webhook_deliveries USING btree (organization_id, ((((webhook_id)::text || ' '::text) || entity)), sequence) WHERE (status = 'waiting'::text);
 CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (((((organization_id)::text || ' '::text) || (webhook_id)::text)), sequence) INCLUDE (organization_id, webhook_id, created_at) WHERE (status = 'waiting'::text);
+comment on table webhook_deliveries is 'A change that a webhook sends or has sent.';
+comment on column webhook_deliveries.entity is 'What the change is of. The changes of one entity are sent in order.';
+comment on column webhook_deliveries.next_attempt_at is 'Of the waiting deliveries of an entity, only the first has a time, so that they are sent in order.';
+comment on column webhook_deliveries.response is 'The beginning of the body of the last response.';
 
 create table webhooks (
   organization_id integer not null,
@@ -616,3 +745,13 @@ create table webhooks (
   constraint webhooks_id_check CHECK ((id > 0)),
   constraint webhooks_payload_check CHECK ((payload = ANY (ARRAY['full'::text, 'ids'::text])))
 );
+comment on table webhooks is 'An address to which an organization wants its changes to be sent.';
+comment on column webhooks.events is 'The kinds of changes to send.';
+comment on column webhooks.stacks is 'The stacks whose changes are sent. Null: all.';
+comment on column webhooks.keys is 'The keys of values: a change is sent if it changes one of them. Null: any change.';
+comment on column webhooks.secrets is 'The secrets that sign, the newest last.';
+comment on column webhooks.disabled_reason is 'Why the service, and not a client, has deactivated the webhook.';
+comment on column webhooks.replay_after is 'The changes after this one are sent again. Null: no replay.';
+comment on column webhooks.replay_until is 'The last change of the replay.';
+comment on column webhooks.deleted_at is 'A deleted webhook keeps its row without address and secrets, so that its id stays its own.';
+comment on column webhooks.tests is 'The last test events, newest first.';

@@ -40,7 +40,12 @@ const tables = `
       order by x.relname collate "C") as indexes,
     array(
       select format('alter table %I alter column %I set (%s)', c.relname, a.attname, array_to_string(a.attoptions, ', '))
-      from pg_attribute a where a.attrelid = c.oid and a.attoptions is not null order by a.attnum) as planning
+      from pg_attribute a where a.attrelid = c.oid and a.attoptions is not null order by a.attnum) as planning,
+    array(
+      select format('comment on %s is %L', case d.objsubid when 0 then format('table %I', c.relname)
+        else format('column %I.%I', c.relname, a.attname) end, d.description)
+      from pg_description d left join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
+      where d.classoid = 'pg_class'::regclass and d.objoid = c.oid order by d.objsubid) as comments
   from pg_class c
   where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> 'migrations'
   order by c.relname collate "C"`
@@ -67,6 +72,7 @@ type Table = {
   constraints: string[]
   indexes: string[]
   planning: string[]
+  comments: string[]
 }
 
 /**
@@ -83,10 +89,10 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
   return [header, ...rows.map(writeTable)].join('\n')
 }
 
-function writeTable({ name, options, columns, constraints, indexes, planning }: Table): string {
+function writeTable({ name, options, columns, constraints, indexes, planning, comments }: Table): string {
   const lines = [...columns, ...constraints].map(line => `  ${line}`)
   const storage = options ? ` with (${options.map(option => option.replace('=', ' = ')).join(', ')})` : ''
-  const others = [...indexes, ...planning].map(line => `${line};`)
+  const others = [...indexes, ...planning, ...comments].map(line => `${line};`)
   return [`create table ${name} (\n${lines.join(',\n')}\n)${storage};`, ...others, ''].join('\n')
 }
 

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { listMigrations, migrate } from '../../src/db/migrate.ts'
+import { isOfBeta, listMigrations, migrate } from '../../src/db/migrate.ts'
 import {
   quoted,
   readMigrations,
@@ -27,8 +27,13 @@ export type Loading = {
 /** `leftOut` are tables of the backup that kith does not have. `migrations` ran after the rows were restored. */
 export type Loaded = { rows: number; tables: number; leftOut: string[]; migrations: string[] }
 
-/** Throws if the backup needs a newer version of kith. */
-export async function refuseNewer({ kith, migrations }: Header): Promise<void> {
+/** Throws if another version of kith has to restore the backup: a newer one, or a beta. */
+export async function refuseOtherVersions({ kith, migrations }: Header): Promise<void> {
+  if (isOfBeta(migrations))
+    throw new Error(
+      'An earlier beta of kith made the backup, and this version does not read its data: restore it with that beta, and carry ' +
+        'every organization over by export and import, as docs/scale.md describes.',
+    )
   const known = await listMigrations()
   const unknown = migrations.find((name, index) => name !== known[index])
   if (unknown !== undefined)

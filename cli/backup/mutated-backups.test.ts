@@ -43,7 +43,7 @@ it('refuses a header that has a member or a table twice, however many tables it 
   const tables = Array.from({ length: 50_000 }, (_, index) => ({ name: `t${index}`, columns: [] }))
   await writeMutated({ ...header, tables: [...tables, tables[0]] }, Buffer.alloc(0))
   await expect(verify('mutated')).rejects.toThrow('its header has "t0" twice')
-  const text = JSON.stringify(header).replace('"migrations":', '"migrations":["0001_initial"],"migrations":')
+  const text = JSON.stringify(header).replace('"migrations":', '"migrations":["0001_organizations"],"migrations":')
   await writeMutated(text, Buffer.alloc(0))
   await expect(verify('mutated')).rejects.toThrow('its header has "migrations" twice')
 })

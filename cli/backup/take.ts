@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { throwIfOfBeta } from '../../src/db/migrate.ts'
 import { quoted, readMigrations, readSequences, readTables, type Table } from './catalog.ts'
 import { type Frame, type Header, writeContainer } from './container.ts'
 import { readSigner } from './signature.ts'
@@ -48,6 +49,8 @@ async function describe(client: pg.Client, version: string, tables: Table[]) {
   const migrations = await readMigrations(client)
   if (migrations.length === 0)
     throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
+  // This version could not restore such a backup.
+  throwIfOfBeta(migrations)
   const { rows } = await client.query(
     `select to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, current_setting('server_version') as postgresql`,
   )

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
-import { migrate } from './migrate.ts'
+import { migrate, requireMigrated } from './migrate.ts'
 
 let url: string
 let drop: () => Promise<void>
@@ -47,4 +47,39 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect((await tables()).filter(({ tablename }) => tablename !== 'migrations')).toEqual([{ tablename: 'links' }])
   await query(url, 'drop table links')
   expect(await migrate(url)).toEqual(await files())
+})
+
+it('runs the pending migrations in one transaction', async () => {
+  expect(await migrate(url, 3)).toEqual((await files()).slice(0, 3))
+  const first = await tables()
+  await query(url, 'create table webhooks (somebody text)')
+  await expect(migrate(url)).rejects.toThrow(/webhooks/)
+  await query(url, 'drop table webhooks')
+  expect(await tables()).toEqual(first)
+  expect(await migrate(url)).toEqual((await files()).slice(3))
+})
+
+it('says in the catalogue what a row of each table is, in one sentence', async () => {
+  await migrate(url)
+  const described = await query(
+    url,
+    `select c.relname as name, obj_description(c.oid, 'pg_class') as sentence from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname <> 'migrations' order by c.relname`,
+  )
+  expect(described.length).toBeGreaterThan(40)
+  expect(described.filter(({ sentence }) => !/^[A-Z][^.]+\.$/.test(`${sentence}`))).toEqual([])
+})
+
+it('refuses a database of an earlier beta in one sentence that says how to carry the data over, and changes nothing', async () => {
+  await query(url, 'create table migrations (id serial primary key, name varchar not null, run_on timestamp not null)')
+  await query(
+    url,
+    `insert into migrations (name, run_on) values ('0001_house', now()), ('0002_filters', now()), ('9999_later', now())`,
+  )
+  const before = await tables()
+  for (const attempt of [() => migrate(url), () => migrate(url, 1), () => requireMigrated(url)])
+    await expect(attempt()).rejects.toThrow(
+      /^An earlier beta of kith made the database, [^.]*kith export[^.]*empty database or data folder[^.]*kith import[^.]* docs\/scale\.md describes\.$/,
+    )
+  expect(await tables()).toEqual(before)
 })

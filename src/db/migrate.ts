@@ -12,21 +12,37 @@ export async function listMigrations(): Promise<string[]> {
   return files.map(file => file.replace(/\.sql$/, '')).sort()
 }
 
-/** The migrations of the database that this version does not have. A newer version made them. */
+/** The migrations of the database that this version does not have. A newer version made them, or a beta: {@link isOfBeta}. */
 export async function unknownMigrations(ran: string[]): Promise<string[]> {
   const known = new Set(await listMigrations())
   return ran.filter(name => !known.has(name))
 }
 
+/** The first migration of 1.0.0-beta.1 and of the checkouts after it. The migrations were written anew for the first release (decision 58). */
+const firstMigrationOfBeta = '0001_house'
+
+/** Whether a database or backup with these migrations was made by a beta. No migration leads from there to this version. */
+export const isOfBeta = (ran: string[]): boolean => ran.includes(firstMigrationOfBeta)
+
+/** Throws if a beta made the database with these migrations. */
+export function throwIfOfBeta(ran: string[]): void {
+  if (isOfBeta(ran))
+    throw new Error(
+      'An earlier beta of kith made the database, and this version does not read its data: export every organization with that ' +
+        'beta (kith schema pull, kith export), start this version with an empty database or data folder, and import there ' +
+        '(kith schema push, kith import), as docs/scale.md describes.',
+    )
+}
+
 /**
  * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward only: plain
  * SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes servers that start
- * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, or if
- * migrations are pending and the server is read-only.
+ * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, if a beta
+ * made it, or if migrations are pending and the server is read-only.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   const names = await readMigrations(url)
-  await throwIfNewer(names, 'Run the newer version, or restore a backup from before the upgrade.')
+  await throwIfUnknown(names, 'Run the newer version, or restore a backup from before the upgrade.')
   if (names.length === (await listMigrations()).length) return []
   try {
     return await runMigrations(url, count)
@@ -39,7 +55,9 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
   }
 }
 
-async function throwIfNewer(names: string[], advice: string): Promise<void> {
+/** `advice` is for a database that a newer version has migrated. */
+async function throwIfUnknown(names: string[], advice: string): Promise<void> {
+  throwIfOfBeta(names)
   const unknown = await unknownMigrations(names)
   if (unknown.length > 0)
     throw new Error(
@@ -50,7 +68,7 @@ async function throwIfNewer(names: string[], advice: string): Promise<void> {
 /** Throws unless the database is at the migrations of this version. Changes nothing, so the database may be a standby. */
 export async function requireMigrated(url: string): Promise<void> {
   const names = await readMigrations(url)
-  await throwIfNewer(names, 'Run the newer version.')
+  await throwIfUnknown(names, 'Run the newer version.')
   const missing = (await listMigrations()).filter(name => !names.includes(name))
   if (missing.length > 0)
     throw new Error(

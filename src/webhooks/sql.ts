@@ -165,7 +165,7 @@ export const insertDeliveriesSql = statement(
 // Without statistics of the table, PostgreSQL would join its updates with every delivery of the webhook. Numbers in an array make
 // it look each one up: a batch took 15 to 50 ms with 20,000 deliveries, and takes one.
 
-/** The first waiting deliveries of the entities $3. The condition is the expression of the index, see migrations/0013_delivery_order.sql. */
+/** The first waiting deliveries of the entities $3. The condition is the expression of the index, see migrations/0008_webhooks.sql. */
 const firstOfEntities = `array(
        select first.sequence from unnest($3::text[]) as v(entity) cross join lateral (
          select d.sequence from webhook_deliveries d
@@ -257,7 +257,7 @@ export const listDeliveriesSql = statement(
 )
 
 /**
- * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0027_webhook_backlog.sql.
+ * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0008_webhooks.sql.
  * With the order that the index has, PostgreSQL chooses it also without statistics.
  */
 const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text

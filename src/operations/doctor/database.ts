@@ -2,7 +2,7 @@ import { listKeys } from '../../auth/keys.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../db/db.ts'
 import { describePending, readDistribution } from '../../db/distribution.ts'
-import { listMigrations, unknownMigrations } from '../../db/migrate.ts'
+import { isOfBeta, listMigrations, unknownMigrations } from '../../db/migrate.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import { listFailingWebhooks } from '../../webhooks/webhooks.ts'
 import { readLastBackup } from '../backups.ts'
@@ -162,6 +162,14 @@ export async function checkMigrations(db: Database): Promise<Finding[]> {
   const names = ran.map(({ name }) => name)
   const newer = await unknownMigrations(names)
   const pending = known.filter(name => !names.includes(name))
+  if (isOfBeta(names))
+    return [
+      wrong(
+        'migrations',
+        'an earlier beta of kith made the database, and this version does not read its data',
+        'Carry every organization over by export and import, as docs/scale.md describes.',
+      ),
+    ]
   if (newer.length > 0)
     return [
       wrong(

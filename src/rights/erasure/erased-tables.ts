@@ -146,7 +146,6 @@ export const keptTables: Readonly<Record<string, string>> = {
   signing_keys: 'keys',
   sort_indexes: 'the fields that pages are sorted by',
   stacks: 'definitions',
-  sweeps: 'positions in the change log',
   tombstone_keys: 'keys',
   tombstones: 'keyed hashes of erased identifiers, so that the person does not come back by mistake',
   webhooks: 'receivers',

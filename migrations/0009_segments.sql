@@ -1,5 +1,6 @@
 -- Segments: named filters on people. A follower of the change log keeps who is in a segment, so that the log tells who entered or
--- left it. A deleted segment keeps its row, so that its id stays its own; its other rows are deleted in the background.
+-- left it.
+
 create table segments (
   organization_id integer not null,
   id integer not null check (id > 0),
@@ -10,16 +11,20 @@ create table segments (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  -- Whether the other rows of a deleted segment are deleted.
   forgotten boolean not null default false,
-  -- The follower's part. The members were computed for this condition (a hash of it), and the change log tells of those who entered or
-  -- left after the change `since`. Null until the members are computed.
   members_condition text,
   since bigint,
   primary key (organization_id, id)
 );
 create unique index segments_key on segments (organization_id, key) where deleted_at is null;
 alter table segments alter column organization_id set (n_distinct = 1);
+comment on table segments is 'A named filter on people.';
+comment on column segments.deleted_at is 'A deleted segment keeps its row, so that its id stays its own.';
+comment on column segments.forgotten is 'Whether the other rows of a deleted segment are deleted, which happens in the background.';
+comment on column segments.members_condition is
+  'A hash of the condition for which the members were computed. Null until they are computed.';
+comment on column segments.since is
+  'The change after which the log tells of those who entered or left. Null until the members are computed.';
 
 create table segment_members (
   organization_id integer not null,
@@ -29,8 +34,8 @@ create table segment_members (
 );
 create index segment_members_segment on segment_members (organization_id, segment_id, person_id);
 alter table segment_members alter column organization_id set (n_distinct = 1);
+comment on table segment_members is 'A person who is in a segment.';
 
--- The people who entered or left a segment by a change of the log.
 create table segment_changes (
   organization_id integer not null,
   segment_id integer not null,
@@ -41,17 +46,13 @@ create table segment_changes (
 );
 create index segment_changes_person on segment_changes (organization_id, person_id);
 alter table segment_changes alter column organization_id set (n_distinct = 1);
+comment on table segment_changes is 'A person who entered or left a segment by a change of the log.';
 
--- The entities that linked to an erased one. The log does not tell that they lost a link.
 create table segment_checks (
   organization_id integer not null,
   entity_id uuid not null,
   primary key (organization_id, entity_id)
 );
 alter table segment_checks alter column organization_id set (n_distinct = 1);
-
--- The rows that exist satisfy the narrower check, so they are not read again.
-alter table changes
-  drop constraint changes_subject_check,
-  add constraint changes_subject_check
-    check (subject in ('entity', 'stack', 'attribute', 'consent_type', 'webhook', 'settings', 'segment')) not valid;
+comment on table segment_checks is
+  'An entity that linked to an erased one, and is tested again because the log does not tell that it lost a link.';
