@@ -25,7 +25,6 @@ create table entities (
   email_key text collate "C",
   mobile_key text collate "C",
   name_key text collate "C",
-  has_keys boolean not null default false,
   primary key (organization_id, stack_id, id),
   unique (organization_id, stack_id, external_id)
 ) with (fillfactor = 85);
@@ -34,7 +33,6 @@ create index entities_email on entities (organization_id, stack_id, email collat
 create index entities_email_key on entities (organization_id, stack_id, email_key, id) where email_key is not null;
 create index entities_mobile_key on entities (organization_id, stack_id, mobile_key, id) where mobile_key is not null;
 create index entities_name_key on entities (organization_id, stack_id, name_key, id) where name_key is not null;
-create index entities_without_keys on entities (organization_id, id) where stack_id = 0 and not has_keys;
 alter table entities alter column organization_id set (n_distinct = 1);
 comment on table entities is 'A person, or a record of a stack.';
 comment on column entities.stack_id is '0 for people.';

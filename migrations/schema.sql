@@ -200,7 +200,6 @@ create table entities (
   email_key text collate "C",
   mobile_key text collate "C",
   name_key text collate "C",
-  has_keys boolean default false not null,
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
   constraint entities_organization_id_stack_id_external_id_key UNIQUE (organization_id, stack_id, external_id)
 ) with (fillfactor = 85);
@@ -208,7 +207,6 @@ CREATE INDEX entities_email ON public.entities USING btree (organization_id, sta
 CREATE INDEX entities_email_key ON public.entities USING btree (organization_id, stack_id, email_key, id) WHERE (email_key IS NOT NULL);
 CREATE INDEX entities_mobile_key ON public.entities USING btree (organization_id, stack_id, mobile_key, id) WHERE (mobile_key IS NOT NULL);
 CREATE INDEX entities_name_key ON public.entities USING btree (organization_id, stack_id, name_key, id) WHERE (name_key IS NOT NULL);
-CREATE INDEX entities_without_keys ON public.entities USING btree (organization_id, id) WHERE ((stack_id = 0) AND (NOT has_keys));
 alter table entities alter column organization_id set (n_distinct=1);
 comment on table entities is 'A person, or a record of a stack.';
 comment on column entities.stack_id is '0 for people.';

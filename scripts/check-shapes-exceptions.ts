@@ -9,7 +9,7 @@ export const exceptions: Exception[] = [
   ...except(
     'one organization',
     [
-      ...['list_unfilled', 'read_versions', 'find_news', 'read_heads', 'read_follower_lag', 'list_failing_followers'],
+      ...['read_versions', 'find_news', 'read_heads', 'read_follower_lag', 'list_failing_followers'],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
       ...['list_organizations_with_unfinished_erasures', 'delete_expired_sessions', 'delete_expired_codes'],
     ],

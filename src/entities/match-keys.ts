@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
-import { createRefusal, type Refusal } from '../errors.ts'
 import type { Columns, Profile } from './entity-row.ts'
 
 /** The keys that people are recognized by. Two people with the same key may be one person; no key is unique. */
@@ -114,11 +113,3 @@ export function changedMatchKeys(row: Profile, columns: Columns): Partial<MatchK
 }
 
 const noKeys: Partial<MatchKeys> = {}
-
-/** The 503 while people of an earlier release have no keys yet: an answer would miss them. */
-export const fillingRefusal = (): Refusal =>
-  createRefusal(
-    'operation_failed',
-    'kith is still indexing the emails and phones of existing people. Retry in a few seconds.',
-    { status: 503, headers: { 'Retry-After': '5' } },
-  )

@@ -22,10 +22,7 @@ const scan = (column: string) =>
    select (select count(*)::integer from scanned) as scanned,
      (select max(d.key) from distinct_keys d) as last,
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
-     array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys,
-     exists (
-       select from entities k where k.organization_id = $1 and k.stack_id = 0 and not k.has_keys
-     ) as is_filling`
+     array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
 /** The value that all people e of a group have, or null. */
 const sharedBy = (column: string) =>

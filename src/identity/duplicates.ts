@@ -1,5 +1,4 @@
-import { fillingRefusal } from '../entities/match-keys.ts'
-import { Fault, refuse } from '../errors.ts'
+import { refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplicates-schema.ts'
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
@@ -22,7 +21,7 @@ const scores: Record<SharedKey, number> = { email: 0.95, mobile: 0.9, name: 0.7 
 /** A position in the search: after this key, in the order of the index of `by`. */
 type Position = { by: SharedKey; after: string }
 
-/** Answers with a page of groups of people who share an email, a phone number, or name and date of birth. Throws a Fault: 400, 503. */
+/** Answers with a page of groups of people who share an email, a phone number, or name and date of birth. Throws a Fault of 400. */
 export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<HandlerResult> {
   const { by = sharedKeys, cursor, size = defaultSize } = call.body
   const searched = sharedKeys.filter(key => by.includes(key))
@@ -52,9 +51,9 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
 }
 
 type KeyRange = { keys: string[]; after: string; isEnd: boolean }
-type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[]; is_filling: boolean }
+type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[] }
 
-/** Finds the next shared keys within a number of entries, up to a number of groups. Throws a Fault of 503 while stored people have no keys yet. */
+/** Finds the next shared keys within a number of entries, up to a number of groups. */
 async function scanRange(
   { db, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
@@ -62,8 +61,7 @@ async function scanRange(
 ): Promise<KeyRange> {
   const values = [caller.organization.id, after, limits.entries, limits.groups]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
-  const { scanned, keys, last, before_last, is_filling } = row!
-  if (is_filling) throw new Fault(fillingRefusal())
+  const { scanned, keys, last, before_last } = row!
   const isEnd = scanned < limits.entries
   // Entries of the last key may follow the range. A key that fills the whole range is a group by itself.
   const complete = isEnd || before_last === null ? keys : keys.filter(key => key !== last)

@@ -17,11 +17,9 @@ export function lookupEndpoints({ limits }: Pick<Config, 'limits'>, person: Enti
       tag: 'People',
       description:
         'The body has one of `email`, `mobile_number` with `mobile_prefix`, and `external_id`. Returns the people who have it, at most ' +
-        '100 in order of their identifiers, or none. While kith indexes the people of an earlier release, look-ups by email and ' +
-        'phone are 503.',
+        '100 in order of their identifiers, or none.',
       body: lookupBody(limits),
       answer: pageSchema(person),
-      refusals: { 503: 'operation_failed' },
       handle: call => lookUpPeople(call as Call<LookupBody>),
     },
   ]

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
-import { fillKeys } from './key-fill.ts'
 
 const service = useService()
 
@@ -101,77 +100,5 @@ describe('a look-up', () => {
     const { key } = await service.organization()
     const writer = service.sender(await service.tokenFor(key, 'people:write'))
     expect((await lookUp({ send: writer }, { email: 'ada@example.com' })).status).toBe(403)
-  })
-})
-
-describe('the people of an earlier release', () => {
-  const forgetKeys = ({ id }: Organization) =>
-    service.sql(
-      'update entities set email_key = null, mobile_key = null, name_key = null, has_keys = false where organization_id = $1',
-      [id],
-    )
-  const readKeys = ({ id }: Organization) =>
-    service.sql(
-      `select external_id, email_key, mobile_key, name_key, has_keys, version, updated_at::text from entities
-       where organization_id = $1 and stack_id = 0 order by id`,
-      [id],
-    )
-  const makePeople = (count: number) =>
-    Array.from({ length: count }, (_, n) => ({
-      external_id: `p${n}`,
-      email: `P${n}@Example.com`,
-      ...(n % 2 === 0 && { mobile_prefix: '39', mobile_number: `33312345${String(n).padStart(2, '0')}` }),
-      ...(n % 3 === 0 && { first_name: 'Ada', last_name: `L${n}`, date_of_birth: '1990-12-10' }),
-    }))
-
-  it('get their keys in the background, and nothing else of them changes', async () => {
-    const [shop, other] = [await service.organization(), await service.organization()]
-    for (const each of [shop, other]) await importLines(each, '/v1/people/import', linesFrom(makePeople(30)))
-    const before = await Promise.all([shop, other].map(readKeys))
-    expect(before[0]![0]).toMatchObject({ email_key: 'p0@example.com', mobile_key: '+393331234500' })
-    for (const each of [shop, other]) await forgetKeys(each)
-    await Promise.all([fillKeys(service.db, { peoplePerBatch: 7 }), fillKeys(service.db, { peoplePerBatch: 4 })])
-    await fillKeys(service.db)
-    expect(await Promise.all([shop, other].map(readKeys))).toEqual(before)
-    expect(await fillKeys(service.db)).toBe(0)
-  })
-
-  it('are not missed meanwhile: look-ups and matches by email and phone are 503 with Retry-After', async () => {
-    const [shop, filled] = [await service.organization(), await service.organization()]
-    for (const each of [shop, filled]) await create(each, { external_id: 'ada', email: 'ada@example.com' })
-    await forgetKeys(shop)
-    const match = ['external_id', 'email']
-    const byEmail = { email: 'ADA@example.com' }
-    for (const reply of [
-      await lookUp(shop, byEmail),
-      await shop.send('POST', '/v1/people/upsert', { match, ...byEmail }),
-      await shop.send('POST', '/v1/people/import?match=email', '{}\n', { 'Content-Type': 'application/x-ndjson' }),
-    ]) {
-      expect([reply.status, reply.body.error, reply.headers.get('retry-after')]).toEqual([503, 'operation_failed', '5'])
-      expect(reply.body.message).toContain('indexing')
-    }
-    const operations = [{ op: 'upsert', body: byEmail }]
-    const { items } = (await shop.send('POST', '/v1/people/batch', { match, operations })).body.data
-    expect(items).toMatchObject([{ status: 503 }])
-    // An external identifier needs no key, and neither does another organization.
-    expect((await lookUp(shop, { external_id: 'ada' })).body.data.items).toHaveLength(1)
-    expect((await shop.send('POST', '/v1/people/upsert', { match, external_id: 'ada', ...byEmail })).status).toBe(200)
-    expect(await idsIn(filled, byEmail)).toHaveLength(1)
-    expect(await fillKeys(service.db)).toBe(1)
-    expect(await idsIn(shop, byEmail)).toHaveLength(1)
-  })
-
-  it('keep what a write gives them before the fill reaches them', async () => {
-    const shop = await service.organization()
-    await importLines(shop, '/v1/people/import', linesFrom(makePeople(3)))
-    await forgetKeys(shop)
-    await shop.send('PATCH', '/v1/people/p0', { email: 'new@example.com' })
-    await shop.send('PATCH', '/v1/people/p1', { last_name: 'Only' })
-    await fillKeys(service.db)
-    expect(await readKeys(shop)).toMatchObject([
-      { email_key: 'new@example.com', mobile_key: '+393331234500', name_key: 'ada\nl0\n1990-12-10' },
-      { email_key: 'p1@example.com', mobile_key: null, name_key: null },
-      { email_key: 'p2@example.com', mobile_key: '+393331234502' },
-    ])
   })
 })

@@ -74,7 +74,6 @@ const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limi
  * counts, or delete what has expired. `kith doctor` uses some.
  */
 const crossTenantStatements = [
-  'list_unfilled',
   'read_versions',
   'find_news',
   'read_heads',

@@ -146,11 +146,11 @@ async function insertPeople(insert: Insert, organization: string, count: number)
   const id = personSql('i')
   await insert(
     `insert into entities (organization_id, stack_id, id, external_id, active, version, email, attributes, answers, created_at, updated_at,
-       has_keys, email_key, mobile_key)
+       email_key, mobile_key)
      select ${organization}, 0, ${id}, 'p' || i, true, ${changesPerPerson}, 'p' || i || '@example.org',
        jsonb_build_object('city', 'city ' || i % ${people / 10}, 'score', i, 'number', i, 'note', 'note ' || i, 'code', 'c' || i),
        jsonb_build_object(1 + i % 2 || ':email', jsonb_build_object('state', true)), now(), now(),
-       true, 'p' || i || '@example.org', '+39' || i`,
+       'p' || i || '@example.org', '+39' || i`,
     count,
   )
   await insert(

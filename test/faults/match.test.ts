@@ -93,7 +93,7 @@ it('stores whole sets of an import with match when killed, and the same import a
     expect(await countOf(`from entities e where ${own}`)).toBe(peoplePerRound)
     expect(
       await countOf(`from entities e where ${own} and e.external_id like 'shop-%' and e.first_name = 'News'
-      and e.last_name = 'Phone' and e.mobile_key is not null and e.has_keys`),
+      and e.last_name = 'Phone' and e.mobile_key is not null`),
     ).toBe(peoplePerRound)
     expect(
       await countOf(`from aliases a join entities e on e.id = a.person_id

@@ -15,8 +15,8 @@ export const insertPeople = (
   { first = 1, name = 'p', attributes = `'{}'` }: Attributes = {},
 ): Promise<unknown> =>
   runSql(
-    `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at, has_keys)
-     select $1, 0, ${personIdSql('n')}, $2 || n, true, 1, ${attributes}, now(), now(), true
+    `insert into entities (organization_id, stack_id, id, external_id, active, version, attributes, created_at, updated_at)
+     select $1, 0, ${personIdSql('n')}, $2 || n, true, 1, ${attributes}, now(), now()
      from generate_series($3::integer, $4::integer) n`,
     [organization_id, name, first, first + count - 1],
   )
@@ -31,11 +31,11 @@ export async function insertManyPeople(runSql: RunSql, organization_id: number, 
   const cities = countries.flatMap(country => country.cities)
   await runSql(
     `insert into entities (organization_id, stack_id, id, external_id, active, version, first_name, last_name, email, language,
-       attributes, created_at, updated_at, email_key, has_keys)
+       attributes, created_at, updated_at, email_key)
      select $1, 0, ${personIdSql('n')}, 'customer-' || n, true, 1,
        ($3::text[])[1 + n % ${firstNames.length}], ($4::text[])[1 + n / ${firstNames.length} % ${lastNames.length}],
        'person' || n || '@example.org', 'en', jsonb_build_object('city', ($5::text[])[1 + n % ${cities.length}]),
-       now(), now(), 'person' || n || '@example.org', true
+       now(), now(), 'person' || n || '@example.org'
      from generate_series(1, $2::integer) n`,
     [organization_id, count, firstNames, lastNames, cities],
   )

@@ -12,7 +12,6 @@ import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
-import { fillKeys } from '../../src/identity/key-fill.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -195,7 +194,6 @@ const globalStatements = [
   'delete_expired_sessions',
   'delete_verifying_key',
   'extend_signing_key',
-  'list_unfilled',
   'list_failing_followers',
   'list_failing_webhooks',
   'list_organizations',
@@ -470,8 +468,8 @@ async function useSegments({ id, send }: Shop) {
   await ok('GET', '/v1/segments')
 }
 
-/** Looks people up and matches them by email and phone. Computes the keys of people of an earlier release. */
-async function recognizePeople({ id, send }: Shop) {
+/** Looks people up and matches them by email and phone. */
+async function recognizePeople({ send }: Shop) {
   const email = 'match@example.com'
   const mobile_number = '+39 333 7654321'
   const match = ['external_id', 'email', 'mobile']
@@ -482,8 +480,6 @@ async function recognizePeople({ id, send }: Shop) {
   const lines = linesFrom([{ email }, { external_id: 'alias', first_name: 'M' }])
   const path = '/v1/people/import?match=external_id,email'
   expect((await importLines({ send }, path, lines)).counts).toMatchObject({ unchanged: 1, updated: 1 })
-  await service.sql('update entities set has_keys = false where organization_id = $1 and stack_id = 0', [id])
-  expect(await fillKeys(service.db)).toBeGreaterThan(0)
 }
 
 /** Finds people and records by words, and indexes them as they change. The words of the erased remain for the erasures. */

@@ -1,8 +1,6 @@
 import type { Database, Transaction } from '../../db/db.ts'
-import { Fault } from '../../errors.ts'
 import { type Definitions, definitionsAt, peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
-import { fillingRefusal } from '../match-keys.ts'
 import { printEntity } from './entity-json.ts'
 import {
   type Count,
@@ -77,7 +75,7 @@ export async function readPageOfStack(
   return { rows: page!.rows ?? '', counted, definitions }
 }
 
-/** Reads a page of the people with an email or phone, by its key. Throws a 503 while existing people are still being indexed. */
+/** Reads a page of the people with an email or phone, by its key. */
 export async function readPageOfKey(
   db: Database,
   organization_id: number,
@@ -86,12 +84,7 @@ export async function readPageOfKey(
   signal?: Signal,
 ): Promise<RowsOfPage> {
   const values = [organization_id, key, startOf(position), sizeToRead(position), maxRowBytesOf(position)]
-  const [page] = await db.query<WithSchemaVersion & { rows: string | null; is_filling: boolean }>(
-    readPageByKey[kind],
-    values,
-    signal,
-  )
-  if (page!.is_filling) throw new Fault(fillingRefusal())
+  const [page] = await db.query<WithSchemaVersion & { rows: string | null }>(readPageByKey[kind], values, signal)
   const definitions = await definitionsAt(db, organization_id, page!.schema_version, signal)
   return { rows: page!.rows ?? '', definitions }
 }

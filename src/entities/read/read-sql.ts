@@ -1,6 +1,5 @@
 import { type Statement, statement } from '../../db/db.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { isFilling } from '../write/load-sql.ts'
 
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
 // Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.
@@ -115,8 +114,7 @@ export const rowWithin = (maxBytes: string, projection?: ProjectionParameters) =
 const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
 
 const pageByKey = (column: string) =>
-  `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id) as rows, ${isFilling} as is_filling,
-     ${schema_version}
+  `select string_agg(coalesce(${withinLimit('$5')}, x.id::text), E'\\n' order by x.id) as rows, ${schema_version}
    from (
      select e.id, ${rowWithin('$5')} from entities e
      where e.organization_id = $1 and e.stack_id = 0 and e.${column} = $2 and e.id > $3 order by e.id limit $4

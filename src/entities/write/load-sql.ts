@@ -214,14 +214,6 @@ export const readTargetsSql = statement(
    order by v.position`,
 )
 
-/** Whether the background fill has people left to compute keys for. $1: organization. */
-export const isFilling = `exists (
-     select from entities e where e.organization_id = $1 and e.stack_id = 0 and not e.has_keys
-   )`
-
-/** $1: organization. Whether look-ups by email and phone would miss people of earlier releases. */
-export const readIsFillingSql = statement('read_is_filling', `select ${isFilling} as is_filling`)
-
 const person = 'e.id, e.external_id'
 
 const byKey = (kind: string) =>
@@ -230,7 +222,7 @@ const byKey = (kind: string) =>
 
 /**
  * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key. A row without a person means that the fill is not complete.
+ * key.
  */
 export const findMatchesSql = statement(
   'find_matches',
@@ -249,9 +241,7 @@ export const findMatchesSql = statement(
      ${byKey('email')}
      union all
      ${byKey('mobile')}
-   ) e
-   union all
-   select -1, null, null, null where ${isFilling}`,
+   ) e`,
 )
 
 /**

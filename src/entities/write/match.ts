@@ -1,9 +1,8 @@
-import type { Database, Transaction } from '../../db/db.ts'
+import type { Transaction } from '../../db/db.ts'
 import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
 import type { Target } from '../entity-row.ts'
-import { fillingRefusal } from '../match-keys.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
-import { findMatchesSql, readIsFillingSql } from './load-sql.ts'
+import { findMatchesSql } from './load-sql.ts'
 import type { Item, MatchPlan } from './plan.ts'
 
 /**
@@ -59,8 +58,7 @@ export function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate
 
 /** A person who has a key. */
 type Match = Target & { kind: MatchKind }
-/** Without a person, the row means that the fill is not complete. */
-type MatchRow = { number: number } & (Match | { kind: null; id: null; external_id: null })
+type MatchRow = { number: number } & Match
 
 /** The items, addressed to the people whom they recognize, and those of them that recognize nobody for certain. */
 export type MatchedItems = {
@@ -71,9 +69,9 @@ export type MatchedItems = {
 /** Match stage: finds the people whom writes with `match` recognize. Issues no statement for items without `match`. */
 export async function matchItems(tx: Transaction, organization_id: number, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
-  const { matches, isFilling } = await findMatches(tx, organization_id, items)
+  const matches = await findMatches(tx, organization_id, items)
   const resolved = items.map(item => {
-    const recognition = item.match && recognize(item, item.match, matches.get(item) ?? [], isFilling)
+    const recognition = item.match && recognize(item, item.match, matches.get(item) ?? [])
     if (recognition && 'match' in recognition) return addressTo(item, recognition.match)
     if (recognition) refused.set(item, recognition.refusal)
     return item
@@ -85,33 +83,25 @@ async function findMatches(tx: Transaction, organization_id: number, items: Item
   const keys = items.flatMap(({ match }, number) =>
     match ? [{ number, ...Object.fromEntries(match.tried.map(({ kind, key }) => [kind, key])) }] : [],
   )
-  if (keys.length === 0) return { matches: new Map<Item, Match[]>(), isFilling: false }
+  if (keys.length === 0) return new Map<Item, Match[]>()
   const values = [organization_id, JSON.stringify(keys), maxCandidates + 1]
   const rows = await tx.query<MatchRow>(findMatchesSql, values)
   const matches = new Map<Item, Match[]>()
-  for (const { number, ...match } of rows)
-    if (match.kind !== null) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
-  return { matches, isFilling: rows.some(({ kind }) => kind === null) }
+  for (const { number, ...match } of rows) matches.set(items[number]!, [...(matches.get(items[number]!) ?? []), match])
+  return matches
 }
 
 type Recognition = { refusal: Refusal } | { match: Match | undefined }
 
 /** The first key that anybody has decides. */
-function recognize({ write }: Item, { tried }: MatchPlan, found: readonly Match[], isFilling: boolean): Recognition {
+function recognize({ write }: Item, { tried }: MatchPlan, found: readonly Match[]): Recognition {
   if (tried.length === 0) return { refusal: missingKeysRefusal(write.match!, write.body) }
   for (const { kind } of tried) {
-    if (isFilling && kind !== 'external_id') return { refusal: fillingRefusal() }
     const candidates = found.filter(candidate => candidate.kind === kind)
     if (candidates.length > 1) return { refusal: ambiguityRefusal(kind, candidates) }
     if (candidates[0]) return { match: candidates[0] }
   }
   return { match: undefined }
-}
-
-/** Throws the 503 of {@link fillingRefusal} while it applies. */
-export async function requireKeys(db: Pick<Database, 'query'>, organization_id: number): Promise<void> {
-  const [row] = await db.query<{ is_filling: boolean }>(readIsFillingSql, [organization_id])
-  if (row!.is_filling) throw new Fault(fillingRefusal())
 }
 
 /**

@@ -20,8 +20,8 @@ const insertedColumns = Object.keys(insertedTypes)
 /** $2: rows as objects of their columns, $3: the time. Inserts rows. */
 export const insertEntitiesSql = statement(
   'insert_entities',
-  `insert into entities (organization_id, ${insertedColumns.join(', ')}, updated_at, has_keys)
-   select h.organization_id, ${insertedColumns.map(column => `v.${column}`).join(', ')}, $3, true
+  `insert into entities (organization_id, ${insertedColumns.join(', ')}, updated_at)
+   select h.organization_id, ${insertedColumns.map(column => `v.${column}`).join(', ')}, $3
    from change_heads h cross join jsonb_to_recordset($2::text::jsonb)
      as v(${Object.entries(insertedTypes)
        .map(([column, type]) => `${column} ${type}`)
