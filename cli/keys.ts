@@ -24,8 +24,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function dutyOf({ signs, vouches_until }: ListedKey): string {
-  if (signs) return 'signs'
-  return vouches_until === null ? 'verifies' : `verifies until ${vouches_until}`
+  return signs ? 'signs' : `verifies until ${vouches_until}`
 }
 
 function rotateCommand(environment: NodeJS.ProcessEnv): Command {

@@ -6,7 +6,7 @@ create table signing_keys (
   public_jwk jsonb not null,
   private_jwk jsonb,
   created_at timestamptz not null default now(),
-  vouches_until timestamptz
+  vouches_until timestamptz not null
 );
 comment on table signing_keys is
   'A key of the service that signs tokens, or verifies those that it signed before a rotation.';

@@ -619,7 +619,7 @@ create table signing_keys (
   public_jwk jsonb not null,
   private_jwk jsonb,
   created_at timestamp with time zone default now() not null,
-  vouches_until timestamp with time zone,
+  vouches_until timestamp with time zone not null,
   constraint signing_keys_pkey PRIMARY KEY (kid)
 );
 comment on table signing_keys is 'A key of the service that signs tokens, or verifies those that it signed before a rotation.';

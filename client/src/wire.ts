@@ -2026,7 +2026,7 @@ export type SigningKey = {
   created_at: string
   /** `signs`: the key that signs new tokens. `verifies`: tokens that it signed are still valid. `expired`: all of them have expired. */
   state: 'signs' | 'verifies' | 'expired'
-  /** Until when an older key verifies tokens. Null for the signing key, and if no end is stored. */
+  /** Until when an older key verifies tokens. Null for the signing key. */
   verifies_until: string | null
 }
 

@@ -95,7 +95,7 @@ export const signingKey = Type.Object(
     verifies_until: nullable(
       Type.String({
         format: 'date-time',
-        description: 'Until when an older key verifies tokens. Null for the signing key, and if no end is stored.',
+        description: 'Until when an older key verifies tokens. Null for the signing key.',
       }),
     ),
   },

@@ -9,7 +9,7 @@ export async function listSigningKeys(db: Database): Promise<{ items: SigningKey
 }
 
 function keyToJson({ kid, algorithm, created_at, signs, vouches_until }: ListedKey): SigningKeyShape {
-  const hasExpired = vouches_until !== null && Date.parse(vouches_until) <= Date.now()
+  const hasExpired = Date.parse(vouches_until) <= Date.now()
   const state = signs ? 'signs' : hasExpired ? 'expired' : 'verifies'
   return { kid, algorithm, created_at, state, verifies_until: signs ? null : vouches_until }
 }

@@ -107,13 +107,13 @@ export async function rotateKeys(db: Database): Promise<string> {
   return created.kid
 }
 
-/** A key as `kith keys list` prints it. `vouches_until` is null if no end is stored. */
+/** A key as `kith keys list` prints it. */
 export type ListedKey = {
   kid: string
   algorithm: string
   created_at: string
   signs: boolean
-  vouches_until: string | null
+  vouches_until: string
 }
 
 export const listKeys = (db: Database): Promise<ListedKey[]> => db.query<ListedKey>(listSigningKeysSql, [])

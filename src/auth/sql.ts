@@ -7,13 +7,13 @@ const signs = 'private_jwk is not null'
 export const readVerifyingKeysSql = statement(
   'read_verifying_keys',
   `select kid, algorithm, public_jwk from signing_keys
-   where ${signs} or vouches_until is null or vouches_until > now() order by created_at desc, kid`,
+   where ${signs} or vouches_until > now() order by created_at desc, kid`,
 )
 
 /** $1: Unix time in seconds. `suffices`: the key verifies tokens at least until then. */
 export const readSigningKeySql = statement(
   'read_signing_key',
-  `select kid, algorithm, private_jwk, vouches_until is null or vouches_until >= to_timestamp($1) as suffices
+  `select kid, algorithm, private_jwk, vouches_until >= to_timestamp($1) as suffices
    from signing_keys where ${signs} order by created_at desc, kid limit 1`,
 )
 
