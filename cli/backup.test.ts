@@ -120,7 +120,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
 
   it('runs newer migrations after the restore of a backup of an older version', async () => {
     const url = await emptyDatabase()
-    await migrate(url, 5)
+    await migrate(url, 6)
     await query(url, `insert into organizations (key) values ('default')`)
     await query(url, 'insert into change_heads (organization_id, sequence) values (1, 0)')
     const file = newFile()
@@ -128,7 +128,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const target = await emptyDatabase()
     const { code, stderr } = await kith(['restore', file], target)
     expect(code).toBe(0)
-    expect(stderr).toMatch(/Ran migration 0006_ledger\.\nRan migration 0007_identity\.\n/)
+    expect(stderr).toMatch(/Ran migration 0007_identity\.\nRan migration 0008_webhooks\.\n/)
     expect(await migrate(target)).toEqual([])
     const organization = await (await serveOn(target)).organization('acme')
     expect(organization.id).toBe(2)

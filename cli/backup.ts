@@ -148,7 +148,7 @@ async function takeSnapshot(
   }
 }
 
-/** Stores when the backup was made. A standby, a role that may only read, and tables of an earlier version refuse it. */
+/** Stores when the backup was made. A standby and a role that may only read refuse it. */
 const record = (client: pg.Client, at: string): Promise<string | undefined> =>
   client.query(recordBackupSql.text, [at]).then(
     () => undefined,

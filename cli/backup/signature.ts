@@ -10,11 +10,10 @@ export type Signer = { verifierKey: string; privateKey: KeyObject }
 export const signatureBytes = 64
 
 /**
- * Reads the key of the ledgers. A database of a version without ledgers has none. `name` is the first part of the origin of the ledgers.
+ * Reads the key of the ledgers. A database without one was migrated, and no start has prepared it. `name` is the first part of the origin
+ * of the ledgers.
  */
 export async function readSigner(client: pg.Client, name: string): Promise<Signer | undefined> {
-  const { rows } = await client.query(`select to_regclass('public.ledger_keys') is not null as present`)
-  if (!rows[0].present) return undefined
   const [key] = (await client.query<{ private_jwk: object }>(readLedgerSignerSql.text)).rows
   if (!key) return undefined
   const privateKey = createPrivateKey({ format: 'jwk', key: key.private_jwk as never })

@@ -67,18 +67,15 @@ function testing(conditions: readonly Condition[], definitions: Definitions, sel
 }
 
 /**
- * Hashes of what a condition tests under the definitions. While the first is the same, the same people satisfy the condition but for
- * changes that the log has: an alias comes and goes with a change of its person. The statement that looks at aliases as well has the
- * other hash. It was stored before kith left them out, and means the same.
+ * A hash of what a condition tests under the definitions. While it is the same, the same people satisfy the condition but for changes
+ * that the log has. An alias comes and goes with a change of its person, so the hash is that of the statement without aliases.
  */
-export function hashesOfCondition(condition: Condition, definitions: Definitions): [string, string] {
-  const hash = (has_aliases: boolean) => {
-    const { check } = compileCondition(condition, { ...definitions, has_aliases }, peopleStackId, new Parameter(0))
-    return createHash('sha256')
-      .update(JSON.stringify(render(check)))
-      .digest('base64url')
-  }
-  return [hash(false), hash(true)]
+export function hashOfCondition(condition: Condition, definitions: Definitions): string {
+  const withoutAliases = { ...definitions, has_aliases: false }
+  const { check } = compileCondition(condition, withoutAliases, peopleStackId, new Parameter(0))
+  return createHash('sha256')
+    .update(JSON.stringify(render(check)))
+    .digest('base64url')
 }
 
 /**

@@ -155,11 +155,6 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     getOrInsert(byKey, key, () => []).push(attribute)
   }
   const attributeById = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
-  // Rows and log entries of earlier releases have no double opt-in.
-  const consent_types = rows.consent_types.map(type => ({
-    ...type,
-    channels: type.channels.map(entry => ({ ...entry, double_opt_in: entry.double_opt_in ?? false })),
-  }))
   const sort_indexes = new Map<number, Map<string, SortIndex>>()
   for (const index of rows.sort_indexes ?? [])
     getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
@@ -169,7 +164,6 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     ...rows,
     has_aliases,
     has_tombstones,
-    consent_types,
     sort_indexes,
     segments,
     last_segment_id,

@@ -6,9 +6,6 @@ import { useOwnService } from '../../test/support/service.ts'
 import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 import { countSubscribers } from '../changes/log-tail.ts'
-import { hashesOfCondition } from '../filters/membership.ts'
-import { parseFilter } from '../filters/parse.ts'
-import { currentDefinitions } from '../organizations/definitions.ts'
 
 const service = useOwnService()
 const shop = useShop(service, 'referrer', 'friends', 'employer')
@@ -203,28 +200,6 @@ describe('the feed of a segment', () => {
     await dataOf(shop.send('POST', '/v1/people/upsert', upsert))
     await expectPeople(['eve'], [])
     expect((await feed(`segment=named&segment=friends&after=${head}`)).status).toBe(200)
-  })
-
-  it('goes on if its people were computed while the hash of its filter still told whether there are aliases', async () => {
-    const ada = await person('ada')
-    await segment('named', { external_id: 'ada' })
-    await follow()
-    const { head } = await readFeed(shop)
-    const [stored] = await service.sql<{ members_condition: string }>(
-      'select members_condition from segments where organization_id = $1',
-      [shop.id],
-    )
-    const definitions = await currentDefinitions(service.db, shop.id)
-    const { condition } = parseFilter({ external_id: 'ada' }, definitions, 0)
-    const hashes = hashesOfCondition(condition, definitions)
-    expect([hashes[0], new Set(hashes).size]).toEqual([stored!.members_condition, 2])
-    await service.sql('update segments set members_condition = $2 where organization_id = $1', [shop.id, hashes[1]])
-    await dataOf(shop.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' }))
-    await patch('ada', { external_id: 'eve' })
-    await follow()
-    expect(told(await readItems(`segment=named&after=${head}`))).toEqual([
-      { sequence: head + 2, entered: [], left: entry('named', ada) },
-    ])
   })
 
   it('begins anew when a consent type that its filter tests changes, also by way of another segment', async () => {

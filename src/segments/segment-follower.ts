@@ -3,7 +3,7 @@ import type { Transaction } from '../db/db.ts'
 import { Fault } from '../errors.ts'
 import type { Condition } from '../filters/grammar.ts'
 import {
-  hashesOfCondition,
+  hashOfCondition,
   type Matches,
   readMatchesOf,
   readNextMatches,
@@ -80,7 +80,7 @@ type TestedSegments = {
   since: Map<number, number>
 }
 
-type Computed = { id: number; condition: Condition; hashes: [string, string] }
+type Computed = { id: number; condition: Condition; hash: string }
 
 /** All segments under the definitions. `invalid` are those whose filters the definitions no longer allow. */
 type ParsedSegments = Omit<TestedSegments, 'since'> & { tested: Computed[]; invalid: number[] }
@@ -94,7 +94,7 @@ function parseSegments(definitions: Definitions): ParsedSegments {
   const invalid: number[] = []
   for (const { id, key, filter } of definitions.segments) {
     const condition = conditionOf(filter, key, definitions)
-    if (condition) tested.push({ id, condition, hashes: hashesOfCondition(condition, definitions) })
+    if (condition) tested.push({ id, condition, hash: hashOfCondition(condition, definitions) })
     else invalid.push(id)
   }
   const ids = tested.map(({ id }) => id)
@@ -121,9 +121,9 @@ async function prepareSegments(task: Task, definitions: Definitions): Promise<Te
   const states = await db.query<SegmentState>(readSegmentStatesSql, [organization_id])
   const parsed = parseSegments(definitions)
   const stateById = new Map(states.map(state => [state.id, state]))
-  const isComputed = ({ id, hashes }: Computed) => {
+  const isComputed = ({ id, hash }: Computed) => {
     const { since = null, members_condition = null } = stateById.get(id) ?? {}
-    return since !== null && members_condition !== null && hashes.includes(members_condition)
+    return since !== null && members_condition === hash
   }
   const leftOver = states.filter(({ is_left_over }) => is_left_over).map(({ id }) => id)
   if (leftOver.length > 0) await forget(task, leftOver)
@@ -167,7 +167,7 @@ async function computeMembers(task: Task, segments: Computed[], definitions: Def
       return until
     })
   }
-  const stored = JSON.stringify(segments.map(({ id, hashes: [condition] }) => ({ id, condition })))
+  const stored = JSON.stringify(segments.map(({ id, hash }) => ({ id, condition: hash })))
   const values = [organization_id, stored, newest!.sequence]
   await update(task, tx => tx.query(finishSegmentsSql, values))
   return true

@@ -21,8 +21,6 @@ const plainLetters: Readonly<Record<string, string>> = {
 const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 
 // Marks, apostrophes, and characters that are not seen, such as the soft hyphens and zero-width characters of copied texts.
-// Words of names with the last that were stored before kith ignored these stay two until the entity is written again. To index everybody
-// again takes minutes for a million people, in which a search is 503.
 const insideWords = /[\p{M}'’ʼ`´\u00ad\u200b-\u200d\u2060\ufeff]/gu
 
 /** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */

@@ -119,7 +119,7 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
     if (error.refusal.outcome === 'done') throw error.cause
     const { code, status, message, details, reason, headers = {} } = refusalOf(error, statuses)
     if (isPassing(status)) throw error
-    return { status, headers, body: JSON.stringify({ word: code, message, details, reason }) }
+    return { status, headers, body: JSON.stringify({ code, message, details, reason }) }
   }
 }
 
@@ -138,12 +138,11 @@ function keptOrUndefined(row: Route, handle: () => HandlerResult, written: Writt
   }
 }
 
-// The responses that earlier versions stored have the error code under `word`.
-type StoredRefusal = { word: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
+type StoredRefusal = { code: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
 /** Restores a result. A refusal is built again, so that its body has the `request_id` of the current request. */
 function restoreResult({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
-  const { word: code, message, details, reason } = JSON.parse(body) as StoredRefusal
+  const { code, message, details, reason } = JSON.parse(body) as StoredRefusal
   throw new Fault({ code, message, details, status, headers, ...(reason && { reason }) })
 }
