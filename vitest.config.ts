@@ -34,7 +34,7 @@ export const config = {
   maxWorkers: availableParallelism() + 2,
   sequence: { sequencer: SlowFirst },
   reporters: ['default', './test/support/summary.ts'],
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   // The default of one second is too short for an event on a busy machine.
   expect: { poll: { timeout: 10_000 } },
   hookTimeout: 60_000,

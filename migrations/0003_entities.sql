@@ -51,13 +51,18 @@ create table links (
   source_id uuid not null,
   attribute_id integer not null,
   target_stack_id integer not null,
-  target_id uuid not null,
+  target_id uuid,
+  written_id uuid,
   position integer not null,
-  primary key (organization_id, source_id, attribute_id, target_id)
+  primary key (organization_id, source_id, attribute_id, position),
+  check (target_id is not null or written_id is not null)
 );
 create index links_by_target on links (organization_id, target_id, attribute_id, source_id);
+create index links_by_written on links (organization_id, written_id) where written_id is not null;
 alter table links alter column organization_id set (n_distinct = 1);
 comment on table links is 'A link from an entity to another one, by a relationship attribute.';
+comment on column links.target_id is 'Where the link leads. Null if an earlier link of the same list leads there too, after a merge.';
+comment on column links.written_id is 'What was written, where a merge leads to another person since (decision 59).';
 comment on column links.position is 'The place of the target in the value of the attribute.';
 
 -- An index on entities.attributes would prevent HOT updates, so the values are in a separate table. A value has up to 64 kB and a

@@ -376,13 +376,18 @@ create table links (
   source_id uuid not null,
   attribute_id integer not null,
   target_stack_id integer not null,
-  target_id uuid not null,
+  target_id uuid,
+  written_id uuid,
   "position" integer not null,
-  constraint links_pkey PRIMARY KEY (organization_id, source_id, attribute_id, target_id)
+  constraint links_pkey PRIMARY KEY (organization_id, source_id, attribute_id, "position"),
+  constraint links_check CHECK (((target_id IS NOT NULL) OR (written_id IS NOT NULL)))
 );
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
+CREATE INDEX links_by_written ON public.links USING btree (organization_id, written_id) WHERE (written_id IS NOT NULL);
 alter table links alter column organization_id set (n_distinct=1);
 comment on table links is 'A link from an entity to another one, by a relationship attribute.';
+comment on column links.target_id is 'Where the link leads. Null if an earlier link of the same list leads there too, after a merge.';
+comment on column links.written_id is 'What was written, where a merge leads to another person since (decision 59).';
 comment on column links."position" is 'The place of the target in the value of the attribute.';
 
 create table merges (

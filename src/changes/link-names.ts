@@ -1,5 +1,4 @@
 import type { Database } from '../db/db.ts'
-import { peopleStackId } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
 import { readLinkNamesSql } from './sql.ts'
 
@@ -12,7 +11,7 @@ export type LoggedLinks = Record<string, { before?: string[]; after?: string[]; 
 /** What a target is called now. A text is its external identifier; `id` is otherwise that of the person whom a merged one leads to. */
 type Target = string | { id: string; external_id: string | null; is_erased: boolean }
 
-type Relationship = { key: string; is_many: boolean; target_stack_id: number; targets: Record<string, Target> }
+type Relationship = { key: string; is_many: boolean; target_stack_id: number | null; targets: Record<string, Target> }
 
 /** The relationships of the links of a page of changes by attribute id, with their targets by uuid. */
 export type LinkNames = ReadonlyMap<string, Relationship>
@@ -31,26 +30,25 @@ export async function readLinkNames(
     for (const id of [...before, ...after]) targets.add(id)
   }
   if (asked.size === 0) return new Map()
+  const attribute_ids: number[] = []
+  const target_ids: (string | null)[] = []
   // A relationship whose links were all hidden has no target on either side, but a key.
-  const pairs = [...asked].flatMap(([attribute_id, targets]) =>
-    (targets.size > 0 ? [...targets] : [null]).map(id => [attribute_id, id]),
-  )
-  const values = [organization_id, pairs.map(([attribute_id]) => attribute_id), pairs.map(([, id]) => id)]
-  const rows = await reader.query<Omit<Relationship, 'targets'> & { id: number; targets: string | null }>(
-    readLinkNamesSql,
-    values,
-    signal,
-  )
-  return new Map(
-    rows.map(({ id, targets, ...relationship }) => [
-      `${id}`,
-      { ...relationship, targets: JSON.parse(targets ?? '{}') },
-    ]),
-  )
+  for (const [attribute_id, targets] of asked)
+    for (const id of targets.size > 0 ? targets : [null]) {
+      attribute_ids.push(Number(attribute_id))
+      target_ids.push(id)
+    }
+  const values = [organization_id, attribute_ids, target_ids]
+  const rows = await reader.query<NamedRow>(readLinkNamesSql, values, signal)
+  return new Map(rows.map(({ id, targets, ...named }) => [`${id}`, { ...named, targets: JSON.parse(targets ?? '{}') }]))
 }
+
+type NamedRow = Omit<Relationship, 'targets'> & { id: number; targets: string | null }
 
 /** The stored uuid of a record begins with the 24 digits of its `record_id`. */
 export const recordIdOf = (uuid: string) => uuid.replaceAll('-', '').slice(0, 24)
+
+const peopleStackId = 0
 
 const identifierOf = (id: string, { target_stack_id }: Relationship) =>
   target_stack_id === peopleStackId ? id : recordIdOf(id)

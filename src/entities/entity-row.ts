@@ -29,8 +29,11 @@ export type StoredRow = EntityRow & {
 /** The columns that a change writes, without `attributes`. */
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
-/** The target of a link. Reads leave out the link to a deleted target until the target is restored. */
-export type Target = { id: string; external_id: string | null; is_deleted?: boolean }
+/**
+ * The target of a link. Reads leave out the link to a deleted target until the target is restored. `written_id` is what was written, where a
+ * merge leads to another person since. Two links of a list may then lead to one person, and reads leave out the later one.
+ */
+export type Target = { id: string; external_id: string | null; is_deleted?: boolean; written_id?: string | null }
 
 /** The links of one entity, grouped by attribute id, in order of position. */
 export type Links = ReadonlyMap<number, readonly Target[]>
@@ -48,6 +51,13 @@ export type ReadEntity = { id: string; row: string | null; schema_version: numbe
 export const eachOnce = (targets: readonly Target[]): Target[] => [
   ...new Map(targets.map(target => [target.id, target])).values(),
 ]
+
+/** The targets that a read shows. */
+export const shownTargets = (targets: readonly Target[]): Target[] =>
+  eachOnce(targets.filter(({ is_deleted }) => !is_deleted))
+
+/** What the link named when it was written. */
+export const writtenIdOf = ({ id, written_id }: Pick<Target, 'id' | 'written_id'>): string => written_id ?? id
 
 /** Whether a read shows one of the links. */
 export const isShown = (targets: readonly Target[]): boolean => targets.some(({ is_deleted }) => !is_deleted)

@@ -15,7 +15,7 @@ import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
-import { findPeopleSql } from './merge-sql.ts'
+import { countLinksToSql, findPeopleSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
@@ -71,13 +71,12 @@ export type IdentityResult = {
 const maxMovedLinks = 50_000
 
 /** Throws a Fault of 400 if a person has more links than a request can move. */
-export function refuseManyLinks(count: number): void {
-  if (count <= maxMovedLinks) return
+export async function refuseManyLinks(tx: Transaction, organization_id: number, id: string): Promise<void> {
+  const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, id, maxMovedLinks + 1])
+  if (links!.count <= maxMovedLinks) return
   const message = `is linked to more than ${maxMovedLinks} times, which takes longer than a request. Remove links first.`
   throw new Fault(createValueRefusal('/from', message))
 }
-
-export const linksToRead = maxMovedLinks + 1
 
 /** Throws a Fault of 400 unless the body names one identifier. Returns its address and path. */
 export function fromOf({ from, from_id }: IdentityBody): { address: Address; path: string } {

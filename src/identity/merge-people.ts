@@ -2,7 +2,7 @@ import { type AnswerChoice, answerChangesToJson } from '../consents/answer-chang
 import { type Question, questionsOf } from '../consents/answers.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildDeletion, buildFill, type Change } from '../entities/decide/decide.ts'
-import type { CurrentState, StoredRow } from '../entities/entity-row.ts'
+import { type CurrentState, type StoredRow, writtenIdOf } from '../entities/entity-row.ts'
 import { countFirstAlias, insertAliases } from '../entities/write/aliases.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import type { Address, ChangeAuthor } from '../entities/write-request.ts'
@@ -17,21 +17,14 @@ import {
   fromOf,
   type IdentityBody,
   type IdentityResult,
-  linksToRead,
   readJson,
   readPeople,
   refuseManyLinks,
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
-import {
-  insertMergeSql,
-  moveIdentifiersSql,
-  moveLinksToSql,
-  readAnswerVersionsSql,
-  readLinksToSql,
-} from './merge-sql.ts'
-import type { MovedLink, TakenAnswer, Undo } from './undo.ts'
+import { insertMergeSql, leadLinksSql, moveIdentifiersSql, readAnswerVersionsSql } from './merge-sql.ts'
+import type { TakenAnswer, Undo } from './undo.ts'
 
 type Person = CurrentState & { row: StoredRow }
 
@@ -65,13 +58,15 @@ async function merge(
   const deletion = buildDeletion(other, definitions)
   const ended: Change = { ...deletion, operation: 'merge', after: { merged_into: survivor.row.id } }
 
-  const moved_ids = [organization_id, other.row.id, survivor.row.id]
-  const links_in = await tx.query<MovedLink>(moveLinksToSql, moved_ids)
   const changes: PlannedChange[] = [{ stack_id: peopleStackId, change: ended, row: other.row }]
   if (filled) changes.push({ stack_id: peopleStackId, change: filled.change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
-  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, moved_ids)
-  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, links_in, ...moved! })
+  const [moved] = await tx.query<{ aliases: string[]; merges: number[] }>(moveIdentifiersSql, [
+    organization_id,
+    other.row.id,
+    survivor.row.id,
+  ])
+  const undo = await undoOf(tx, definitions, { survivor, other, plan, change: filled?.change, ...moved! })
   await countFirstAlias(tx, organization_id)
   const [stored] = await tx.query<{ id: number }>(insertMergeSql, [
     organization_id,
@@ -82,6 +77,8 @@ async function merge(
     JSON.stringify(undo),
   ])
   const merge_id = stored!.id
+  const people = [[other.row.id], [survivor.row.id], survivor.row.id]
+  const [links] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, ...people])
   const { external_id } = other.row
   if (external_id !== null)
     await awaitPipelined(
@@ -94,7 +91,7 @@ async function merge(
     merged: { id: other.row.id, external_id },
     changes: {
       fields: fieldChanges(filled?.change),
-      links: { moved_in: links_in.length, ...plan.links },
+      links: { moved_in: links!.count, ...plan.links },
       consents: answerChangesToJson(plan.answers),
       aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
     },
@@ -111,12 +108,7 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
   if (!into) refuse('not_found', 'There is no such person.')
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
   if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
-  const links = await tx.query<{ source_id: string; attribute_id: number }>(readLinksToSql, [
-    organization_id,
-    other.id,
-    linksToRead,
-  ])
-  refuseManyLinks(links.length)
+  await refuseManyLinks(tx, organization_id, other.id)
   const [first, second] = await readPeople(tx, definitions, [into.id, other.id])
   return { survivor: first!, other: second! }
 }
@@ -127,7 +119,7 @@ function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
 }
 
-type Merged = Pick<Undo, 'links_in' | 'aliases' | 'merges'> & {
+type Merged = Pick<Undo, 'aliases' | 'merges'> & {
   survivor: Person
   other: Person
   plan: MergePlan
@@ -137,7 +129,7 @@ type Merged = Pick<Undo, 'links_in' | 'aliases' | 'merges'> & {
 async function undoOf(
   tx: Transaction,
   { organization_id }: Definitions,
-  { survivor, other, plan, change, links_in, aliases, merges }: Merged,
+  { survivor, other, plan, change, aliases, merges }: Merged,
 ): Promise<Undo> {
   const { row, links } = other
   const columns = Object.fromEntries(
@@ -149,11 +141,10 @@ async function undoOf(
       columns,
       answers: row.answers,
       attributes: row.attributes,
-      links: Object.fromEntries([...links].map(([id, targets]) => [id, targets.map(target => target.id)])),
+      links: Object.fromEntries([...links].map(([id, targets]) => [id, targets.map(writtenIdOf)])),
     },
     filled: plan.filled,
     flags: { email_consent: survivor.row.email_consent, sms_consent: survivor.row.sms_consent },
-    links_in,
     aliases,
     merges,
     answers: await takenAnswers(tx, organization_id, plan.answers, change?.version),

@@ -144,7 +144,6 @@ const undoOf = (survivor: CurrentState, other: CurrentState): Undo => ({
   },
   filled: planMerge(survivor, other, definitions, 100).filled,
   flags: { email_consent: null, sms_consent: null },
-  links_in: [],
   aliases: [],
   merges: [],
   answers: [],

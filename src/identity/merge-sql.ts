@@ -22,44 +22,45 @@ export const findPeopleSql = statement(
    ) e`,
 )
 
-/** $2: a person, $3: limit. Returns the links to the person, whatever links to it. */
-export const readLinksToSql = statement(
-  'read_links_to',
-  `select l.source_id, l.attribute_id from links l
-   where l.organization_id = $1 and l.target_id = $2 limit $3`,
-)
-
-/** $2: [{stack_id, id}]. Returns the ids of those that exist. */
-export const readSourcesSql = statement(
-  'read_sources',
-  `select e.id from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid) cross join lateral (
-     select e.id from entities e where e.organization_id = $1 and e.stack_id = v.stack_id and e.id = v.id offset 0
-   ) e`,
+/** $2: a person, $3: limit. The number of links to the person, up to the limit. */
+export const countLinksToSql = statement(
+  'count_links_to',
+  `select count(*)::integer as count from (
+     select from links l where l.organization_id = $1 and l.target_id = $2 limit $3
+   ) l`,
 )
 
 /**
- * $2: the person who is merged, $3: the person it is merged into. Moves the links of others. A source that links to both keeps one
- * link, at the first of the two positions. Returns the links as they were: `kept` is the position of the link to $3.
+ * $2: people whom a merge or its undoing leads elsewhere, $3: the people whom they lead to, $4: one of these. Computes anew where the links to
+ * $2 lead, from what was written. Of the links of one list to one person the first shows. Returns how many lists lead to $4. Runs
+ * after the merge is stored or ended.
  */
-export const moveLinksToSql = statement(
-  'move_links_to',
-  `with moved as materialized (
-     select l.ctid as other, l.source_id, l.attribute_id, l.position, k.ctid as own, k.position as kept
-     from links l left join links k on k.organization_id = $1 and k.source_id = l.source_id
-       and k.attribute_id = l.attribute_id and k.target_id = $3
-     where l.organization_id = $1 and l.target_id = $2 and l.source_id <> $2 and l.source_id <> $3
-   ), led as (
-     update links l set target_id = $3
-     where l.ctid = any(array(select m.other from moved m where m.kept is null)) and l.organization_id = $1
-   ), dropped as (
-     delete from links l
-     where l.ctid = any(array(select m.other from moved m where m.kept is not null)) and l.organization_id = $1
-   ), shifted as (
-     update links l set position = m.position from moved m
-     where l.ctid = any(array(select m.own from moved m where m.kept > m.position)) and l.ctid = m.own
-       and l.organization_id = $1 and m.kept > m.position
+export const leadLinksSql = statement(
+  'lead_links',
+  `with led as materialized (
+     select p.id as written_id, p.id from unnest($3::uuid[]) as p(id)
+     union all
+     select m.merged_id, m.person_id from merges m
+     where m.organization_id = $1 and m.person_id = any($3::uuid[]) and m.unmerged_sequence is null
+   ), lists as materialized (
+     select l.source_id, l.attribute_id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+     union
+     select l.source_id, l.attribute_id from links l where l.organization_id = $1 and l.written_id = any($2::uuid[])
+   ), placed as materialized (
+     select l.place, l.target_id, l.written_id, d.id,
+       case when row_number() over (partition by l.source_id, l.attribute_id, d.id order by l.position) = 1 then d.id end as leads_to
+     from lists t cross join lateral (
+       select l.ctid as place, l.source_id, l.attribute_id, l.position, l.target_id, coalesce(l.written_id, l.target_id) as written_id
+       from links l
+       where l.organization_id = $1 and l.source_id = t.source_id and l.attribute_id = t.attribute_id offset 0
+     ) l join led d on d.written_id = l.written_id
+   ), moved as (
+     update links l set target_id = p.leads_to, written_id = nullif(p.written_id, p.leads_to)
+     from placed p
+     where l.ctid = any(array(select m.place from placed m where m.target_id is distinct from m.leads_to)) and l.ctid = p.place
+       and l.organization_id = $1
    )
-   select m.source_id, m.attribute_id, m.position, m.kept from moved m`,
+   select count(*)::integer as count from placed p where p.leads_to = $4`,
 )
 
 /** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */
@@ -126,18 +127,17 @@ export const readMergesIntoSql = statement(
 )
 
 /**
- * A change that was made by a user, and whose values were removed since by the retention of the log. Its position is that of the
- * follower. Nothing tells what such a change wrote.
+ * $2: a person, $3: after this number. Whether the retention of the log removed the values of a change that a user made of the person since
+ * then. Nothing tells what such a change wrote.
  */
-const isEmptied = `c.operation = 'update' and c.after = '{}' and c.links is null and c.sequence <= (
-  select f.sequence from followers f where f.organization_id = $1 and f.name = 'retention' and f.id = 0
-)`
-
-/** $2: a person, $3: after this number. Whether a change of the person since then was emptied. */
 export const readIsEmptiedSql = statement(
   'read_is_emptied',
   `select exists (
-     select from changes c where c.organization_id = $1 and c.entity_id = $2 and c.sequence > $3 and ${isEmptied}
+     select from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.sequence > $3 and c.operation = 'update' and c.after = '{}'
+       and c.links is null and c.sequence <= (
+         select f.sequence from followers f where f.organization_id = $1 and f.name = 'retention' and f.id = 0
+       )
    ) as is_emptied`,
 )
 
@@ -165,11 +165,11 @@ export const readOwnAnswersSql = statement(
    from consent_history a where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
-/** $2: a person. The merged people who lead to it, with their merges. */
+/** $2: merges. Returns who was merged by those that stand. */
 export const readMergedIdsSql = statement(
   'read_merged_ids',
-  `select m.id, m.merged_id from merges m
-   where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null`,
+  `select m.merged_id from merges m
+   where m.organization_id = $1 and m.id = any($2::integer[]) and m.unmerged_sequence is null`,
 )
 
 /**
@@ -188,112 +188,6 @@ export const returnIdentifiersSql = statement(
      where s.organization_id = $1 and s.external_id = any($3::text[]) and s.person_id = $6
      returning s.external_id
    ) select g.external_id from given g`,
-)
-
-/** The first position in the list w.ids of one of these targets. */
-const firstOf = (targets: string) =>
-  `(select min(i.position)::integer - 1 from jsonb_array_elements_text(w.ids) with ordinality as i(id, position)
-       where i.id = any(${targets}::text[]))`
-
-/**
- * $2: the person that another one was merged into, $3: [{source_id, attribute_id, position, kept}] as `move_links_to` returned them, of
- * sources that exist, $4: the identifiers that lead to the other one again, $5: those that lead to $2, $6: the number of the merge. The
- * positions are those in the last list of targets that a user wrote. Of a link that the list lacks, because another merge brought it,
- * the position before the merge counts. What merges, unmerges and restores write of links is no write of a user. A link stays with $2 if a user has written the attribute since without the other one, or may have, as the log does not
- * tell.
- */
-const placedLinks = `with moved as materialized (
-     select v.source_id, v.attribute_id, v.position, v.kept, l.ctid as own, l.position as current
-     from jsonb_to_recordset($3::text::jsonb) as v(source_id uuid, attribute_id integer, position integer, kept integer)
-       left join lateral (
-         select l.ctid, l.position from links l
-         where l.organization_id = $1 and l.source_id = v.source_id and l.attribute_id = v.attribute_id
-           and l.target_id = $2 offset 0
-       ) l on true
-   ), written as materialized (
-     select m.*, w.ids, w.is_since, w.ids is null as is_unknown, ${firstOf('$4')} as other_written, ${firstOf('$5')} as own_written
-     from moved m left join lateral (
-       select case when c.links ? m.attribute_id::text then coalesce(c.links->m.attribute_id::text->'after', '[]') end as ids, c.sequence > $6 as is_since from changes c
-       where c.organization_id = $1 and c.entity_id = m.source_id and c.operation in ('create', 'update')
-         and (c.links ? m.attribute_id::text or (c.sequence > $6 and ${isEmptied}))
-         and not exists (
-           select from merges f where f.organization_id = $1 and f.into_id = m.source_id
-             and c.version in ((f.undo->>'into_version')::integer, (f.undo->>'unmerge_version')::integer)
-         )
-       order by c.version desc limit 1
-     ) w on true
-     where m.own is not null or not exists (
-       select from attributes a cross join links l
-       where a.organization_id = $1 and a.id = m.attribute_id and a.cardinality = 'one'
-         and l.organization_id = $1 and l.source_id = m.source_id and l.attribute_id = m.attribute_id
-     )
-   ), placed as materialized (
-     select w.*,
-       case when w.is_since then w.other_written else coalesce(w.other_written, w.position) end as other_position,
-       case when w.is_since and w.is_unknown then w.current when w.is_since then w.own_written
-         when w.kept is not null then coalesce(w.own_written, w.kept) end as own_position
-     from written w
-   )`
-
-/** The parameters of {@link placedLinks}, $7: the person who returns. Inserts the links to $7 beside those to $2. Runs before {@link returnLinksToSql}. */
-export const insertReturnedLinksSql = statement(
-  'insert_returned_links',
-  `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-   ${placedLinks}
-   select h.organization_id, p.source_id, p.attribute_id, 0, $7::uuid, p.other_position
-   from change_heads h cross join placed p
-   where h.organization_id = $1 and p.other_position is not null and (p.own_position is not null or p.own is null)`,
-)
-
-/** The parameters of {@link placedLinks}, $7: the person who returns. Gives the other links back to $7. Returns how many links were given back in all. */
-export const returnLinksToSql = statement(
-  'return_links_to',
-  `${placedLinks}, led as (
-     update links l set target_id = $7, position = p.other_position from placed p
-     where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position is null))
-       and l.ctid = p.own and l.organization_id = $1
-   ), shifted as (
-     update links l set position = p.own_position from placed p
-     where l.ctid = any(array(select p.own from placed p where p.other_position is not null and p.own_position <> p.current))
-       and l.ctid = p.own and l.organization_id = $1
-   )
-   select count(*)::integer as returned from placed p where p.other_position is not null`,
-)
-
-/**
- * The parameters of {@link placedLinks}. Puts the links of a source in the order of the list that a user wrote, if two of them have one
- * position: merges and restores number the links anew. Runs after {@link endMergeSql}.
- */
-export const orderReturnedLinksSql = statement(
-  'order_returned_links',
-  `${placedLinks}, tied as materialized (
-     select p.source_id, p.attribute_id, p.ids from placed p
-     where p.ids is not null and exists (
-       select from links l
-       where l.organization_id = $1 and l.source_id = p.source_id and l.attribute_id = p.attribute_id
-       having count(*) > count(distinct l.position)
-     )
-   ), listed as materialized (
-     select t.source_id, t.attribute_id, coalesce(m.person_id, i.id::uuid) as target_id, min(i.place) as place
-     from tied t cross join lateral jsonb_array_elements_text(t.ids) with ordinality as i(id, place)
-       left join lateral (
-         select m.person_id from merges m
-         where m.organization_id = $1 and m.merged_id = i.id::uuid and m.unmerged_sequence is null
-       ) m on true
-     group by 1, 2, 3
-   ), ordered as materialized (
-     select l.ctid as own, l.position, -1 + row_number() over (
-       partition by l.source_id, l.attribute_id order by coalesce(o.place, 1000000), l.position, l.target_id
-     ) as place
-     from tied t cross join lateral (
-       select l.ctid, l.source_id, l.attribute_id, l.target_id, l.position from links l
-       where l.organization_id = $1 and l.source_id = t.source_id and l.attribute_id = t.attribute_id offset 0
-     ) l left join listed o
-       on o.source_id = l.source_id and o.attribute_id = l.attribute_id and o.target_id = l.target_id
-   )
-   update links l set position = o.place from ordered o
-   where l.ctid = any(array(select o.own from ordered o where o.place <> o.position)) and l.ctid = o.own
-     and l.organization_id = $1`,
 )
 
 /** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */

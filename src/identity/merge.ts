@@ -2,7 +2,14 @@ import { channels, channelTable } from '../channels.ts'
 import type { AnswerChoice } from '../consents/answer-changes.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { type LinkedKey, linkedByKey } from '../entities/decide/decide-attributes.ts'
-import { type Columns, type CurrentState, isShown, type Target } from '../entities/entity-row.ts'
+import {
+  type Columns,
+  type CurrentState,
+  isShown,
+  shownTargets,
+  type Target,
+  writtenIdOf,
+} from '../entities/entity-row.ts'
 import { type Detail, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { plainColumns, profileFlags } from '../profile-fields.ts'
@@ -69,8 +76,8 @@ export function planMerge(
       attributes,
       links: links.changed.map(({ attribute, before, after }) => ({
         attribute_id: attribute.id,
-        before: before.map(({ id }) => id),
-        after: after.map(({ id }) => id),
+        before: before.map(writtenIdOf),
+        after: after.map(writtenIdOf),
       })),
     },
     links: links.count,
@@ -149,7 +156,7 @@ function mergeLinks(
   }
   for (const [attribute_id, targets] of survivor.links) {
     const kept = own.get(attribute_id)?.length ?? 0
-    merged.count.dropped += targets.length - kept
+    merged.count.dropped += countShown(targets) - countShown(own.get(attribute_id) ?? [])
     if (kept === 0 && !after.has(attribute_id)) after.set(attribute_id, [])
   }
   for (const [attribute_id, targets] of after) {
@@ -163,7 +170,7 @@ function mergeLinks(
 
 const lastShown = (stored: LinkedKey | undefined) => stored?.findLast(({ targets }) => isShown(targets))
 
-const countShown = (targets: readonly Target[]) => targets.filter(({ is_deleted }) => !is_deleted).length
+const countShown = (targets: readonly Target[]) => shownTargets(targets).length
 
 /** The targets that the survivor gets. A link to the survivor itself ends, and one of the other to itself becomes the survivor's. */
 function movedTargets({ row }: CurrentState, other: CurrentState, targets: readonly Target[]): Target[] {

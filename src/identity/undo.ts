@@ -9,9 +9,6 @@ import type { MergePlan } from './merge.ts'
  */
 export type TakenAnswer = Question & { person_id: string; version: number; since: number; until?: number }
 
-/** A link to the merged person as it was. `kept` is the position of a link of the same source and attribute to the survivor. */
-export type MovedLink = { source_id: string; attribute_id: number; position: number; kept: number | null }
-
 /** The content of `merges.undo` while the merge stands. */
 export type Undo = {
   /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
@@ -21,13 +18,12 @@ export type Undo = {
     columns: Omit<Columns, 'version' | 'answers'>
     answers: Answers
     attributes: Record<string, unknown>
-    /** The ids of the targets, by attribute. */
+    /** What the links named when they were written, by attribute. */
     links: Record<string, string[]>
   }
   filled: MergePlan['filled']
   /** The summary flags of the survivor before the merge. */
   flags: Record<SummaryFlag, boolean | null>
-  links_in: MovedLink[]
   /** The aliases of the merged person, and the merges into it. */
   aliases: string[]
   merges: number[]

@@ -2,7 +2,7 @@ import { channels, channelTable } from '../channels.ts'
 import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
-import { type CurrentState, eachOnce, type StoredRow, type Target } from '../entities/entity-row.ts'
+import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
 import { readPastChange } from '../entities/past/past-state.ts'
 import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
@@ -27,20 +27,17 @@ import { takenAnswers } from './merge-people.ts'
 import {
   endMergeSql,
   findMergeSql,
-  insertReturnedLinksSql,
-  orderReturnedLinksSql,
+  leadLinksSql,
   readIsEmptiedSql,
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
-  readSourcesSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
-  returnLinksToSql,
   updateUndoSql,
 } from './merge-sql.ts'
 import type { EndedUndo, MergeRow, Undo } from './undo.ts'
-import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan } from './unmerge.ts'
+import { type OwnAnswer, planUnmerge, type UnmergeFacts, type UnmergePlan, withoutFill } from './unmerge.ts'
 
 /** Undoes the merge of a person into another one. Throws a Fault of 400, 404, 409 or 412. */
 export function unmergePeople(call: Call<IdentityBody>, survivor: Address): Promise<HandlerResult> {
@@ -61,10 +58,10 @@ async function unmerge(
   const { organization_id } = definitions
   const at = new Date().toISOString()
   const author: ChangeAuthor = { actor: call.caller.subject, request_id: call.request_id }
-  const { survivor, merge, sources } = await readMerge(tx, definitions, asked)
+  const { survivor, merge } = await readMerge(tx, definitions, asked)
   checkVersion(survivor.row, call)
-  const group = await readGroups(tx, organization_id, merge)
-  const facts = await readFacts(tx, definitions, survivor, merge, group)
+  const returning = await readReturning(tx, organization_id, merge)
+  const facts = await readFacts(tx, definitions, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
   const filled = buildFill(survivor, plan.fill, definitions, call.limits)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
@@ -78,20 +75,9 @@ async function unmerge(
   if (change) changes.push({ stack_id: peopleStackId, change, row: survivor.row })
   const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
-  const places = [
-    organization_id,
-    survivor.row.id,
-    JSON.stringify(merge.undo.links_in.filter(({ source_id }) => sources.has(source_id))),
-    group.merged,
-    group.survivor,
-    merge.sequence,
-  ]
-  const inserting = tx.query(insertReturnedLinksSql, [...places, merge.merged_id])
-  const returning = tx.query<{ returned: number }>(returnLinksToSql, [...places, merge.merged_id])
-  await awaitPipelined([inserting, returning])
-  const [links] = await returning
   await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
-  await tx.query(orderReturnedLinksSql, places)
+  const people = [returning, [survivor.row.id, merge.merged_id], merge.merged_id]
+  const [links] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, ...people])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.flatMap(({ attribute, targets }) =>
     targets.map(target => 'id' in target && facts.resolve(attribute.id, target.id)),
@@ -103,7 +89,7 @@ async function unmerge(
     merged: { id: merge.merged_id, external_id: returned.external_id },
     changes: {
       fields: fieldChanges(change),
-      links: { moved_in: links!.returned, moved_out, dropped: countLinks(merge.undo) - targets.length },
+      links: { moved_in: links!.count, moved_out, dropped: countLinks(merge.undo) - targets.length },
       consents: answerChangesToJson(plan.answers),
       aliases,
     },
@@ -121,19 +107,7 @@ async function readMerge(tx: Transaction, definitions: Definitions, asked: Asked
   if (!found) refuse('not_found', 'There is no such person.')
   const merge = await findMerge(tx, organization_id, asked, found)
   const [survivor] = await readPeople(tx, definitions, [found.id])
-  return { survivor: survivor as Person, merge, sources: await readSources(tx, definitions, merge.undo.links_in) }
-}
-
-/** Returns the ids of the sources of links that still exist. */
-async function readSources(
-  tx: Transaction,
-  { organization_id, attributeById }: Definitions,
-  links: Undo['links_in'],
-): Promise<Set<string>> {
-  const stackOf = (attribute_id: number) => attributeById.get(attribute_id)!.owner_stack_id
-  const sources = new Map(links.map(({ source_id: id, attribute_id }) => [id, { stack_id: stackOf(attribute_id), id }]))
-  const rows = await tx.query<{ id: string }>(readSourcesSql, [organization_id, JSON.stringify([...sources.values()])])
-  return new Set(rows.map(({ id }) => id))
+  return { survivor: survivor as Person, merge }
 }
 
 /** Throws a Fault of 404 or 409. */
@@ -158,15 +132,10 @@ const conflict = (path: string, message: string) =>
     createRefusal('invalid_parameter', 'The merge cannot be undone.', { status: 409, details: [{ path, message }] }),
   )
 
-/** The identifiers that lead to the merged person after the unmerge, and those that lead to the survivor. */
-type Groups = { merged: string[]; survivor: string[] }
-
-async function readGroups(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<Groups> {
-  const rows = await tx.query<{ id: number; merged_id: string }>(readMergedIdsSql, [organization_id, merge.person_id])
-  const groups: Groups = { merged: [merge.merged_id], survivor: [merge.person_id] }
-  for (const { id, merged_id } of rows)
-    if (id !== merge.id) groups[merge.undo.merges.includes(id) ? 'merged' : 'survivor'].push(merged_id)
-  return groups
+/** The merged person, and those who were merged into it: they lead to it again. */
+async function readReturning(tx: Transaction, organization_id: number, merge: StandingMerge): Promise<string[]> {
+  const rows = await tx.query<{ merged_id: string }>(readMergedIdsSql, [organization_id, merge.undo.merges])
+  return [merge.merged_id, ...rows.map(({ merged_id }) => merged_id)]
 }
 
 async function readFacts(
@@ -174,7 +143,7 @@ async function readFacts(
   definitions: Definitions,
   survivor: Person,
   merge: StandingMerge,
-  group: Groups,
+  returning: readonly string[],
 ): Promise<UnmergeFacts> {
   const { organization_id } = definitions
   type Merge = MergeRow & { stands: boolean; undo: (Undo & Partial<EndedUndo>) | null }
@@ -192,7 +161,7 @@ async function readFacts(
           versions,
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
-    readTargets(tx, definitions, merge, group),
+    readTargets(tx, definitions, merge, returning),
   ])
   const keysOf = (isAttribute: boolean) =>
     new Set(written.filter(({ is_attribute }) => is_attribute === isAttribute).map(({ key }) => key))
@@ -220,7 +189,7 @@ async function readTargets(
   tx: Transaction,
   { organization_id, attributeById }: Definitions,
   { merged_id, undo }: StandingMerge,
-  group: Groups,
+  returning: readonly string[],
 ): Promise<UnmergeFacts['resolve']> {
   const asked: { stack_id: number; id: string }[] = []
   const add = (attribute_id: number, ids: readonly string[]) => {
@@ -238,7 +207,8 @@ async function readTargets(
   return (attribute_id, id) => {
     const stack_id = attributeById.get(attribute_id)?.target_stack_id
     if (stack_id == null) return undefined
-    if (stack_id === peopleStackId && group.merged.includes(id)) return itself
+    if (stack_id === peopleStackId && returning.includes(id))
+      return id === merged_id ? itself : { ...itself, written_id: id }
     return targets.get(keyOf({ stack_id, id }))
   }
 }
@@ -276,7 +246,7 @@ async function buildReturn(
   const links = Object.entries(undo.other.links).flatMap(([id, ids]) => {
     const attribute = attributeById.get(Number(id))
     if (!attribute || !isRelationship(attribute)) return []
-    const targets = eachOnce(ids.flatMap(target => resolve(attribute.id, target) ?? []))
+    const targets = ids.flatMap(target => resolve(attribute.id, target) ?? [])
     return targets.length > 0 ? [{ attribute, targets }] : []
   })
   const state = { id: merged_id, version, created_at: last.created_at, columns, answers, attributes, links }
@@ -338,12 +308,14 @@ async function endMerge(
   }
   await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
   const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
-  const updated = facts.remaining.flatMap(({ merged_id, undo }) => {
+  const updated = facts.remaining.map(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
     const added = taken.filter(answer =>
       choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
     )
-    return added.length > 0 ? [{ merged_id, undo: { ...undo, answers: [...undo.answers, ...added] } }] : []
+    const between = facts.remaining.filter(other => other.id < id)
+    const rest = id > merge.id ? withoutFill(undo, merge.undo, facts.written.fields, between) : undo
+    return { merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
 }

@@ -13,8 +13,9 @@ import type { Evidence } from '../consents/evidence.ts'
 import type { Fill } from '../entities/decide/decide.ts'
 import { linkedByKey } from '../entities/decide/decide-attributes.ts'
 import { jsonEqual } from '../entities/decide/json-equal.ts'
-import { type Columns, type CurrentState, type EntityRow, eachOnce, type Target } from '../entities/entity-row.ts'
+import { type Columns, type CurrentState, type EntityRow, type Target, writtenIdOf } from '../entities/entity-row.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
+import type { LinkFill } from './merge.ts'
 import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
 import type { Undo } from './undo.ts'
 
@@ -39,7 +40,7 @@ export type UnmergeFacts = {
   /** The own answers of the survivor, in order of version. */
   ownAnswers: readonly OwnAnswer[]
   /** The other merges into the survivor that stand. */
-  remaining: readonly { merged_id: string; undo: Undo }[]
+  remaining: readonly { id: number; merged_id: string; undo: Undo }[]
   /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
@@ -73,6 +74,43 @@ export function planUnmerge(
       ...(answered.consents && { consents: answered.consents }),
     },
     answers: choices,
+  }
+}
+
+/**
+ * What a later merge needs to be undone, once an earlier one into the same person is undone: the state before it has nothing of the earlier
+ * one any more. `written` are the fields that were written since the earlier one, and `between` the merges that stand from between the two.
+ */
+export function withoutFill(
+  later: Undo,
+  earlier: Undo,
+  written: ReadonlySet<string>,
+  between: UnmergeFacts['remaining'],
+): Undo {
+  const columns = Object.entries(later.filled.columns).map(([name, change]) => {
+    const filled = written.has(name) ? undefined : earlier.filled.columns[name]
+    return [name, filled && change.before === filled.after ? { ...change, before: filled.before } : change]
+  })
+  const flags = channels.map(channel => {
+    const { flag } = channelTable[channel]
+    return [flag, (written.has(flag) ? later : earlier).flags[flag]]
+  })
+  const links = later.filled.links.map(change => {
+    const { attribute_id } = change
+    const filled = earlier.filled.links.find(link => link.attribute_id === attribute_id)
+    if (!filled) return change
+    const kept = broughtBy(between, attribute_id)
+    const before = takeBack(change.before, filled, kept)
+    return {
+      attribute_id,
+      before,
+      after: takeBack(change.after, filled, [...kept, ...(later.other.links[attribute_id] ?? [])]),
+    }
+  })
+  return {
+    ...later,
+    flags: Object.fromEntries(flags) as Undo['flags'],
+    filled: { ...later.filled, columns: Object.fromEntries(columns), links },
   }
 }
 
@@ -170,30 +208,32 @@ function returnLinks(
   definitions: Definitions,
 ): Fill['links'] {
   const changed: { attribute: Fill['links'][number]['attribute']; targets: readonly Target[] }[] = []
-  for (const { attribute_id, before, after } of undo.filled.links) {
-    const attribute = definitions.attributeById.get(attribute_id)
+  for (const filled of undo.filled.links) {
+    const attribute = definitions.attributeById.get(filled.attribute_id)
     if (!attribute || !isRelationship(attribute) || written.keys.has(attribute.key)) continue
-    const current = survivor.links.get(attribute_id) ?? []
-    const known = before.flatMap(id => resolve(attribute_id, id) ?? [])
-    const idsOf = (ids: readonly string[]) => new Set(ids.flatMap(id => resolve(attribute_id, id)?.id ?? []))
-    const had = idsOf(before)
+    const current = new Map(survivor.links.get(attribute.id)?.map(target => [writtenIdOf(target), target]))
     // A merge ends the links between the two people, so none to the survivor came from another merge.
-    const brought = remaining.flatMap(merge => merge.undo.other.links[attribute_id] ?? [])
-    const kept = idsOf(brought.filter(id => id !== survivor.row.id))
-    const has = idsOf(after)
-    const added = has.difference(had).difference(kept)
-    const targets = current.filter(({ id }) => !added.has(id))
-    const returned = known.filter(({ id }) => !has.has(id) && !targets.some(target => target.id === id))
-    const merged = inOrder([...targets, ...eachOnce(returned)], [...had])
-    const limited = attribute.cardinality === 'one' ? merged.slice(0, 1) : merged
-    const isSame = limited.length === current.length && limited.every(({ id }, index) => id === current[index]!.id)
+    const kept = broughtBy(remaining, attribute.id).filter(id => id !== survivor.row.id)
+    const returned = takeBack([...current.keys()], filled, kept)
+    const targets = returned.flatMap(id => resolve(attribute.id, id) ?? current.get(id) ?? [])
+    const limited = attribute.cardinality === 'one' ? targets.slice(0, 1) : targets
+    const ids = [...current.keys()]
+    const isSame = limited.length === ids.length && limited.every((target, index) => writtenIdOf(target) === ids[index])
     if (!isSame) changed.push({ attribute, targets: limited })
   }
   return changed
 }
 
-/** The targets that were there before in their order of then, and the others behind them. */
-const inOrder = (targets: readonly Target[], order: readonly string[]): Target[] => {
-  const placeOf = ({ id }: Target) => (order.includes(id) ? order.indexOf(id) : order.length)
-  return targets.toSorted((one, other) => placeOf(one) - placeOf(other))
+/** What the links of merged people named. */
+const broughtBy = (merges: UnmergeFacts['remaining'], attribute_id: number) =>
+  merges.flatMap(({ undo }) => undo.other.links[attribute_id] ?? [])
+
+/** A list of links as if a merge had not filled it. The links that were there before are in their order of then. */
+function takeBack(list: readonly string[], { before, after }: LinkFill, kept: readonly string[]): string[] {
+  const [had, has] = [new Set(before), new Set(after)]
+  const added = has.difference(had).difference(new Set(kept))
+  const rest = list.filter(id => !added.has(id))
+  const returned = before.filter(id => !has.has(id) && !rest.includes(id))
+  const placeOf = (id: string) => (had.has(id) ? before.indexOf(id) : before.length)
+  return [...rest, ...returned].toSorted((one, other) => placeOf(one) - placeOf(other))
 }

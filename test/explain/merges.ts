@@ -4,21 +4,17 @@ import { readTargetsSql } from '../../src/entities/write/load-sql.ts'
 import {
   findMergeSql,
   findPeopleSql,
+  leadLinksSql,
   moveIdentifiersSql,
-  moveLinksToSql,
-  orderReturnedLinksSql,
   readIsEmptiedSql,
-  readLinksToSql,
   readMergedIdsSql,
   readMergesIntoSql,
   readOwnAnswersSql,
-  readSourcesSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
-  returnLinksToSql,
 } from '../../src/identity/merge-sql.ts'
 import { expectReads } from './explain.ts'
-import { linkingPerson, linksPerPerson, mergedId, personId, type World } from './world.ts'
+import { mergedId, personId, type World } from './world.ts'
 
 const maxRows = 100
 
@@ -30,37 +26,19 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
     { position: 1, external_id: 'a8' },
     { position: 2, id: mergedId(9) },
   ])
-  const moved = Array.from({ length: linksPerPerson }, (_, k) => ({
-    source_id: personId(linkingPerson(7, k + 1)),
-    attribute_id: 1,
-    position: k,
-    kept: null,
-  }))
   return [
     [findPeopleSql, [id, names]],
-    [readLinksToSql, [id, bob, 1_000]],
-    [
-      readSourcesSql,
-      [
-        id,
-        JSON.stringify([
-          { stack_id: 0, id: ada },
-          { stack_id: 0, id: bob },
-        ]),
-      ],
-    ],
-    [moveLinksToSql, [id, bob, ada]],
+    [leadLinksSql, [id, [bob], [ada], ada]],
+    [leadLinksSql, [id, [mergedId(7)], [ada, mergedId(7)], ada]],
     [moveIdentifiersSql, [id, bob, ada]],
     [findMergeSql, [id, 'a8', ada, bob]],
-    [readMergedIdsSql, [id, bob]],
+    [readMergedIdsSql, [id, [7, 8]]],
     [readMergesIntoSql, [id, bob]],
     [readWrittenKeysSql, [id, bob, 1, [9]]],
     [readIsEmptiedSql, [id, bob, 1]],
     [readOwnAnswersSql, [id, bob]],
     [readTargetsSql, [id, JSON.stringify([{ position: 0, stack_id: 0, id: mergedId(7) }])]],
     [returnIdentifiersSql, [id, mergedId(7), ['a9'], [9], ['a7'], ada]],
-    [returnLinksToSql, [id, ada, JSON.stringify(moved), [mergedId(7)], [ada], 1, mergedId(7)]],
-    [orderReturnedLinksSql, [id, ada, JSON.stringify(moved), [mergedId(7)], [ada], 1]],
   ]
 }
 

@@ -51,8 +51,6 @@ const productSql = sqlIdOf(7)
 /** The internal identifiers of consecutive people. */
 export const personIds = (first: number, count: number) =>
   Array.from({ length: count }, (_, index) => personId(first + index))
-/** The person who links to the person n of `merged` as its link k, from 1. */
-export const linkingPerson = (n: number, k: number) => 1 + ((n * 7 + k * 1999) % people)
 
 /** Makes the world before the tests of the file. */
 export function useWorld(): World {

@@ -143,7 +143,8 @@ const mutations: [mutation: string, text: string, expectedKind: FindingKind][] =
   ],
   [
     'a link has no source',
-    `insert into links select organization_id, gen_random_uuid(), attribute_id, target_stack_id, target_id, 0 from links where organization_id = $o limit 1`,
+    `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select organization_id, gen_random_uuid(), attribute_id, target_stack_id, target_id, 0 from links where organization_id = $o limit 1`,
     'a link is dangling',
   ],
   [

@@ -1,12 +1,20 @@
 import type { Detail } from '../../errors.ts'
 import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { internalKeys } from '../../relationships/normalize.ts'
-import { type CurrentState, isShown, type Links, relationshipValue, type Target } from '../entity-row.ts'
+import {
+  type CurrentState,
+  eachOnce,
+  isShown,
+  type Links,
+  relationshipValue,
+  shownTargets,
+  type Target,
+} from '../entity-row.ts'
 import { lookalikeOf, type Name, type Plan, type PlannedLinks, type Reference, referenceKey } from '../write/plan.ts'
 import { jsonEqual } from './json-equal.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
-export type PlannedTarget = Pick<Target, 'id' | 'is_deleted'> | { name: Name }
+export type PlannedTarget = Pick<Target, 'id' | 'is_deleted' | 'written_id'> | { name: Name }
 
 /** A target that does not exist yet, with the JSON Pointer of the value that names it. */
 export type PlannedMissing = { name: Name; pointer: string }
@@ -135,7 +143,7 @@ export function linkedByKey(links: Links, definitions: Definitions): ReadonlyMap
 /** Returns the current value of a key in the format of a read; null if it has none. */
 function currentValue(key: string, attributes: Record<string, unknown>, linked: LinkedKey | undefined): unknown {
   const last = linked?.findLast(({ targets }) => isShown(targets))
-  if (last) return relationshipValue(last.attribute, last.targets)
+  if (last) return relationshipValue(last.attribute, shownTargets(last.targets))
   return Object.hasOwn(attributes, key) ? attributes[key] : null
 }
 
@@ -230,8 +238,12 @@ function unresolvedMessage(reference: Reference, resolve: Resolve): string | und
 function sameLinks(attribute: Attribute, targets: PlannedTarget[], linked: LinkedKey | undefined): boolean {
   if (!linked) return targets.length === 0
   const [only, ...others] = linked
-  if (others.length > 0 || only?.attribute.id !== attribute.id || only.targets.length !== targets.length) return false
-  return targets.every((target, index) => 'id' in target && target.id === only.targets[index]?.id)
+  if (others.length > 0 || only?.attribute.id !== attribute.id) return false
+  const current = eachOnce(only.targets)
+  return (
+    current.length === targets.length &&
+    targets.every((target, index) => 'id' in target && target.id === current[index]!.id)
+  )
 }
 
 function recordChange(change: AttributeChange, key: string, before: unknown, after: unknown) {

@@ -9,6 +9,7 @@ import {
   type EntityRow,
   isShown,
   relationshipValue,
+  shownTargets,
   type Target,
 } from '../entity-row.ts'
 import type { DeletedEntity } from '../past/past-state.ts'
@@ -416,7 +417,7 @@ export function buildRestore({
   const { active, ...fields } = columns
   const values = { ...attributes }
   for (const { attribute, targets } of links)
-    if (isShown(targets)) values[attribute.key] = relationshipValue(attribute, targets)
+    if (isShown(targets)) values[attribute.key] = relationshipValue(attribute, shownTargets(targets))
   const consents = currentAnswers(answers)
   const after = {
     state: active ? 'active' : 'placeholder',

@@ -148,10 +148,11 @@ export async function readPastTargets(
   links: readonly PastLinks[],
   sequence: number,
 ): Promise<ShownLinks[]> {
-  return targetsOf(links, asked => {
+  const shown = await targetsOf(links, asked => {
     const values = [organization_id, JSON.stringify(asked), sequence]
     return reader.query<Target & { position: number }>(readPastTargetsSql, values)
   })
+  return shown.map(({ attribute, targets }) => ({ attribute, targets: eachOnce(targets) }))
 }
 
 /** Reads where the links lead now: to deleted targets too, but to none that was erased. */
@@ -173,7 +174,7 @@ async function targetsOf(
   const found = new Map(rows.map(({ position, ...target }) => [position, target]))
   let position = 0
   return links
-    .map(({ attribute, ids }) => ({ attribute, targets: eachOnce(ids.flatMap(() => found.get(position++) ?? [])) }))
+    .map(({ attribute, ids }) => ({ attribute, targets: ids.flatMap(() => found.get(position++) ?? []) }))
     .filter(({ targets }) => targets.length > 0)
     .sort((one, other) => one.attribute.id - other.attribute.id)
 }

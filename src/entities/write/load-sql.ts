@@ -178,16 +178,21 @@ export const readNamesLeftSql = statement(
    where l.version is not null and ${hasReleases}`,
 )
 
-/** $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets. */
+/** $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets, and those that lead to the target of another one. */
 export const readLinksSql = statement(
   'read_links',
-  `select s.source_id, l.attribute_id, l.target_id as id, t.external_id, t.id is null as is_deleted
+  `select s.source_id, l.attribute_id, p.id, t.external_id, t.id is null as is_deleted, l.written_id
    from jsonb_to_recordset($2::text::jsonb) as s(source_id uuid, attribute_ids integer[]) cross join lateral (
-     select l.attribute_id, l.target_stack_id, l.target_id, l.position from links l
+     select l.attribute_id, l.target_stack_id, l.target_id, l.written_id, l.position from links l
      where l.organization_id = $1 and l.source_id = s.source_id and l.attribute_id = any(s.attribute_ids) offset 0
-   ) l left join lateral (
+   ) l cross join lateral (
+     select coalesce(l.target_id, (
+       select m.person_id from merges m
+       where m.organization_id = $1 and m.merged_id = l.written_id and m.unmerged_sequence is null
+     ), l.written_id) as id offset 0
+   ) p left join lateral (
      select t.id, t.external_id from entities t
-     where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
+     where t.organization_id = $1 and t.stack_id = l.target_stack_id and t.id = p.id offset 0
    ) t on true
    order by s.source_id, l.attribute_id, l.position`,
 )
@@ -198,7 +203,7 @@ export const readLinksSql = statement(
  */
 export const readTargetsSql = statement(
   'read_targets',
-  `select v.position, p.id, e.external_id, e.id is null as is_deleted
+  `select v.position, p.id, e.external_id, e.id is null as is_deleted, nullif(v.id, p.id) as written_id
    from jsonb_to_recordset($2::text::jsonb) as v(position integer, stack_id integer, id uuid) cross join lateral (
      select coalesce((
        select m.person_id from merges m

@@ -103,13 +103,16 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/** $2: [{source_id, attribute_id, target_stack_id, target_id, position}]. Inserts links. */
+/**
+ * $2: [{source_id, attribute_id, target_stack_id, target_id, written_id, position}]. Inserts links. `target_id` is where the link leads, or null if an
+ * earlier one of its list leads there too, and `written_id` what was written, if that is another one.
+ */
 export const insertLinksSql = statement(
   'link',
-  `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
-   select h.organization_id, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.position
+  `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, written_id, position)
+   select h.organization_id, v.source_id, v.attribute_id, v.target_stack_id, v.target_id, v.written_id, v.position
    from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(source_id uuid, attribute_id integer,
-     target_stack_id integer, target_id uuid, position integer)
+     target_stack_id integer, target_id uuid, written_id uuid, position integer)
    where h.organization_id = $1`,
 )
 

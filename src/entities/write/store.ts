@@ -4,7 +4,7 @@ import { type Definitions, peopleStackId } from '../../organizations/definitions
 import { lockHead } from '../../organizations/head.ts'
 import type { Change } from '../decide/decide.ts'
 import { type DecidedRound, netOf } from '../decide/decide-round.ts'
-import type { StoredRow } from '../entity-row.ts'
+import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
 import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
@@ -121,19 +121,33 @@ function withoutLinks(change: Change, side: (typeof sides)[number], links: Logge
 function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders']): LoggedLinks | undefined {
   if (relinked.length === 0) return undefined
   const logged = relinked.map(links => {
-    const before = links.before.filter(({ is_deleted }) => !is_deleted).map(({ id }) => id)
-    const after = targetIdsOf(links, placeholders)
-    const hidden = links.targets.flatMap(target => ('is_deleted' in target && target.is_deleted ? [target.id] : []))
+    const before = shownTargets(links.before).map(writtenIdOf)
+    const after = linkedOf(links, placeholders).map(({ target_id, written_id }) => written_id ?? target_id)
+    const hidden = links.targets.flatMap(target =>
+      'is_deleted' in target && target.is_deleted ? [writtenIdOf(target)] : [],
+    )
     const ids = Object.entries({ before, after, hidden }).filter(([, side]) => side.length > 0)
     return [links.attribute.id, Object.fromEntries(ids)]
   })
   return Object.fromEntries(logged)
 }
 
-/** The ids of the targets in order, each once. */
-const targetIdsOf = ({ targets }: Change['relinked'][number], placeholders: DecidedRound['placeholders']): string[] => [
-  ...new Set(targets.map(target => idOf(target, placeholders))),
-]
+/** The links of a list in order, in the format of {@link insertLinksSql}. Each names another target. */
+function linkedOf({ targets }: Change['relinked'][number], placeholders: DecidedRound['placeholders']) {
+  const written = new Set<string>()
+  const led = new Set<string>()
+  const linked: { target_id: string | null; written_id: string | null }[] = []
+  for (const target of targets) {
+    const id = idOf(target, placeholders)
+    const written_id = 'id' in target ? writtenIdOf(target) : id
+    if (written.has(written_id)) continue
+    const target_id = led.has(id) ? null : id
+    linked.push({ target_id, written_id: written_id === target_id ? null : written_id })
+    written.add(written_id)
+    led.add(id)
+  }
+  return linked
+}
 
 /** Link stage: replaces the links of the written relationship attributes. */
 function replaceLinks(tx: Transaction, { definitions, net, placeholders }: DecidedRound): Promise<unknown>[] {
@@ -148,11 +162,11 @@ function replaceLinks(tx: Transaction, { definitions, net, placeholders }: Decid
     )
   const inserted = written.flatMap(({ source_id, ...links }) => {
     const { id: attribute_id, target_stack_id } = links.attribute
-    return targetIdsOf(links, placeholders).map((target_id, position) => ({
+    return linkedOf(links, placeholders).map((linked, position) => ({
       source_id,
       attribute_id,
       target_stack_id,
-      target_id,
+      ...linked,
       position,
     }))
   })

@@ -11,17 +11,25 @@ const deleteBy = (name: string, table: string, column: string): Statement =>
   counted(name, `delete from ${table} x where x.organization_id = $1 and x.${column} = any($2::uuid[])`)
 
 export const deleteOwnLinksSql = deleteBy('delete_own_links', 'links', 'source_id')
-export const deleteLinksToSql = deleteBy('delete_links_to', 'links', 'target_id')
 export const deleteAliasesSql = deleteBy('delete_aliases_of', 'aliases', 'person_id')
 export const deleteObservedKeysSql = deleteBy('delete_observed_keys_of', 'observed_keys', 'entity_id')
 export const deleteAnswersSql = deleteBy('delete_answers', 'consent_history', 'person_id')
 export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_members', 'person_id')
 
+/** A link k that leads to one of $2, or did when it was written. */
+const leadsToThem = '(k.target_id = any($2::uuid[]) or k.written_id = any($2::uuid[]))'
+
+/** $2: ids. */
+export const deleteLinksToSql = counted(
+  'delete_links_to',
+  `delete from links k where k.organization_id = $1 and ${leadsToThem}`,
+)
+
 /** $2: ids, $3: limit. Deletes links to erased entities, which nobody reads or writes. */
 export const deleteLinkSetSql = counted(
   'delete_link_set',
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(
-     select k.ctid from links k where k.organization_id = $1 and k.target_id = any($2::uuid[]) limit $3 for update skip locked
+     select k.ctid from links k where k.organization_id = $1 and ${leadsToThem} limit $3 for update skip locked
    ))`,
 )
 

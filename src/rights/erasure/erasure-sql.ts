@@ -43,17 +43,16 @@ export const readLinkedRecordsSql = statement(
      select l.target_stack_id, l.target_id from links l
      where l.organization_id = $1 and l.source_id = any($2::uuid[]) and l.target_stack_id <> 0
    )
-   select x.stack_id, x.id from linked x
-   where exists (
-     select from entities e where e.organization_id = $1 and e.stack_id = x.stack_id and e.id = x.id
-   ) and not exists (
+   select e.stack_id, e.id from linked x
+     join entities e on e.organization_id = $1 and e.stack_id = x.stack_id and e.id = x.id
+   where not exists (
      select from links o join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = o.target_id
      where o.organization_id = $1 and o.source_id = x.id and o.target_stack_id = 0 and o.target_id <> all($2::uuid[])
    ) and not exists (
      select from links o join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = o.source_id
      where o.organization_id = $1 and o.target_id = x.id and o.source_id <> all($2::uuid[])
    )
-   order by x.id`,
+   order by e.id`,
 )
 
 const columns = `x.id, x.stack_id, x.entity_id, x.at, x.actor, x.reason, x.records, x.completed_at, x.removed, x.certificate`
