@@ -1,12 +1,16 @@
 import type { Command } from 'commander'
-import type { Client, MergeResult } from '../client/index.ts'
+import type { Client, MergeResult, UnmergeResult } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 
 type Options = ConnectionOptions & { ids?: true; dryRun?: true; json?: true }
 
 /** The part of a result that both commands print. */
-type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged' | 'changes'> & { person: Named; unmerged?: Named }
+type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged'> & {
+  changes: MergeResult['changes'] & { kept?: UnmergeResult['changes']['kept'] }
+  person: Named
+  unmerged?: Named
+}
 type Named = { id: string; external_id: string | null }
 
 export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
@@ -71,8 +75,15 @@ function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, merged, person,
       : [
           `  links: ${links.moved_in} lead to ${one} again, ${links.moved_out} of ${one} return, ${links.dropped} have no target any more`,
           `  identifiers that lead to ${one} again: ${aliases.join(', ') || 'none'}`,
+          ...(changes.kept ?? []).map(({ path, reason }) => `  ${other} keeps ${path}: ${keptTexts[reason]}`),
         ]),
   ]
+}
+
+const keptTexts = {
+  written_since: 'it was written since the merge',
+  log_emptied: 'the log no longer tells whether it was written since the merge',
+  refused_by_another: 'another merged person has refused',
 }
 
 const nameOf = ({ external_id, id }: Named) => external_id ?? id

@@ -608,6 +608,13 @@ export type UnmergeResult = {
     }[]
     /** The external identifiers that lead to the returned person again. */
     aliases: string[]
+    /** What the merge had given to the survivor, and stays there. */
+    kept: {
+      /** A JSON Pointer into the person. */
+      path: string
+      /** It was written since the merge, the retention of the log has removed whether it was, or another person who is still merged has refused. */
+      reason: 'written_since' | 'log_emptied' | 'refused_by_another'
+    }[]
   }
   person: Person
   unmerged: Person

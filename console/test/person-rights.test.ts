@@ -115,7 +115,12 @@ it('a data protection officer previews a merge side by side, merges, arrives by 
   const organization = await service.organization()
   const { people } = organization.client
   await people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
-  const other = await people.create({ external_id: 'ada-news', last_name: 'Byron', email: 'ada@example.com' })
+  const other = await people.create({
+    external_id: 'ada-news',
+    last_name: 'Byron',
+    language: 'en',
+    email: 'ada@example.com',
+  })
   await indexWords(service)
   await openPerson(organization, 'ada', async page => {
     await choose(page, /Merge/)
@@ -134,8 +139,10 @@ it('a data protection officer previews a merge side by side, merges, arrives by 
     await page.goto(`${service.address}/console/people/ada-news`)
     await page.getByText('“ada-news” leads to this person.').waitFor()
     expect(new URL(page.url()).pathname).toBe('/console/people/ada')
+    await people.patch('ada', { language: 'de' })
     await button(page, 'Undo the merge').click()
     await page.getByText(/The merge was undone/).waitFor()
+    await page.getByText('This person keeps what was written after the merge: Language.').waitFor()
   })
   expect((await people.get('ada')).email).toBeNull()
   expect(await people.get('ada-news')).toMatchObject({ id: other.id, email: 'ada@example.com' })

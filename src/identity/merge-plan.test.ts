@@ -151,6 +151,7 @@ const undoOf = (survivor: CurrentState, other: CurrentState): Undo => ({
 const facts = {
   merged_id: 'bob',
   written: { fields: new Set<string>(), keys: new Set<string>() },
+  isEmptied: false,
   ownAnswers: [],
   remaining: [],
   resolve: (_: number, id: string): Target => ({ id, external_id: id }),

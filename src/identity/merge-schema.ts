@@ -52,6 +52,17 @@ const changes = (words: Record<'moved_in' | 'moved_out' | 'dropped' | 'aliases',
     aliases: Type.Array(Type.String(), { description: words.aliases }),
   })
 
+const keptValue = Type.Object(
+  {
+    path: Type.String({ description: 'A JSON Pointer into the person.' }),
+    reason: Type.Enum(['written_since', 'log_emptied', 'refused_by_another'], {
+      description:
+        'It was written since the merge, the retention of the log has removed whether it was, or another person who is still merged has refused.',
+    }),
+  },
+  { title: 'KeptValue' },
+)
+
 const shared = {
   dry_run: Type.Boolean(),
   merge_id: nullable(Type.Integer({ minimum: 1, description: 'The number of the merge. Null in a dry run.' })),
@@ -107,11 +118,14 @@ export const unmergeAnswer = (person: TSchema) =>
   Type.Object(
     {
       ...shared,
-      changes: changes({
-        moved_in: 'The links of others that lead to the returned person again.',
-        moved_out: 'The links of the returned person.',
-        dropped: 'The links of the returned person to entities that do not exist any more.',
-        aliases: 'The external identifiers that lead to the returned person again.',
+      changes: Type.Object({
+        ...changes({
+          moved_in: 'The links of others that lead to the returned person again.',
+          moved_out: 'The links of the returned person.',
+          dropped: 'The links of the returned person to entities that do not exist any more.',
+          aliases: 'The external identifiers that lead to the returned person again.',
+        }).properties,
+        kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
       }),
       person,
       unmerged: person,
@@ -123,7 +137,7 @@ export const unmergeAnswer = (person: TSchema) =>
           dry_run: false,
           merge_id: 1,
           merged: exampleMerged,
-          changes: exampleChanges,
+          changes: { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] },
           person: exampleOf(person),
           unmerged: exampleOf(person),
         },

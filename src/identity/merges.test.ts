@@ -194,6 +194,27 @@ describe('chains of merges', () => {
 })
 
 describe('an unmerge', () => {
+  it('says what the survivor keeps and why', async () => {
+    await create('ada', {})
+    const values = { first_name: 'B', language: 'it', attribute_values: { friends: ['y'], city: 'Rome', score: 1 } }
+    await create('bob', { ...values, push_notification_consent: false })
+    await create('cleo', { push_notification_consent: false })
+    await dataOf(merge('ada', 'bob'))
+    await dataOf(merge('ada', 'cleo'))
+    const later = { first_name: 'A', attribute_values: { friends: ['z'], city: 'Milan' } }
+    await dataOf(shop.send('PATCH', '/v1/people/ada', later))
+    const { changes, person } = await dataOf(unmerge('ada', 'bob'))
+    expect(changes.kept).toEqual([
+      { path: '/first_name', reason: 'written_since' },
+      { path: '/push_notification_consent', reason: 'refused_by_another' },
+      { path: '/attribute_values/city', reason: 'written_since' },
+      { path: '/attribute_values/friends', reason: 'written_since' },
+    ])
+    expect(person).toMatchObject({ ...later, language: null, push_notification_consent: false })
+    expect((await dataOf(unmerge('ada', 'cleo'))).changes.kept).toEqual([])
+    expect(await get('ada')).toMatchObject({ ...later, language: null, push_notification_consent: null })
+  })
+
   it('is refused if there is no such merge, and if the name was taken', async () => {
     await create('ada')
     await create('bob')

@@ -92,6 +92,7 @@ async function unmerge(
       links: { moved_in: links!.count, moved_out, dropped: countLinks(merge.undo) - targets.length },
       consents: answerChangesToJson(plan.answers),
       aliases,
+      kept: plan.kept,
     },
     entities: { person: person!, unmerged: unmerged! },
     version: change?.version ?? survivor.row.version,
@@ -169,6 +170,7 @@ async function readFacts(
     merged_id: merge.merged_id,
     // Nothing tells what an emptied change wrote, so the survivor keeps everything.
     written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
+    isEmptied: emptied!.is_emptied,
     ownAnswers,
     remaining: others.filter(({ stands }) => stands),
     resolve,

@@ -14,6 +14,7 @@ import type { Fill } from '../entities/decide/decide.ts'
 import { linkedByKey } from '../entities/decide/decide-attributes.ts'
 import { jsonEqual } from '../entities/decide/json-equal.ts'
 import { type Columns, type CurrentState, type EntityRow, type Target, writtenIdOf } from '../entities/entity-row.ts'
+import { pointer } from '../errors.ts'
 import { type Definitions, isRelationship } from '../organizations/definitions.ts'
 import type { LinkFill } from './merge.ts'
 import { answerColumns, givenBy, laterAnswer } from './merge-answers.ts'
@@ -37,6 +38,8 @@ export type UnmergeFacts = {
   merged_id: string
   /** The fields and attribute keys that were written since, by anything but a merge. */
   written: { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
+  /** Whether the log has lost what was written since. All that the merge filled counts as written then. */
+  isEmptied: boolean
   /** The own answers of the survivor, in order of version. */
   ownAnswers: readonly OwnAnswer[]
   /** The other merges into the survivor that stand. */
@@ -45,7 +48,11 @@ export type UnmergeFacts = {
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
 
-export type UnmergePlan = { fill: Fill; answers: AnswerChoice[] }
+/** Why a value that the merge filled stays: it was written since, nobody knows whether it was, or a person who is still merged refuses. */
+export type KeptValue = { path: string; reason: KeptReason }
+type KeptReason = 'written_since' | 'log_emptied' | 'refused_by_another'
+
+export type UnmergePlan = { fill: Fill; answers: AnswerChoice[]; kept: KeptValue[] }
 
 /**
  * Decides what the survivor loses again: what the merge filled and nothing has written since, and the answers of the merged person.
@@ -65,16 +72,42 @@ export function planUnmerge(
   for (const [key, value] of Object.entries(undo.filled.attributes))
     if (!facts.written.keys.has(key) && !linked.has(key) && jsonEqual(survivor.row.attributes[key], value))
       plain.set(key, null)
+  const columns = { ...answered.columns, ...returnColumns(survivor.row, undo, facts, answered.columns) }
   return {
     fill: {
       plain,
       links,
-      columns: { ...answered.columns, ...returnColumns(survivor.row, undo, facts, answered.columns) },
+      columns,
       answers: recorded,
       ...(answered.consents && { consents: answered.consents }),
     },
     answers: choices,
+    kept: keptValues(undo, facts, { columns, plain }, definitions),
   }
+}
+
+/** What the merge filled and the survivor keeps. */
+function keptValues(
+  { filled }: Undo,
+  { written, isEmptied }: UnmergeFacts,
+  { columns, plain }: { columns: Columns; plain: ReadonlyMap<string, unknown> },
+  { attributeById }: Definitions,
+): KeptValue[] {
+  const reason: KeptReason = isEmptied ? 'log_emptied' : 'written_since'
+  const fields = Object.keys(filled.columns).filter(name => !(name in columns))
+  const keys = Object.keys(filled.attributes).filter(key => !plain.has(key))
+  const linked = filled.links.flatMap(({ attribute_id, before, after }) => {
+    const key = attributeById.get(attribute_id)?.key
+    const isFilled = after.some(id => !before.includes(id))
+    return key !== undefined && isFilled && written.keys.has(key) ? [key] : []
+  })
+  return [
+    ...fields.map((name): KeptValue => {
+      const isWritten = written.fields.has(name)
+      return { path: pointer(name), reason: isWritten ? reason : 'refused_by_another' }
+    }),
+    ...[...new Set([...keys, ...linked])].map((key): KeptValue => ({ path: pointer('attribute_values', key), reason })),
+  ]
 }
 
 /**
@@ -87,10 +120,14 @@ export function withoutFill(
   written: ReadonlySet<string>,
   between: UnmergeFacts['remaining'],
 ): Undo {
-  const columns = Object.entries(later.filled.columns).map(([name, change]) => {
-    const filled = written.has(name) ? undefined : earlier.filled.columns[name]
-    return [name, filled && change.before === filled.after ? { ...change, before: filled.before } : change]
-  })
+  const columns = { ...later.filled.columns }
+  for (const [name, { before, after }] of Object.entries(earlier.filled.columns)) {
+    const change = columns[name]
+    if (written.has(name)) continue
+    if (change && change.before === after) columns[name] = { ...change, before }
+    // The refusal of both stays as that of the later one.
+    if (!change && after === false && isRefusedBy(later, name)) columns[name] = { before, after }
+  }
   const flags = channels.map(channel => {
     const { flag } = channelTable[channel]
     return [flag, (written.has(flag) ? later : earlier).flags[flag]]
@@ -110,14 +147,16 @@ export function withoutFill(
   return {
     ...later,
     flags: Object.fromEntries(flags) as Undo['flags'],
-    filled: { ...later.filled, columns: Object.fromEntries(columns), links },
+    filled: { ...later.filled, columns, links },
   }
 }
 
+/** Whether the merged person refuses what a field says. */
+const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<string, unknown>)[name] === false
+
 function returnColumns(row: EntityRow, undo: Undo, { written, remaining }: UnmergeFacts, answered: Columns): Columns {
   const columns: Record<string, unknown> = {}
-  const isRefused = (name: string) =>
-    remaining.some(merge => (merge.undo.other.columns as Record<string, unknown>)[name] === false)
+  const isRefused = (name: string) => remaining.some(merge => isRefusedBy(merge.undo, name))
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
     if (written.fields.has(name) || row[name as keyof EntityRow] !== after) continue
     // The refusal of a person who is still merged keeps its effect.

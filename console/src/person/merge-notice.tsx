@@ -1,14 +1,35 @@
-import { isKithError, type MergeFrom, type Person } from '@kith/client'
+import { type AnySchema, isKithError, type MergeFrom, type Person, type Unmerged } from '@kith/client'
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { attributeField } from '../entity/fields.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { attributesOf, useSchema } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { personAddress } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
+
+type Kept = Unmerged<AnySchema>['changes']['kept']
+
+/** What the person keeps of the one who was merged into it, by reason. */
+function KeptValues({ kept }: { kept: Kept }) {
+  const texts = useMessages(rightsMessages)
+  const { fields } = useMessages(entityMessages)
+  const attributes = attributesOf(useSchema(), 'people')
+  const labels = new Map(Object.entries(fields).map(([key, label]) => [`/${key}`, label as string]))
+  for (const attribute of attributes.values()) {
+    const { path, label } = attributeField(attribute, undefined)
+    labels.set(path, label)
+  }
+  const byReason = Map.groupBy(kept, ({ reason }) => reason)
+  return [...byReason].map(([reason, values]) => (
+    <p key={reason}>{texts.kept[reason](values.map(({ path }) => labels.get(path) ?? path).join(', '))}</p>
+  ))
+}
 
 type MergeNoticeProps = {
   /** The person who survived. */
@@ -30,6 +51,7 @@ export function MergeNotice({ survivorId, from, title, children, onShow }: Merge
   if (undo.data)
     return (
       <Notice kind="success" title={texts.unmerged}>
+        <KeptValues kept={undo.data.changes.kept} />
         <Link {...personAddress(undo.data.unmerged)}>{texts.unmergedLink}</Link>
       </Notice>
     )

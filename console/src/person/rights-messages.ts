@@ -28,6 +28,13 @@ export const rightsMessages = defineMessages({
     undoMerge: 'Undo the merge',
     undoingMerge: 'Undoing',
     unmerged: 'The merge was undone. Both people are back.',
+    kept: {
+      written_since: (names: string) => `This person keeps what was written after the merge: ${names}.`,
+      log_emptied: (names: string) =>
+        `This person keeps values, because the history no longer tells whether they were written after the merge: ${names}.`,
+      refused_by_another: (names: string) =>
+        `This person keeps the refusal of another person who is still merged: ${names}.`,
+    },
     notMerged: 'There is no merge to undo: the identifier came from another system.',
     unmergedLink: 'To the other person',
     dossier: 'Download the dossier…',
@@ -112,6 +119,14 @@ export const rightsMessages = defineMessages({
     undoMerge: 'Zusammenführung zurücknehmen',
     undoingMerge: 'Wird zurückgenommen',
     unmerged: 'Die Zusammenführung ist zurückgenommen. Beide Personen sind wieder da.',
+    kept: {
+      written_since: (names: string) =>
+        `Diese Person behält, was nach der Zusammenführung geschrieben wurde: ${names}.`,
+      log_emptied: (names: string) =>
+        `Diese Person behält Werte, weil der Verlauf nicht mehr zeigt, ob sie nach der Zusammenführung geschrieben wurden: ${names}.`,
+      refused_by_another: (names: string) =>
+        `Diese Person behält die Ablehnung einer anderen, die noch mit ihr zusammengeführt ist: ${names}.`,
+    },
     notMerged: 'Hier gibt es keine Zusammenführung: Die Kennung kam aus einem anderen System.',
     unmergedLink: 'Zur anderen Person',
     dossier: 'Auskunft herunterladen …',
@@ -199,6 +214,13 @@ export const rightsMessages = defineMessages({
     undoMerge: 'Annulla l’unione',
     undoingMerge: 'Annullamento',
     unmerged: 'L’unione è stata annullata. Ci sono di nuovo entrambe le persone.',
+    kept: {
+      written_since: (names: string) => `Questa persona mantiene ciò che è stato scritto dopo l’unione: ${names}.`,
+      log_emptied: (names: string) =>
+        `Questa persona mantiene dei valori, perché la cronologia non dice più se sono stati scritti dopo l’unione: ${names}.`,
+      refused_by_another: (names: string) =>
+        `Questa persona mantiene il rifiuto di un’altra, che è ancora unita a lei: ${names}.`,
+    },
     notMerged: 'Non c’è un’unione da annullare: l’identificativo viene da un altro sistema.',
     unmergedLink: 'All’altra persona',
     dossier: 'Scarica il dossier…',
