@@ -1,4 +1,4 @@
--- Who is who: further names of people, merges, the versions under a name, and what remains of those who were erased.
+-- The tables of identity: aliases and merges of people, the versions of released names, and what an erasure keeps.
 
 create table aliases (
   organization_id integer not null,

@@ -1,4 +1,4 @@
--- Who may call: the keys that sign tokens, the programs that request their own tokens, and sessions of the console.
+-- The tables of access: the keys that sign tokens, the programs that request tokens, and the sessions of the console.
 
 create table signing_keys (
   kid text primary key,

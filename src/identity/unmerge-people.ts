@@ -310,14 +310,15 @@ async function endMerge(
   }
   await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
   const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
-  const updated = facts.remaining.map(({ id, merged_id, undo }) => {
+  const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))
     const added = taken.filter(answer =>
       choices.some(({ key }) => key === `${answer.consent_type_id}:${answer.channel}`),
     )
+    if (id < merge.id && added.length === 0) return []
     const between = facts.remaining.filter(other => other.id < id)
     const rest = id > merge.id ? withoutFill(undo, merge.undo, facts.written.fields, between) : undo
-    return { merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }
+    return [{ merged_id, undo: { ...rest, answers: [...undo.answers, ...added] } }]
   })
   if (updated.length > 0) await awaitPipelined([tx.query(updateUndoSql, [organization_id, JSON.stringify(updated)])])
 }

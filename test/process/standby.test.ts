@@ -151,7 +151,7 @@ describe('readers of a standby', () => {
     await resumeReplay()
   })
   const pauseReplay = () => query(standby.url, 'select pg_wal_replay_pause()')
-  // What is replayed next may cancel the very query that resumes it. The replay goes on all the same.
+  // The replay may cancel the query that resumed it, because of a conflict. The replay continues.
   const resumeReplay = () =>
     query(standby.url, 'select pg_wal_replay_resume()').catch(error => {
       if (error.code !== conflictWithRecovery) throw error
