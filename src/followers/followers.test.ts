@@ -336,6 +336,31 @@ describe('a commit of the process', () => {
     expect(await worked).toBe(1)
     await following.stop()
   })
+
+  it('wakes a follower that works, pauses, or was searched for in vain just before, without another tick', async () => {
+    const heads: number[] = []
+    const { promise: worked, resolve } = Promise.withResolvers<void>()
+    const follower = makeFollower(async task => {
+      heads.push(task.head)
+      // A commit during the work, and one during the pause after it.
+      if (task.head === 1) await write('b')
+      if (task.head === 2) setTimeout(() => void write('c'), 50)
+      if (task.head === 3) resolve()
+      return { sequence: task.head, notBeforeMs: Date.now() + 200 }
+    })
+    const write = async (name: string) => {
+      await person(organization, name)
+      announceCommit(service.db, organization.id)
+    }
+    await follow(service.db, [makeFollower(toHead)])
+    const following = createFollowers(service.db, [follower], { report: ignore, tickMs: 1_000_000 })
+    following.start()
+    announceCommit(service.db, organization.id)
+    await write('a')
+    await worked
+    expect(heads).toEqual([1, 2, 3])
+    await following.stop()
+  })
 })
 
 describe('many organizations with news', () => {

@@ -28,7 +28,7 @@ const maxPauseMs = 10_000
 const defaultLeaseMs = 6_000
 /** Commits of an organization within this time cause one search. */
 const debounceMs = 25
-/** After a search that found nothing, the commits of an organization cause no other for this time. The next tick finds their news. */
+/** After a search that found nothing, the next one of the organization begins no earlier. */
 const quietMs = 1_000
 
 /** Creates what runs the followers of a process. It does nothing before `start`, `tick` or `settle`. */
@@ -38,10 +38,19 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   const onFewLeft = (name: string) => {
     if (search.hasLeft(name)) hurry()
   }
-  const tasks = new Tasks(db, followers, { report, nowMs, leaseMs, onFewLeft })
+  const tasks = new Tasks(db, followers, { report, nowMs, leaseMs, onFewLeft, onEnd })
   const stopping = new AbortController()
   const search = createSearch(db, followers, tasks, nowMs)
   const wake = debouncePerKey(search.findNewsOf, report)
+  // While a follower works or pauses, a search after a commit does not find it. Its news are found when it may work again.
+  function onEnd(organizationId: number, notBeforeMs = 0) {
+    const pauseMs = notBeforeMs - nowMs()
+    if (!ticking || pauseMs > quietMs) return
+    const search = () => {
+      if (!stopping.signal.aborted) wake.call(organizationId)
+    }
+    setTimeout(search, Math.max(0, pauseMs)).unref()
+  }
   let unsubscribe = () => {}
   let ticking: Promise<void> | undefined
 
@@ -56,7 +65,7 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
       const startedMs = performance.now()
       try {
         await search.findNews()
-        pauseMs = Math.max(tickMs, (performance.now() - startedMs) * pausePerSearchMs)
+        pauseMs = Math.min(maxPauseMs, Math.max(tickMs, (performance.now() - startedMs) * pausePerSearchMs))
       } catch (error) {
         report(error)
         pauseMs = Math.min(maxPauseMs, pauseMs * 2)
@@ -139,11 +148,15 @@ function debouncePerKey(work: (key: number) => Promise<number>, report: (error: 
   }
   return {
     call: (key: number) => {
-      if (timers.has(key) || performance.now() < (quietUntilMs.get(key) ?? 0)) return
-      const timer = setTimeout(() => {
-        timers.delete(key)
-        void run(key)
-      }, debounceMs)
+      if (timers.has(key)) return
+      const quietLeftMs = (quietUntilMs.get(key) ?? 0) - performance.now()
+      const timer = setTimeout(
+        () => {
+          timers.delete(key)
+          void run(key)
+        },
+        Math.max(debounceMs, quietLeftMs),
+      )
       timer.unref()
       timers.set(key, timer)
     },

@@ -74,7 +74,7 @@ const mutations: [mutation: string, text: string, expectedKind: FindingKind][] =
   ],
   [
     'a version is left out',
-    `update changes set version = version + 1 where organization_id = $o and sequence = ${lastUpdate}`,
+    `update changes set version = version + 1000 where organization_id = $o and sequence = ${lastUpdate}`,
     'a version is skipped',
   ],
   [
