@@ -1,9 +1,9 @@
+import type { Channel } from '../../src/channels.ts'
 import type { Detail } from '../../src/errors.ts'
 import { jsonOf, type ParseOptions } from './cell-parser.ts'
 import { normalize } from './normalize-name.ts'
 import type { Outcome } from './profile-file.ts'
 
-type Channel = 'email' | 'sms'
 type Method = 'import' | 'double_opt_in'
 
 /** A column of the file, by its name in the header. A header can have a name several times. */
