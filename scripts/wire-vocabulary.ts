@@ -9,6 +9,7 @@ import { maxFields } from '../src/filters/schema.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
 import { pageLanguages } from '../src/organizations/settings-schema.ts'
 import {
+  flagFields,
   phoneColumns,
   profileFlags,
   profileTexts,
@@ -28,10 +29,20 @@ const profileFields = Object.fromEntries(
     {
       type: name in textFields ? (textFields[name as 'email'].type ?? 'text') : 'boolean',
       isSearched: searched.includes(name),
+      description: { ...textFields, ...flagFields }[name].description,
       isSummary: (summaryColumns as string[]).includes(name),
     },
   ]),
 )
+
+/** Returns docs/api.md with the table of the fields of a person. */
+export function documentText(document: string): string {
+  const rows = Object.entries(profileFields).map(([name, { type, isSearched, description }]) => {
+    const kind = isSearched ? `${type}, [searched](#search)` : type
+    return `| \`${name}\` | ${kind} | ${description} |\n`
+  })
+  return document.replace(/(?<=src\/profile-fields\.ts -->\n\n(?:\|.*\n){2})(?:\|.*\n)*/, () => rows.join(''))
+}
 
 /** A bound of a member of a body. */
 const boundOf = ({ properties }: { properties: object }, member: string, bound: string): number =>
@@ -46,20 +57,21 @@ const limits = {
   ...{ jsonDepth, stringBytes, keyBytes },
 }
 
+const mapValues = <V, W>(values: Readonly<Record<string, V>>, change: (value: V) => W): Record<string, W> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
+
 /** The values of the vocabulary by name, each with its comment, and the name of the type and of the list of its keys. */
 const values: Record<string, { about: string; value: object; type?: string; names?: string }> = {
   profileFields: {
     about:
       'The fields of a person, in the order of reads. A search finds people by those with `isSearched`. A summary follows from the consent answers.',
-    value: profileFields,
+    value: mapValues(profileFields, ({ type, isSearched, isSummary }) => ({ type, isSearched, isSummary })),
     type: 'ProfileField',
     names: 'profileFieldNames',
   },
   channels: {
     about: 'The channels of consents: the field with the address, and the summary of the answers.',
-    value: Object.fromEntries(
-      Object.entries(channelTable).map(([name, { address, flag }]) => [name, { address, flag }]),
-    ),
+    value: mapValues(channelTable, ({ address, flag }) => ({ address, flag })),
     type: 'Channel',
     names: 'channelNames',
   },

@@ -1,10 +1,10 @@
 // Writes what the client knows of the service: client/src/wire.ts, the wire types in TypeScript, from the schemas that the service validates
 // with, client/src/endpoints.ts from its route table, and client/src/vocabulary.ts from its lists. Each has one definition, and the
-// published client imports no file or package outside of it.
+// published client imports no file or package outside of it. Also writes the table of a person's fields in docs/api.md.
 //   npm run wire
 
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TSchema } from 'typebox'
 import {
@@ -75,7 +75,7 @@ import {
 } from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
 import { endpointsText } from './wire-endpoints.ts'
-import { vocabularyText } from './wire-vocabulary.ts'
+import { documentText, vocabularyText } from './wire-vocabulary.ts'
 
 const { limits } = loadConfig({})
 
@@ -325,24 +325,22 @@ function wireText(): string {
   ].join('\n')
 }
 
-/** The generated files, by path. */
-export const generated: Record<string, () => string> = {
-  'client/src/wire.ts': wireText,
-  'client/src/vocabulary.ts': vocabularyText,
-  'client/src/endpoints.ts': () => endpointsText(typeOf, names.values()),
+/** The generated files, by path, each as a function of its present text. */
+export const generated: Record<string, (present: string) => string> = {
+  'client/src/wire.ts': () => formatted(wireText()),
+  'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names.values())),
+  'client/src/vocabulary.ts': () => formatted(vocabularyText()),
+  'docs/api.md': documentText,
 }
 
-/** Returns the text of a generated file in the format of the repository. */
-export function formatted(path: string): string {
-  return execFileSync(
-    join(root, 'node_modules/.bin/biome'),
-    ['check', '--write', '--stdin-file-path', join(root, path)],
-    {
-      cwd: root,
-      input: generated[path]!(),
-      encoding: 'utf8',
-    },
-  )
+/** The text of a source in the format of the repository. */
+function formatted(input: string): string {
+  const words = ['check', '--write', '--stdin-file-path', join(root, 'client/src/generated.ts')]
+  return execFileSync(join(root, 'node_modules/.bin/biome'), words, { cwd: root, input, encoding: 'utf8' })
 }
 
-if (import.meta.main) for (const path of Object.keys(generated)) writeFileSync(join(root, path), formatted(path))
+if (import.meta.main)
+  for (const [path, write] of Object.entries(generated)) {
+    const file = join(root, path)
+    writeFileSync(file, write(existsSync(file) ? readFileSync(file, 'utf8') : ''))
+  }

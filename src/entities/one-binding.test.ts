@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Person } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { eachFlag, eachText } from '../../test/support/profile.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, type Reply, useService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
-import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 const service = useService()
 
@@ -39,16 +39,13 @@ const entry = fc.record(
   { requiredKeys: ['consent_type_id', 'channel', 'state'], noNullPrototype: true },
 )
 const fields = {
-  first_name: text('Ada', long(300)),
-  last_name: text('Lovelace'),
+  ...eachText(() => text('Ada', long(300))),
   email: text('ada@example.com', 'ada', 'a b@example.com'),
   mobile_prefix: text('+49'),
   mobile_number: text('170 1234567'),
   date_of_birth: text('1815-12-10', '1915-12-10', '1915-02-30'),
   language: text('en', 'pt_BR', 'english language'),
-  email_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, ' true ')),
-  sms_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, ' true ')),
-  push_notification_consent: fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, 1)),
+  ...eachFlag(() => fc.oneof(fc.boolean(), fc.constantFrom<unknown>(null, 1, ' true '))),
   consents: fc.oneof(
     { weight: 8, arbitrary: fc.array(entry, { maxLength: 3 }) },
     fc.constantFrom<unknown>(null, {}, [1, 1]),
@@ -62,7 +59,7 @@ const fields = {
     fc.constantFrom<unknown>(null, [], 'x'),
   ),
   surname: fc.constant('unknown key'),
-} satisfies Record<ProfileText | ProfileFlag | 'consents' | 'attribute_values' | 'surname', fc.Arbitrary<unknown>>
+} satisfies Record<string, fc.Arbitrary<unknown>>
 /** A body with one to three fields. Bodies with more are nearly always refused. */
 const bodies = fc.oneof(
   fc

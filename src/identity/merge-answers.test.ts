@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { noProfile } from '../../test/support/profile.ts'
 import { channels, channelTable } from '../channels.ts'
 import { type Answers, answerKey, type StandingAnswer } from '../consents/answers.ts'
 import { decideContact } from '../consents/contact-decision.ts'
@@ -55,11 +56,7 @@ const row = (id: string): fc.Arbitrary<EntityRow> =>
       external_id: id,
       active: true,
       version: 1,
-      first_name: null,
-      last_name: null,
-      mobile_prefix: null,
-      date_of_birth: null,
-      language: null,
+      ...noProfile,
       attributes: {},
       ...fields,
     }))

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { eachText, noProfile } from '../../test/support/profile.ts'
 import type { CurrentState, EntityRow, Target } from '../entities/entity-row.ts'
 import { type Attribute, buildDefinitions } from '../organizations/definitions.ts'
 import { plainColumns } from '../profile-fields.ts'
@@ -40,12 +41,9 @@ const value = fc.constantFrom<unknown>(1, 'x', { a: [1] })
 const row = (id: string): fc.Arbitrary<EntityRow> =>
   fc
     .record({
-      first_name: text,
-      last_name: text,
-      email: text,
+      ...eachText(() => text),
       mobile_prefix: phone,
       mobile_number: phone,
-      language: text,
       push_notification_consent: fc.option(fc.boolean()),
       attributes: fc.dictionary(fc.constantFrom('a', 'b', 'constructor', 'toString'), value),
     })
@@ -55,9 +53,7 @@ const row = (id: string): fc.Arbitrary<EntityRow> =>
       external_id: id,
       active: true,
       version: 1,
-      date_of_birth: null,
-      email_consent: null,
-      sms_consent: null,
+      ...noProfile,
       answers: {},
       ...fields,
     }))

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { eachText } from '../../test/support/profile.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import type { Profile } from '../entities/entity-row.ts'
@@ -11,6 +12,7 @@ const { send } = shop
 
 const full = {
   external_id: 'ada',
+  ...eachText(name => `some ${name}`),
   first_name: 'Ada',
   last_name: 'Lovelace',
   email: 'ada@example.org',

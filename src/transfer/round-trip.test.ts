@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { writable } from '../../client/index.ts'
 import { exportAll, importLines, linesFrom } from '../../test/support/lines.ts'
+import { eachFlag, eachText } from '../../test/support/profile.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 import { createShop, type Definition } from '../../test/support/shop.ts'
-import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
 const service = useService()
 
@@ -44,17 +44,14 @@ const name = fc.constantFrom(...names)
 const answer = fc.record({ consent_type_id: fc.constantFrom(1, 2), channel: fc.constant('email'), state: fc.boolean() })
 const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
 
-const profile: Record<ProfileText | ProfileFlag, fc.Arbitrary<unknown>> = {
-  first_name: optional(word),
-  last_name: optional(word),
+const profile = {
+  ...eachText((): fc.Arbitrary<unknown> => optional(word)),
+  ...eachFlag(() => optional(fc.boolean())),
   email: optional(fc.constant('ada@example.org')),
   mobile_prefix: optional(fc.constant('+39')),
   mobile_number: optional(fc.constantFrom('333 1234567', '1')),
   language: optional(fc.constantFrom('en', 'pt-BR')),
   date_of_birth: optional(fc.constant('1990-02-28')),
-  push_notification_consent: optional(fc.boolean()),
-  email_consent: optional(fc.boolean()),
-  sms_consent: optional(fc.boolean()),
 }
 const person = fc.record({
   ...profile,

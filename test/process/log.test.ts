@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbedded } from '../../src/db/embedded.ts'
-import type { ProfileText } from '../../src/profile-fields.ts'
 import { query } from '../support/embedded-service.ts'
 import {
   endProcesses,
@@ -14,6 +13,7 @@ import {
   senderTo,
   tokenFrom,
 } from '../support/process.ts'
+import { eachText } from '../support/profile.ts'
 import type { Reply, Send } from '../support/service.ts'
 
 let kith: Kith
@@ -42,9 +42,8 @@ afterAll(endProcesses)
 const canaryName = 'Xanthippe'
 const canaryNumber = '5550199321'
 
-const texts: Record<ProfileText, string> = {
-  first_name: `${canaryName} A`,
-  last_name: `${canaryName} B`,
+const texts = {
+  ...eachText(name => `${canaryName} ${name}`),
   email: `${canaryName}@example.com`,
   mobile_prefix: '+39',
   mobile_number: canaryNumber,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { ProfileFlag, ProfileText } from '../../src/profile-fields.ts'
 import { dates, from, json, longTexts, many, moments, numbers, people, texts, words } from './filter-world.ts'
+import { eachFlag, eachText, kindOfText } from './profile.ts'
 
 type Operands = {
   values: fc.Arbitrary<unknown>
@@ -41,17 +41,9 @@ const shared: Record<string, Operands> = {
   created_at: moment,
   updated_at: moment,
 }
-const profileFields: Record<ProfileText | ProfileFlag, Operands> = {
-  first_name: text,
-  last_name: text,
-  email: name,
-  mobile_prefix: text,
-  mobile_number: text,
-  language: name,
-  date_of_birth: date,
-  email_consent: boolean,
-  sms_consent: boolean,
-  push_notification_consent: boolean,
+const profileFields: Record<string, Operands> = {
+  ...eachText(field => ({ text, name, date })[kindOfText(field)]),
+  ...eachFlag(() => boolean),
 }
 const personFields: Record<string, Operands> = {
   ...shared,

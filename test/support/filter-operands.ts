@@ -1,6 +1,6 @@
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
-import type { ProfileFlag, ProfileText } from '../../src/profile-fields.ts'
+import { eachFlag, eachText, kindOfText } from './profile.ts'
 
 type Values = Record<string, unknown>
 
@@ -37,19 +37,6 @@ const quantifiers = ['$some', '$none', '$every']
 type Kind = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'any' | 'id' | 'record_id' | 'state'
 type FieldKind = { kind: Kind; many: boolean }
 
-const profileKinds: Record<ProfileText | ProfileFlag, Kind> = {
-  first_name: 'text',
-  last_name: 'text',
-  email: 'name',
-  mobile_prefix: 'text',
-  mobile_number: 'text',
-  language: 'name',
-  date_of_birth: 'date',
-  email_consent: 'boolean',
-  sms_consent: 'boolean',
-  push_notification_consent: 'boolean',
-}
-
 const fieldKinds: Record<string, Kind> = {
   external_id: 'name',
   id: 'id',
@@ -57,7 +44,8 @@ const fieldKinds: Record<string, Kind> = {
   state: 'state',
   created_at: 'datetime',
   updated_at: 'datetime',
-  ...profileKinds,
+  ...eachText(kindOfText),
+  ...eachFlag((): Kind => 'boolean'),
 }
 
 function kindOf(attribute: Attribute | undefined): FieldKind {

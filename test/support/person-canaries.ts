@@ -5,6 +5,7 @@ import { type ProfileText, profileTexts } from '../../src/profile-fields.ts'
 import { webhookFollower } from '../../src/webhooks/deliver.ts'
 import { follow } from './followers.ts'
 import { sealLedgers } from './ledger.ts'
+import { eachText } from './profile.ts'
 import { createLoopbackSender, startReceiver } from './receiver.ts'
 import { followSegments } from './segments.ts'
 import type { Organization, Service } from './service.ts'
@@ -127,8 +128,7 @@ export async function plantCanaries(service: Service, organization: Organization
     canaries['the language'] = language
     // The search keeps parts of words that have letters only.
     canaries['the last name'] = `canary${run.replace(/\d/g, digit => 'abcdefghij'[Number(digit)]!)}z`
-    const texts: Record<ProfileText, string> = {
-      first_name: canary('the first name'),
+    const ruled: Partial<Record<ProfileText, string>> = {
       last_name: canaries['the last name'],
       email: `${canary('the email')}@example.com`,
       mobile_prefix: '+39',
@@ -136,6 +136,7 @@ export async function plantCanaries(service: Service, organization: Organization
       date_of_birth: born,
       language,
     }
+    const texts = eachText(name => ruled[name] ?? canary(`the ${name.replaceAll('_', ' ')}`))
     const patch = {
       external_id,
       ...texts,

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/app.ts'
-import type { ProfileText } from '../../src/profile-fields.ts'
 import { operationsOf } from '../hostile/operations.ts'
 import { planOf, requestOf } from '../hostile/requests.ts'
 import { fuzzSeed } from '../hostile/seed.ts'
 import { createSender, type RawResponse, type Sender } from '../hostile/sender.ts'
 import { createTestTenant, type TestTenant } from '../hostile/test-tenant.ts'
+import { eachText } from '../support/profile.ts'
 import { type Organization, useOwnService } from '../support/service.ts'
 
 const canary = 'zqcanary7'
@@ -25,12 +25,9 @@ afterAll(async () => {
 })
 
 const values = { [canary]: [canary, { [canary]: canary }], told: canary }
-const profile: Omit<Record<ProfileText, string>, 'date_of_birth'> = {
-  first_name: canary,
-  last_name: canary,
+const { date_of_birth: _, ...profile } = {
+  ...eachText(() => canary),
   email: `${canary}@example.org`,
-  mobile_prefix: canary,
-  mobile_number: canary,
   language: `x-${canary.slice(0, 8)}`,
 }
 const description = { name: canary, description: canary }

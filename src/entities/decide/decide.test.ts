@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { noProfile } from '../../../test/support/profile.ts'
 import { type Attribute, buildDefinitions, type Definitions } from '../../organizations/definitions.ts'
 import type { CurrentState, EntityRow, Links } from '../entity-row.ts'
 import { planWrite, referenceKey } from '../write/plan.ts'
@@ -35,15 +36,9 @@ const row: EntityRow = {
   external_id: 'ada',
   active: true,
   version: 3,
+  ...noProfile,
   first_name: 'Ada',
-  last_name: null,
-  email: null,
-  mobile_prefix: null,
-  mobile_number: null,
-  date_of_birth: null,
   language: 'en',
-  email_consent: null,
-  sms_consent: null,
   push_notification_consent: true,
   answers: {},
   attributes: { city: 'Rome', nested: { a: null } },
