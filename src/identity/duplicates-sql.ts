@@ -30,7 +30,13 @@ const sharedBy = (column: string) =>
 
 const time = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** $2: keys, $3: limit of people. Returns each group in order of $2: its size, what all of its people share, and the first of them. */
+/** Whether a group g of more than one person was not found before, by a key of $4. */
+const isNew = `g.size > 1 and not (g.email is not null and 'email' = any($4::text[])) and not (g.mobile is not null and 'mobile' = any($4::text[]))`
+
+/**
+ * $2: keys, $3: limit of people, $4: kinds of keys that were searched before. Returns each group in order of $2: its size, what all of its
+ * people share, and the first of them, or null for a group that is not new.
+ */
 const groups = (column: string) =>
   `select g.size, g.email, g.mobile, g.name, p.people
    from unnest($2::text[]) with ordinality as k(key, position)
@@ -45,7 +51,8 @@ const groups = (column: string) =>
          'date_of_birth', e.date_of_birth, 'created_at', ${time('e.created_at')}, 'updated_at', ${time('e.updated_at')})
          order by e.id) as people
        from (
-         select m.* from entities m where m.organization_id = $1 and m.stack_id = 0 and m.${column} = k.key order by m.id limit $3
+         select m.* from entities m where m.organization_id = $1 and m.stack_id = 0 and m.${column} = k.key and ${isNew}
+         order by m.id limit $3
        ) e
      ) p
    order by k.position`

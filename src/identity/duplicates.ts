@@ -4,10 +4,10 @@ import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplica
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
 
 /**
- * The first statement of a page reads this many entries of an index, and each further one three times as many as the one before, up to
- * the maximum. With many duplicates a page then needs few entries (3 ms), and without any, few statements.
+ * The first statement of a page reads so many entries of an index for each group of the page, and each further one three times as many as the
+ * one before, up to the maximum. With many duplicates a page then reads few entries again, and without any, it needs few statements.
  */
-const firstEntries = 2_000
+const firstEntriesPerGroup = 10
 const maxEntries = 50_000
 /** A page ends with the scan after which it has taken this long. */
 const pageMs = 500
@@ -28,7 +28,7 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   const untilMs = performance.now() + pageMs
   const items: DuplicateGroup[] = []
   let people = 0
-  let entries = firstEntries
+  let entries = firstEntriesPerGroup * size
   let position: Position | undefined =
     cursor === undefined ? { by: searched[0]!, after: '' } : parseCursor(cursor, searched)
   while (position && items.length < size && people < maxPeoplePerPage && performance.now() < untilMs) {
@@ -80,11 +80,11 @@ async function readRange(
   keys: string[],
 ): Promise<DuplicateGroup[]> {
   if (keys.length === 0) return []
-  const values = [caller.organization.id, keys, maxPeoplePerGroup]
-  const rows = await db.query<GroupRow>(readGroups[by], values, signal)
   const earlier = searched.slice(0, searched.indexOf(by))
+  const values = [caller.organization.id, keys, maxPeoplePerGroup, earlier]
+  const rows = await db.query<GroupRow>(readGroups[by], values, signal)
   return rows
-    .filter(row => row.size > 1 && earlier.every(key => row[key] === null))
+    .filter(({ people }) => people !== null)
     .map(row => {
       const shared = sharedKeys.filter(key => row[key] !== null)
       const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))
