@@ -32,8 +32,9 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   let position: Position | undefined =
     cursor === undefined ? { by: searched[0]!, after: '' } : parseCursor(cursor, searched)
   while (position && items.length < size && people < maxPeoplePerPage && performance.now() < untilMs) {
-    const range = await scanRange(call, position, { entries, groups: size - items.length })
-    for (const group of await readRange(call, searched, position.by, range.keys)) {
+    const earlier = searched.slice(0, searched.indexOf(position.by))
+    const range = await scanRange(call, position, earlier, { entries, groups: size - items.length })
+    for (const group of await readRange(call, position.by, range.keys)) {
       items.push(group)
       people += group.people.length
     }
@@ -53,13 +54,14 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
 type KeyRange = { keys: string[]; after: string; isEnd: boolean }
 type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[] }
 
-/** Finds the next shared keys within a number of entries, up to a number of groups. */
+/** Finds the next shared keys within a number of entries, up to a number of groups. People who all share an earlier key are found before. */
 async function scanRange(
   { db, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
+  earlier: readonly SharedKey[],
   limits: { entries: number; groups: number },
 ): Promise<KeyRange> {
-  const values = [caller.organization.id, after, limits.entries, limits.groups]
+  const values = [caller.organization.id, after, limits.entries, limits.groups, earlier]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
   const { scanned, keys, last, before_last } = row!
   const isEnd = scanned < limits.entries
@@ -72,19 +74,17 @@ async function scanRange(
 
 type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] | null }
 
-/** Reads the groups of these keys. Leaves out a group whose people all share a key that was searched before. */
+/** Reads the groups of these keys. Leaves out a group of which meanwhile only one person is left. */
 async function readRange(
   { db, caller, signal }: Call<DuplicatesBody>,
-  searched: readonly SharedKey[],
   by: SharedKey,
   keys: string[],
 ): Promise<DuplicateGroup[]> {
   if (keys.length === 0) return []
-  const earlier = searched.slice(0, searched.indexOf(by))
-  const values = [caller.organization.id, keys, maxPeoplePerGroup, earlier]
+  const values = [caller.organization.id, keys, maxPeoplePerGroup]
   const rows = await db.query<GroupRow>(readGroups[by], values, signal)
   return rows
-    .filter(({ people }) => people !== null)
+    .filter(({ size }) => size > 1)
     .map(row => {
       const shared = sharedKeys.filter(key => row[key] !== null)
       const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))
