@@ -120,12 +120,16 @@ export const deleteToldSql = counted(
    )`,
 )
 
-/** $2: ids. Remembers who links to them, because the log does not tell that the links are gone. */
+/** $2: ids. Remembers who links to them and to whom they link, because the log does not tell that the links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
-   select distinct l.organization_id, l.source_id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-   order by l.source_id on conflict do nothing`,
+   select distinct l.organization_id, l.id from (
+     select l.organization_id, l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+     union all
+     select l.organization_id, l.target_id from links l
+     where l.organization_id = $1 and l.source_id = any($2::uuid[]) and l.target_id is not null
+   ) l order by l.id on conflict do nothing`,
 )
 
 /**
@@ -198,10 +202,9 @@ const identifiersOf = (values: string) =>
 export const readLoggedIdentifiersSql = statement(
   'read_logged_identifiers',
   `select c.stack_id, c.entity_id as id, ${identifiersOf('c.before')} as before, ${identifiersOf('c.after')} as after,
-     c.operation in ('create', 'update') as is_own, exists (
+     c.operation in ('create', 'update') as is_own, c.operation = 'update' and exists (
        select from merges m
-       where m.organization_id = $1 and m.into_id = c.entity_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
-         and c.version in ((m.undo->>'into_version')::integer, (m.undo->>'unmerge_version')::integer)
+       where m.organization_id = $1 and m.id = c.merge_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
      ) as is_given,
      c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
    from changes c
