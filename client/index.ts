@@ -79,6 +79,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export { isTemporary } from './src/retry.ts'
 export type { SegmentEndpoints, SegmentFilterOptions, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'

@@ -1,14 +1,14 @@
 import type { Definitions, Person, StackRecord } from '@kith/client'
-import { csvShape } from '../../../cli/export/csv.ts'
+import { csvShape, ndjsonShape } from '../../../transfer/export-shape.ts'
+import type { Format } from '../../../transfer/file.ts'
 import { client } from '../app/client.ts'
-import { type ExportJob, ExportRun } from './export-run.ts'
-import type { FileFormat } from './file-source.ts'
+import { ExportRun, type ExportSource } from './export-run.ts'
 
 /** What a person chooses before an export. */
 export type ExportSetup = {
   /** People, or the key of a stack. */
   owner: string
-  format: FileFormat
+  format: Format
   /** Only the people of this segment. */
   segment: string | null
   isSafeForSpreadsheets: boolean
@@ -37,7 +37,7 @@ export async function createExport(setup: ExportSetup, definitions: Definitions 
   const shape =
     format === 'csv' && definitions
       ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets, names: columns })
-      : { header: '', rowsOf: (entities: Entity[]) => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
+      : ndjsonShape
   const name = [owner, ...(segment === null ? [] : [segment]), new Date().toISOString().slice(0, 10)].join('-')
   return new ExportRun({
     fileName: `${name}.${format}`,
@@ -60,7 +60,7 @@ function open(
   { owner, segment }: Pick<ExportSetup, 'owner' | 'segment'>,
   after: string | undefined,
   signal: AbortSignal,
-): ReturnType<ExportJob['open']> {
+): ReturnType<ExportSource['open']> {
   const position = after !== undefined && { after_id: after }
   if (segment !== null)
     // The export of the API has everybody. The pages of a segment are read in the same order.
@@ -75,7 +75,7 @@ function open(
 }
 
 /** Pages arrive whole, so a list goes on after its last page. An order of its own has no identifier to go on after. */
-function openList({ readNext }: ExportedList): ExportJob['open'] {
+function openList({ readNext }: ExportedList): ExportSource['open'] {
   return async function* (_, signal) {
     for (;;) {
       const items = await readNext({ size: pageSize, signal })

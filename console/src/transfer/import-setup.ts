@@ -40,7 +40,7 @@ export function startImport(
     totalBytes: file.size,
     isDryRun,
     importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false) : null,
-    isMatching: match.length > 1,
+    isRepeatable: isDryRun || match.length > 1,
     head: start && { names: start.names, delimiter: start.delimiter },
     open() {
       const { pieces, readBytes } = openFile(file, options.encoding)

@@ -1,5 +1,5 @@
-import type { Definitions } from '../../client/index.ts'
-import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/profile-fields.ts'
+import type { Definitions } from '../client/index.ts'
+import { profileFlags, profileTexts, summaryColumns, textFields } from '../src/profile-fields.ts'
 import type { CellType } from './cell-parser.ts'
 
 /** The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it in messages. */
