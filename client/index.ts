@@ -25,6 +25,7 @@ export type {
   SchemaEndpoints,
   ViolationOptions,
 } from './src/definitions.ts'
+export type { Endpoints } from './src/endpoints.ts'
 export type { BatchOptions, Entities } from './src/entities.ts'
 export type {
   AggregateQuery,
@@ -83,6 +84,7 @@ export { isTemporary } from './src/retry.ts'
 export type { SegmentEndpoints, SegmentFilterOptions, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'
+export type { Endpoint, RequestOf, RequestOptions } from './src/transport.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'
 export {
   type ChangeIds,

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Type } from '../src/json-schema.ts'
 import { root } from './source.ts'
-import { typeOf, wireText } from './wire.ts'
+import { formatted, generated, typeOf } from './wire.ts'
 
-it("the client's types match the schemas; if not, run npm run wire", () => {
-  expect(readFileSync(join(root, 'client/src/wire.ts'), 'utf8')).toBe(wireText())
+it.each(Object.keys(generated))('%s matches the service; if not, run npm run wire', path => {
+  expect(readFileSync(join(root, path), 'utf8')).toBe(formatted(path))
 })
 
 describe('the type of a schema', () => {

@@ -1,8 +1,5 @@
-import { isKithError } from './errors.ts'
-import { segment } from './json.ts'
 import type { CallOptions } from './options.ts'
-import { queryOf } from './query.ts'
-import type { Request, Send } from './transport.ts'
+import type { Send } from './transport.ts'
 import type {
   ApiClient,
   ApiClientPage,
@@ -37,8 +34,8 @@ export class AccessEndpoints {
    * console.log(token.split('.').length, name) // 3 report
    * ```
    */
-  async createToken(body: NewApiToken, options?: CallOptions): Promise<ApiToken> {
-    return (await this.#send(requestOf('POST', '/v1/tokens', body, options))) as ApiToken
+  createToken(body: NewApiToken, options?: CallOptions): Promise<ApiToken> {
+    return this.#send('POST /v1/tokens', { body }, options)
   }
 
   /**
@@ -50,8 +47,7 @@ export class AccessEndpoints {
    * ```
    */
   async keys(options?: CallOptions): Promise<SigningKey[]> {
-    const page = (await this.#send(requestOf('GET', '/v1/keys', undefined, options))) as { items: SigningKey[] }
-    return page.items
+    return (await this.#send('GET /v1/keys', {}, options)).items
   }
 }
 
@@ -72,7 +68,7 @@ export class ApiClientEndpoints {
    * ```
    */
   create(body: NewApiClient, options?: CallOptions): Promise<ApiClientWithSecret> {
-    return this.#request('POST', '', body, options)
+    return this.#send('POST /v1/clients', { body }, options)
   }
 
   /**
@@ -86,7 +82,7 @@ export class ApiClientEndpoints {
    * ```
    */
   list({ before, limit, ...options }: ApiClientListOptions = {}): Promise<ApiClientPage> {
-    return this.#request('GET', queryOf({ before, limit }), undefined, options)
+    return this.#send('GET /v1/clients', { query: { before, limit } }, options)
   }
 
   /**
@@ -99,7 +95,7 @@ export class ApiClientEndpoints {
    * ```
    */
   get(client_id: string, options?: CallOptions): Promise<ApiClient> {
-    return this.#request('GET', `/${segment(client_id)}`, undefined, options)
+    return this.#send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 
   /**
@@ -110,36 +106,7 @@ export class ApiClientEndpoints {
    * console.log(await client.access.clients.revoke(client_id)) // true
    * ```
    */
-  async revoke(client_id: string, options?: CallOptions): Promise<true> {
-    try {
-      return await this.#request<true>('DELETE', `/${segment(client_id)}`, undefined, options)
-    } catch (error) {
-      if (isKithError(error, 'not_found') && error.answerLost) return true
-      throw error
-    }
-  }
-
-  async #request<T>(
-    method: Request['method'],
-    rest: string,
-    body: unknown,
-    options: CallOptions | undefined,
-  ): Promise<T> {
-    return (await this.#send(requestOf(method, `/v1/clients${rest}`, body, options))) as T
+  revoke(client_id: string, options?: CallOptions): Promise<true> {
+    return this.#send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 }
-
-/** A POST shows a secret, which the service does not store: it ignores an Idempotency-Key, so the request is not repeated. */
-const requestOf = (
-  method: Request['method'],
-  path: string,
-  body: unknown,
-  options: CallOptions | undefined,
-): Request => ({
-  method,
-  path,
-  body,
-  options,
-  repeatable: method !== 'POST',
-  writes: method === 'DELETE',
-})

@@ -60,12 +60,10 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
    * console.log(page.last === page.head) // true
    * ```
    */
-  async list({ logId, ...rest }: ChangeListOptions<S> = {}): Promise<ChangePage> {
+  list({ logId, ...rest }: ChangeListOptions<S> = {}): Promise<ChangePage> {
     const { after, subject, stack, operation, segment, limit, wait, ...options } = rest
-    const path = `/v1/changes${queryOf({ after, log_id: logId, subject, stack, operation, segment, limit, wait })}`
-    const waitMs = (wait ?? 0) * 1_000
-    const request = { method: 'GET', path, options, waitMs, repeatable: true, writes: false } as const
-    return (await this.#transport.send(request)) as ChangePage
+    const query = { after, log_id: logId, subject, stack, operation, segment, limit, wait }
+    return this.#transport.send('GET /v1/changes', { query }, options)
   }
 
   /**

@@ -2,6 +2,7 @@ import { AccessEndpoints } from './access.ts'
 import { ChangeEndpoints } from './changes.ts'
 import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
+import type { Endpoints } from './endpoints.ts'
 import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
 import { LedgerEndpoints } from './ledger.ts'
@@ -11,7 +12,7 @@ import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
 import { SessionEndpoints } from './sessions.ts'
-import { createTransport, type Transport } from './transport.ts'
+import { createTransport, type Endpoint, type RequestOf, type RequestOptions, type Transport } from './transport.ts'
 import { WebhookEndpoints } from './webhooks.ts'
 import type { Organization } from './wire.ts'
 
@@ -23,7 +24,16 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
   : Entities<S, K>
 
 /** That a service accepts requests, and whether its standby answers reads, if it has one. */
-export type Readiness = { ready: true; reader?: 'ready' | 'away' | 'behind' | 'tables' }
+export type Readiness = Endpoints['GET /readyz']['data']
+
+type Method = Endpoint extends `${infer M} ${string}` ? M : never
+type PathOf<M extends Method> = Endpoint extends infer E ? (E extends `${M} ${infer P}` ? P : never) : never
+type EndpointAt<M extends Method, P extends string> = Extract<`${M} ${P}`, Endpoint>
+/** The arguments that follow an endpoint. The request may be left out if the endpoint requires none of it. */
+type Sent<E extends Endpoint> =
+  Record<never, never> extends RequestOf<E>
+    ? [request?: RequestOf<E>, options?: RequestOptions]
+    : [request: RequestOf<E>, options?: RequestOptions]
 
 /** A client of one service with one set of credentials. It holds no connections and need not be closed. */
 export class Client<S extends OrganizationSchema = AnySchema> {
@@ -45,11 +55,11 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     this.people = new People<S>(this.#transport, 'people')
     this.consents = new ConsentEndpoints(this.#transport.send)
     this.ledger = new LedgerEndpoints(this.#transport)
-    this.schema = new SchemaEndpoints(this.#transport.send)
+    this.schema = new SchemaEndpoints(this.#transport)
     this.changes = new ChangeEndpoints<S>(this.#transport)
     this.webhooks = new WebhookEndpoints(this.#transport.send)
     this.erasures = new ErasureEndpoints(this.#transport.send)
-    this.segments = new SegmentEndpoints<S>(this.#transport.send)
+    this.segments = new SegmentEndpoints<S>(this.#transport)
     this.sessions = new SessionEndpoints(this.#transport.send)
     this.access = new AccessEndpoints(this.#transport.send)
     this.operations = new OperationsEndpoints(this.#transport.send)
@@ -90,8 +100,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.health()).healthy) // true
    * ```
    */
-  async health(options?: CallOptions): Promise<{ healthy: true; version: string }> {
-    return (await this.#get('/healthz', options)) as { healthy: true; version: string }
+  health(options?: CallOptions): Promise<{ healthy: true; version: string }> {
+    return this.#transport.send('GET /healthz', {}, options)
   }
 
   /**
@@ -101,8 +111,8 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.ready()).ready) // true
    * ```
    */
-  async ready(options?: CallOptions): Promise<Readiness> {
-    return (await this.#get('/readyz', options)) as Readiness
+  ready(options?: CallOptions): Promise<Readiness> {
+    return this.#transport.send('GET /readyz', {}, options)
   }
 
   /**
@@ -112,19 +122,29 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.organization()).limits.page) // 500
    * ```
    */
-  async organization(options?: CallOptions): Promise<Organization> {
-    const path = '/v1/organization'
-    return (await this.#transport.send({
-      method: 'GET',
-      path,
-      options,
-      repeatable: true,
-      writes: false,
-    })) as Organization
+  organization(options?: CallOptions): Promise<Organization> {
+    return this.#transport.send('GET /v1/organization', {}, options)
   }
 
-  #get(path: string, options: CallOptions | undefined): Promise<unknown> {
-    return this.#transport.send({ method: 'GET', path, options, repeatable: true, writes: false, authorized: false })
+  /**
+   * Sends a request to any endpoint that answers in JSON, with the types of the endpoint and the retries of the client. The other
+   * methods are easier to use.
+   *
+   * ```ts
+   * const { items } = await client.request('GET', '/v1/schema/observed', { query: { owner: 'people' } })
+   * console.log(items.length) // 0
+   *
+   * const consents = { params: { external_id: 'ada' }, query: { channel: 'email' } } as const
+   * const history = await client.request('GET', '/v1/people/{external_id}/consents/history', consents)
+   * console.log(history.has_more) // false
+   * ```
+   */
+  request<M extends Method, P extends PathOf<M>>(
+    method: M,
+    path: P,
+    ...[request, options]: Sent<EndpointAt<M, P>>
+  ): Promise<Endpoints[EndpointAt<M, P>]['data']> {
+    return this.#transport.sendAs(`${method} ${path}` as EndpointAt<M, P>, request ?? {}, options)
   }
 }
 

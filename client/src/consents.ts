@@ -1,7 +1,6 @@
-import { pathOf, pathOfId } from './entity-reads.ts'
+import { type Address, identified, named } from './entity-reads.ts'
 import type { CallOptions } from './options.ts'
-import { queryOf } from './query.ts'
-import type { Request, Send } from './transport.ts'
+import type { Send } from './transport.ts'
 import type {
   ConsentHistoryPage,
   ConsentLinks,
@@ -52,7 +51,7 @@ export class ConsentEndpoints {
    * ```
    */
   history(external_id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
-    return this.#history(pathOf(external_id), options)
+    return this.#history(named(external_id), options)
   }
 
   /**
@@ -66,7 +65,7 @@ export class ConsentEndpoints {
    * ```
    */
   historyById(id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
-    return this.#history(pathOfId(id), options)
+    return this.#history(identified(id), options)
   }
 
   /**
@@ -79,7 +78,7 @@ export class ConsentEndpoints {
    * ```
    */
   contactable(external_id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
-    return this.#decide(pathOf(external_id), purpose, options)
+    return this.#decide(named(external_id), purpose, options)
   }
 
   /**
@@ -92,7 +91,7 @@ export class ConsentEndpoints {
    * ```
    */
   contactableById(id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
-    return this.#decide(pathOfId(id), purpose, options)
+    return this.#decide(identified(id), purpose, options)
   }
 
   /**
@@ -110,7 +109,7 @@ export class ConsentEndpoints {
     { consent_type_id, channel }: ContactPurpose,
     options?: CallOptions,
   ): Promise<ContactDecisions> {
-    return this.#read('POST', '/contactable', { external_ids, consent_type_id, channel }, options)
+    return this.#send('POST /v1/people/contactable', { body: { external_ids, consent_type_id, channel } }, options)
   }
 
   /**
@@ -124,14 +123,7 @@ export class ConsentEndpoints {
    * ```
    */
   statistics(body: ConsentStatisticsBody, options?: CallOptions): Promise<ConsentStatistics> {
-    return this.#send({
-      method: 'POST',
-      path: '/v1/consents/statistics',
-      body,
-      options,
-      repeatable: true,
-      writes: false,
-    }) as Promise<ConsentStatistics>
+    return this.#send('POST /v1/consents/statistics', { body }, options)
   }
 
   /**
@@ -145,7 +137,7 @@ export class ConsentEndpoints {
    * ```
    */
   receipt(external_id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
-    return this.#receipt(pathOf(external_id), purpose, options)
+    return this.#receipt(named(external_id), purpose, options)
   }
 
   /**
@@ -159,7 +151,7 @@ export class ConsentEndpoints {
    * ```
    */
   receiptById(id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
-    return this.#receipt(pathOfId(id), purpose, options)
+    return this.#receipt(identified(id), purpose, options)
   }
 
   /**
@@ -172,7 +164,7 @@ export class ConsentEndpoints {
    * ```
    */
   links(external_id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#read('POST', `${pathOf(external_id)}/consent-links`, body, options)
+    return this.#links(named(external_id), body, options)
   }
 
   /**
@@ -185,40 +177,41 @@ export class ConsentEndpoints {
    * ```
    */
   linksById(id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#read('POST', `${pathOfId(id)}/consent-links`, body, options)
+    return this.#links(identified(id), body, options)
   }
 
-  #history(path: string, options: ConsentHistoryOptions = {}): Promise<ConsentHistoryPage> {
+  #links({ at, params }: Address, body: ConsentLinksBody, options: CallOptions | undefined): Promise<ConsentLinks> {
+    return this.#send(`POST /v1/people${at}/consent-links`, { params, body }, options)
+  }
+
+  #history({ at, params }: Address, options: ConsentHistoryOptions = {}): Promise<ConsentHistoryPage> {
     const { consent_type_id, channel, before_version, limit, ...rest } = options
-    const query = queryOf({ consent_type_id, channel, before_version, limit })
-    return this.#read('GET', `${path}/consents/history${query}`, undefined, rest)
+    const query = { consent_type_id, channel, before_version, limit }
+    return this.#send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
   }
 
   #decide(
-    path: string,
+    { at: address, params }: Address,
     { consent_type_id, channel }: ContactPurpose,
     { at, ...options }: ContactOptions = {},
   ): Promise<ContactDecision> {
-    return this.#read('POST', `${path}/contactable`, { consent_type_id, channel, at }, options)
+    return this.#send(
+      `POST /v1/people${address}/contactable`,
+      { params, body: { consent_type_id, channel, at } },
+      options,
+    )
   }
 
   #receipt(
-    path: string,
-    { consent_type_id, channel }: ContactPurpose,
+    { at, params: { ...person } }: Address,
+    purpose: ContactPurpose,
     { sequence, ...options }: ReceiptOptions = {},
   ): Promise<ConsentReceipt> {
-    const query = queryOf({ sequence })
-    return this.#read('GET', `${path}/consents/${consent_type_id}/${channel}/receipt${query}`, undefined, options)
-  }
-
-  async #read<T>(method: Request['method'], path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
-    return (await this.#send({
-      method,
-      path: `/v1/people${path}`,
-      body,
+    const params = { ...person, ...purpose }
+    return this.#send(
+      `GET /v1/people${at}/consents/{consent_type_id}/{channel}/receipt`,
+      { params, query: { sequence } },
       options,
-      repeatable: true,
-      writes: false,
-    })) as T
+    )
   }
 }

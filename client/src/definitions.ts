@@ -1,8 +1,6 @@
-import { segment } from './json.ts'
 import { Listing, type PageOptions, type Position } from './listing.ts'
 import type { CallOptions, WriteOptions, Written } from './options.ts'
-import { queryOf } from './query.ts'
-import type { Send } from './transport.ts'
+import type { Endpoint, Send, Transport } from './transport.ts'
 import type {
   Attribute,
   AttributePatch,
@@ -24,20 +22,23 @@ import type {
   Stack,
   StackPatch,
   Violation,
-  ViolationPage,
 } from './wire.ts'
 
 /** The result of a write of a definition. */
 type Defined<U extends WriteOptions, Definition> = Written<U, Definition, DefinitionDryRun>
 
+type DefinitionPath = '/v1/schema/stacks' | '/v1/schema/attributes' | '/v1/schema/consent-types'
+
 /** The endpoints of one kind of definition. `Key` is the type of its identifier. */
 export class DefinitionEndpoints<Definition, New, Patch, Key extends string | number> {
-  readonly #send: Send
-  readonly #path: string
+  protected readonly transport: Transport
+  readonly #path: DefinitionPath
+  readonly #key: 'stack_key' | 'id'
 
-  constructor(send: Send, path: string) {
-    this.#send = send
+  constructor(transport: Transport, path: DefinitionPath) {
+    this.transport = transport
     this.#path = path
+    this.#key = path === '/v1/schema/stacks' ? 'stack_key' : 'id'
   }
 
   /**
@@ -49,8 +50,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * ```
    */
   async list(options?: CallOptions): Promise<Definition[]> {
-    const request = { method: 'GET', path: this.#path, options, repeatable: true, writes: false } as const
-    return ((await this.#send(request)) as { items: Definition[] }).items
+    return (await this.transport.sendAs<{ items: Definition[] }>(`GET ${this.#path}`, {}, options)).items
   }
 
   /**
@@ -61,9 +61,8 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(marketing.key, marketing.state) // marketing active
    * ```
    */
-  async get(key: Key, options?: CallOptions): Promise<Definition> {
-    const path = `${this.#path}/${segment(String(key))}`
-    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as Definition
+  get(key: Key, options?: CallOptions): Promise<Definition> {
+    return this.transport.sendAs(this.#at('GET'), { params: { [this.#key]: key } }, options)
   }
 
   /**
@@ -81,9 +80,8 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(bought.state) // active
    * ```
    */
-  async create<U extends WriteOptions = Record<never, never>>(body: New, options?: U): Promise<Defined<U, Definition>> {
-    const request = { method: 'POST', path: this.#path, body, options, repeatable: false, writes: true } as const
-    return (await this.#send(request)) as Defined<U, Definition>
+  create<U extends WriteOptions = Record<never, never>>(body: New, options?: U): Promise<Defined<U, Definition>> {
+    return this.transport.sendAs(`POST ${this.#path}`, { body }, options)
   }
 
   /**
@@ -102,28 +100,27 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(changes[0]?.after) // { name: 'Orders' }
    * ```
    */
-  async patch<U extends WriteOptions = Record<never, never>>(
+  patch<U extends WriteOptions = Record<never, never>>(
     key: Key,
     body: Patch,
     options?: U,
   ): Promise<Defined<U, Definition>> {
-    const path = `${this.#path}/${segment(String(key))}`
-    // Repeating the request is safe: the same values are no change.
-    const request = { method: 'PATCH', path, body, options, repeatable: true, writes: true } as const
-    return (await this.#send(request)) as Defined<U, Definition>
+    return this.transport.sendAs(this.#at('PATCH'), { params: { [this.#key]: key }, body }, options)
+  }
+
+  /** The endpoint of one definition. */
+  #at<M extends 'GET' | 'PATCH'>(method: M) {
+    return `${method} ${this.#path}/{${this.#key}}` as Extract<
+      Endpoint,
+      `${M} ${DefinitionPath}/{${'stack_key' | 'id'}}`
+    >
   }
 }
 
-const consentTypesPath = '/v1/schema/consent-types'
-const textsPath = (id: number) => `${consentTypesPath}/${segment(String(id))}/texts`
-
 /** The endpoints of consent types and of their texts. */
 export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewConsentType, ConsentTypePatch, number> {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    super(send, consentTypesPath)
-    this.#send = send
+  constructor(transport: Transport) {
+    super(transport, '/v1/schema/consent-types')
   }
 
   /**
@@ -134,13 +131,12 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
    * console.log(text.version, text.sha256.length) // 1 64
    * ```
    */
-  async addText<U extends WriteOptions = Record<never, never>>(
+  addText<U extends WriteOptions = Record<never, never>>(
     id: number,
     body: NewConsentText,
     options?: U,
   ): Promise<Defined<U, ConsentText>> {
-    const request = { method: 'POST', path: textsPath(id), body, options, repeatable: false, writes: true } as const
-    return (await this.#send(request)) as Defined<U, ConsentText>
+    return this.transport.send('POST /v1/schema/consent-types/{id}/texts', { params: { id }, body }, options)
   }
 
   /**
@@ -152,17 +148,17 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
    * console.log(page.items.map(text => text.language).join(), page.has_more) // en false
    * ```
    */
-  async texts(
+  texts(
     id: number,
     { after, limit, ...options }: CallOptions & { after?: number; limit?: number } = {},
   ): Promise<ConsentTextPage> {
-    const path = textsPath(id) + queryOf({ after, limit })
-    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as ConsentTextPage
+    return this.transport.send(
+      'GET /v1/schema/consent-types/{id}/texts',
+      { params: { id }, query: { after, limit } },
+      options,
+    )
   }
 }
-
-const attributesPath = '/v1/schema/attributes'
-const textOf = (flag: boolean | undefined) => (flag === undefined ? undefined : String(flag))
 
 /** A rule that values violate: the type of the attribute, or one of its rules. */
 export type AttributeRule = Violation['rules'][number]
@@ -187,11 +183,8 @@ export type ViolationOptions = Pick<PageOptions, 'size' | 'after_id'> & {
 
 /** The endpoints of attributes. */
 export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttribute, AttributePatch, number> {
-  readonly #send: Send
-
-  constructor(send: Send) {
-    super(send, attributesPath)
-    this.#send = send
+  constructor(transport: Transport) {
+    super(transport, '/v1/schema/attributes')
   }
 
   /**
@@ -217,12 +210,13 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
     id: number,
     { rule, proposed, size, after_id: first, ...options }: ViolationOptions = {},
   ): Listing<Violation> {
-    const { required, enum: values, ...others } = proposed ?? {}
-    const rules = { required: textOf(required), enum: values?.map(String), ...others }
     const read = async ({ after_id }: Position) => {
-      const path = `${attributesPath}/${segment(String(id))}/violations${queryOf({ rule, ...rules, size, after_id })}`
-      const request = { method: 'GET', path, options, repeatable: true, writes: false } as const
-      const { next_after_id, ...page } = (await this.#send(request)) as ViolationPage
+      const query = { rule, ...proposed, enum: proposed?.enum?.map(String), size, after_id }
+      const { next_after_id, ...page } = await this.transport.send(
+        'GET /v1/schema/attributes/{id}/violations',
+        { params: { id }, query },
+        options,
+      )
       return { ...page, after_id: next_after_id }
     }
     return new Listing(read, () => undefined, { after_id: first })
@@ -236,11 +230,11 @@ export class SchemaEndpoints {
   readonly attributes: AttributeEndpoints
   readonly consentTypes: ConsentTypeEndpoints
 
-  constructor(send: Send) {
-    this.#send = send
-    this.stacks = new DefinitionEndpoints(send, '/v1/schema/stacks')
-    this.attributes = new AttributeEndpoints(send)
-    this.consentTypes = new ConsentTypeEndpoints(send)
+  constructor(transport: Transport) {
+    this.#send = transport.send
+    this.stacks = new DefinitionEndpoints(transport, '/v1/schema/stacks')
+    this.attributes = new AttributeEndpoints(transport)
+    this.consentTypes = new ConsentTypeEndpoints(transport)
   }
 
   /**
@@ -251,9 +245,8 @@ export class SchemaEndpoints {
    * console.log(stacks.length, attributes.length, consent_types.length) // 2 4 1
    * ```
    */
-  async get(options?: CallOptions): Promise<Definitions> {
-    const request = { method: 'GET', path: '/v1/schema', options, repeatable: true, writes: false } as const
-    return (await this.#send(request)) as Definitions
+  get(options?: CallOptions): Promise<Definitions> {
+    return this.#send('GET /v1/schema', {}, options)
   }
 
   /**
@@ -265,9 +258,8 @@ export class SchemaEndpoints {
    * console.log(items.length, truncated) // 0 false
    * ```
    */
-  async observed(owner: string, options?: CallOptions): Promise<ObservedKeys> {
-    const path = `/v1/schema/observed${queryOf({ owner })}`
-    return (await this.#send({ method: 'GET', path, options, repeatable: true, writes: false })) as ObservedKeys
+  observed(owner: string, options?: CallOptions): Promise<ObservedKeys> {
+    return this.#send('GET /v1/schema/observed', { query: { owner } }, options)
   }
 
   /**
@@ -279,19 +271,8 @@ export class SchemaEndpoints {
    * console.log(preview.attribute, preview.fits, preview.misfits) // null 1 0
    * ```
    */
-  async declare(
-    body: Omit<DeclareBody, 'dry_run'>,
-    { dryRun = false, ...options }: Pick<WriteOptions, 'dryRun'> & CallOptions = {},
-  ): Promise<Declared> {
-    const request = {
-      method: 'PUT',
-      path: '/v1/schema/observed/declare',
-      body: { ...body, ...(dryRun && { dry_run: true }) },
-      options,
-      repeatable: dryRun,
-      writes: !dryRun,
-    } as const
-    return (await this.#send(request)) as Declared
+  declare(body: Omit<DeclareBody, 'dry_run'>, options?: Pick<WriteOptions, 'dryRun'> & CallOptions): Promise<Declared> {
+    return this.#send('PUT /v1/schema/observed/declare', { body }, options)
   }
 
   /**
@@ -302,9 +283,8 @@ export class SchemaEndpoints {
    * console.log(display_name, updated_at) // null null
    * ```
    */
-  async settings(options?: CallOptions): Promise<Settings> {
-    const request = { method: 'GET', path: '/v1/schema/settings', options, repeatable: true, writes: false } as const
-    return (await this.#send(request)) as Settings
+  settings(options?: CallOptions): Promise<Settings> {
+    return this.#send('GET /v1/schema/settings', {}, options)
   }
 
   /**
@@ -315,19 +295,10 @@ export class SchemaEndpoints {
    * console.log(settings.display_name, settings.language) // Northwind Books null
    * ```
    */
-  async patchSettings<U extends WriteOptions = Record<never, never>>(
+  patchSettings<U extends WriteOptions = Record<never, never>>(
     body: SettingsPatch,
     options?: U,
   ): Promise<Defined<U, Settings>> {
-    // Repeating the request is safe: the same values are no change.
-    const request = {
-      method: 'PATCH',
-      path: '/v1/schema/settings',
-      body,
-      options,
-      repeatable: true,
-      writes: true,
-    } as const
-    return (await this.#send(request)) as Defined<U, Settings>
+    return this.#send('PATCH /v1/schema/settings', { body }, options)
   }
 }

@@ -1,12 +1,10 @@
 import { type BatchResult, batchBody, type Operation } from './batch.ts'
-import { EntityReads, pathOf, pathOfId } from './entity-reads.ts'
-import { isKithError } from './errors.ts'
+import { type Address, EntityReads, identified, named } from './entity-reads.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
-import type { Request } from './transport.ts'
 import type { BatchDryRun } from './wire.ts'
 
 /** The options of a batch. With `atomic`, all of its writes succeed or none does. */
@@ -47,7 +45,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: NewBodyOf<S, O>,
     options?: U,
   ): Promise<Written<U, EntityOf<S, O>>> {
-    return this.#write('POST', '', body, options, false)
+    return this.send('POST ', { body }, options)
   }
 
   /**
@@ -66,9 +64,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    // After a replacement that renames, another entity may have the old name. A retry would replace that one.
-    const renames = body.external_id !== undefined && body.external_id !== external_id
-    return this.#write('PUT', pathOf(external_id), body, options, !renames)
+    return this.#update('PUT', named(external_id), body, options)
   }
 
   /**
@@ -84,7 +80,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PUT', pathOfId(id), body, options, true)
+    return this.#update('PUT', identified(id), body, options)
   }
 
   /**
@@ -105,7 +101,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PATCH', pathOf(external_id), body, options, typeof options?.ifMatch === 'number')
+    return this.#update('PATCH', named(external_id), body, options)
   }
 
   /**
@@ -121,7 +117,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O>,
     options?: U,
   ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#write('PATCH', pathOfId(id), body, options, typeof options?.ifMatch === 'number')
+    return this.#update('PATCH', identified(id), body, options)
   }
 
   /**
@@ -132,7 +128,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   delete<U extends WriteOptions = Record<never, never>>(external_id: string, options?: U): Promise<Written<U, true>> {
-    return this.#delete(pathOf(external_id), options)
+    return this.#delete(named(external_id), options)
   }
 
   /**
@@ -144,7 +140,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   deleteById<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, true>> {
-    return this.#delete(pathOfId(id), options)
+    return this.#delete(identified(id), options)
   }
 
   /**
@@ -160,7 +156,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   restore<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, EntityOf<S, O>>> {
-    return this.#write('POST', `${pathOfId(id)}/restore`, undefined, options, true)
+    const { at, params } = identified(id)
+    return this.send(`POST ${at}/restore`, { params }, options)
   }
 
   /**
@@ -176,7 +173,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     body: BodyOf<S, O> & { external_id: string },
     options?: U,
   ): Promise<Written<U, EntityOf<S, O>>> {
-    return this.#write('POST', '/upsert', body, options, typeof options?.ifMatch === 'number')
+    return this.send('POST /upsert', { body }, options)
   }
 
   /**
@@ -196,7 +193,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     options?: U,
   ): Promise<Written<U, BatchResult, BatchDryRun>> {
     const { atomic, match, ...rest }: BatchOptions & { match?: readonly string[] } = options ?? {}
-    return this.#write('POST', '/batch', batchBody(operations, { atomic, match }), rest, false)
+    return this.send('POST /batch', { body: batchBody(operations, { atomic, match }) }, rest)
   }
 
   /**
@@ -230,23 +227,16 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     return { [Symbol.asyncIterator]: () => importAnswers(this.transport.stream(request), note) }
   }
 
-  async #delete<T>(path: string, options: WriteOptions | undefined): Promise<T> {
-    try {
-      return await this.#write<T>('DELETE', path, undefined, options, true)
-    } catch (error) {
-      // A dry run deletes nothing, so it finds the entity in every attempt.
-      if (isKithError(error, 'not_found') && error.answerLost && !options?.dryRun) return true as T
-      throw error
-    }
+  #update<Data>(
+    method: 'PUT' | 'PATCH',
+    { at, params }: Address,
+    body: BodyOf<S, O>,
+    options: UpdateOptions | undefined,
+  ): Promise<Data> {
+    return this.send(`${method} ${at}`, { params, body }, options)
   }
 
-  async #write<T>(
-    method: Request['method'],
-    path: string,
-    body: unknown,
-    options: UpdateOptions | undefined,
-    repeatable: boolean,
-  ): Promise<T> {
-    return (await this.transport.send({ method, path: this.path + path, body, options, repeatable, writes: true })) as T
+  #delete<Data>({ at, params }: Address, options: WriteOptions | undefined): Promise<Data> {
+    return this.send(`DELETE ${at}`, { params }, options)
   }
 }

@@ -6,7 +6,7 @@ import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
-import type { Transport } from './transport.ts'
+import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
 import type { Aggregate, AggregateBody, HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
@@ -59,10 +59,12 @@ export type AggregateQuery<S extends OrganizationSchema, O extends Owner<S>> = O
 export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   protected readonly transport: Transport
   protected readonly path: string
+  protected readonly send: SendBelow
   readonly #owner: string
 
   constructor(transport: Transport, owner: O) {
     this.transport = transport
+    this.send = createSendBelow(transport, owner)
     this.#owner = owner
     this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
   }
@@ -84,7 +86,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   get(external_id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
-    return this.#get(pathOf(external_id), options)
+    return this.#get(named(external_id), options)
   }
 
   /**
@@ -96,7 +98,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   getById(id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
-    return this.#get(pathOfId(id), options)
+    return this.#get(identified(id), options)
   }
 
   /**
@@ -110,7 +112,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   history(external_id: string, options?: HistoryOptions): Promise<HistoryPage> {
-    return this.#history(pathOf(external_id), options)
+    return this.#history(named(external_id), options)
   }
 
   /**
@@ -124,7 +126,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   historyById(id: string, options?: HistoryOptions): Promise<HistoryPage> {
-    return this.#history(pathOfId(id), options)
+    return this.#history(identified(id), options)
   }
 
   /**
@@ -150,7 +152,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     options: ListOptions & Selection<S, O, Field, Include> = {},
   ): Listing<ItemOf<S, O, Field, Include>> {
     const { sorting_type, ...rest } = options
-    return this.#listing('/list', this.#owner, { sorting_type }, rest)
+    return this.#listing('POST /list', {}, this.#owner, { sorting_type }, rest)
   }
 
   /**
@@ -173,7 +175,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     options: FilterOptions & Selection<S, O, Field, Include> = {},
   ): Listing<ItemOf<S, O, Field, Include>> {
     const { sort_direction, ...rest } = options
-    return this.#listing('/filter', this.#owner, { filter, sort_direction }, rest)
+    return this.#listing('POST /filter', {}, this.#owner, { filter, sort_direction }, rest)
   }
 
   /**
@@ -184,9 +186,9 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   async count(filter?: FilterOf<S, O>, options: CountOptions = {}): Promise<{ count: number; sequence: number }> {
-    const path = filter === undefined ? '/list' : '/filter'
+    const endpoint = filter === undefined ? 'POST /list' : 'POST /filter'
     const body = { filter, fields: ['external_id'], count: true, cursor_configuration: { size: 1 } }
-    const { count, sequence } = await this.#read<Required<PageAnswer<unknown>>>('POST', path, body, options)
+    const { count, sequence } = await this.send<Required<PageAnswer<unknown>>>(endpoint, { body }, options)
     return { count, sequence }
   }
 
@@ -201,7 +203,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    */
   search(text: string, { size, cursor, ...options }: SearchOptions = {}): Listing<EntityOf<S, O>> {
     const read = (position: Position) =>
-      this.#read<PageAnswer<EntityOf<S, O>>>('POST', '/search', { text, size, ...position }, options)
+      this.send<PageAnswer<EntityOf<S, O>>>('POST /search', { body: { text, size, ...position } }, options)
     return new Listing(read, () => undefined, { cursor })
   }
 
@@ -217,7 +219,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   aggregate(query: AggregateQuery<S, O>, options?: CallOptions): Promise<Aggregate> {
-    return this.#read('POST', '/aggregate', query, options)
+    return this.send('POST /aggregate', { body: query }, options)
   }
 
   /**
@@ -232,7 +234,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     external_id: string,
     options: RelatedOptions<T> & Selection<S, T, Field, Include>,
   ): Listing<ItemOf<S, T, Field, Include>> {
-    return this.#related(`${pathOf(external_id)}/related`, options)
+    return this.#related(named(external_id), options)
   }
 
   /**
@@ -248,7 +250,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     id: string,
     options: RelatedOptions<T> & Selection<S, T, Field, Include>,
   ): Listing<ItemOf<S, T, Field, Include>> {
-    return this.#related(`${pathOfId(id)}/related`, options)
+    return this.#related(identified(id), options)
   }
 
   /**
@@ -271,25 +273,26 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     }
   }
 
-  #get(path: string, { at, version, ...options }: GetOptions = {}): Promise<EntityOf<S, O>> {
-    return this.#read('GET', path + queryOf({ at, version }), undefined, options)
+  #get({ at: address, params }: Address, { at, version, ...options }: GetOptions = {}): Promise<EntityOf<S, O>> {
+    return this.send(`GET ${address}`, { params, query: { at, version } }, options)
   }
 
-  #history(path: string, { before_version, limit, ...options }: HistoryOptions = {}): Promise<HistoryPage> {
-    return this.#read('GET', `${path}/history${queryOf({ before_version, limit })}`, undefined, options)
+  #history({ at, params }: Address, { before_version, limit, ...options }: HistoryOptions = {}): Promise<HistoryPage> {
+    return this.send(`GET ${at}/history`, { params, query: { before_version, limit } }, options)
   }
 
   #related<T extends Owner<S>, Field extends FieldName<S, T>, Include extends RelationshipKey<S, T>>(
-    path: string,
+    { at, params }: Address,
     options: RelatedOptions<T> & Selection<S, T, Field, Include>,
   ): Listing<ItemOf<S, T, Field, Include>> {
     const { target, attribute_key, direction, sorting_type, ...rest } = options
-    return this.#listing(path, target, { target, attribute_key, direction, sorting_type }, rest)
+    return this.#listing(`POST ${at}/related`, params, target, { target, attribute_key, direction, sorting_type }, rest)
   }
 
   /** `owner` is the owner of the returned entities. Its kind of identifier is the position of a page without `next_cursor`. */
   #listing<Item>(
-    path: string,
+    endpoint: BelowPeople,
+    params: Params,
     owner: string,
     query: Record<string, unknown>,
     { size, after_id: firstId, cursor: firstCursor, fields, include, sort, count, ...options }: ListingOptions,
@@ -298,14 +301,34 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     const read = (position: Position, isFirst: boolean) => {
       const selection = { fields, include, sort, count: (count && isFirst) || undefined }
       const body = { ...query, ...selection, cursor_configuration: { size, ...position } }
-      return this.#read<PageAnswer<Item>>('POST', path, body, options)
+      return this.send<PageAnswer<Item>>(endpoint, { params, body }, options)
     }
     return new Listing(read, item => (item as Identified)[identifier], { after_id: firstId, cursor: firstCursor })
   }
+}
 
-  async #read<T>(method: 'GET' | 'POST', path: string, body: unknown, options: CallOptions | undefined): Promise<T> {
-    const request = { method, path: this.path + path, body, options, repeatable: true, writes: false }
-    return (await this.transport.send(request)) as T
+/** The endpoints of people, by their method and the path below people. */
+export type BelowPeople = Endpoint extends infer E
+  ? E extends `${infer M} /v1/people${infer P}`
+    ? `${M} ${P}`
+    : never
+  : never
+
+type Params = Readonly<Record<string, string>>
+
+type SendBelow = <Data>(
+  endpoint: BelowPeople,
+  request: Pick<Parts, 'query' | 'body'> & { params?: Params },
+  options: RequestOptions | undefined,
+) => Promise<Data>
+
+/** Sends requests to the endpoints that people and records have, which are named by those of people. */
+function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
+  if (owner === 'people')
+    return (endpoint, request, options) => sendAs(endpoint.replace(' ', ' /v1/people') as Endpoint, request, options)
+  return (endpoint, { params, ...request }, options) => {
+    const own = endpoint.replace(' ', ' /v1/stacks/{stack_key}').replace('{uuid}', '{record_id}')
+    return sendAs(own as Endpoint, { ...request, params: { ...params, stack_key: owner } }, options)
   }
 }
 
@@ -314,7 +337,10 @@ type ListingOptions = PageOptions &
 
 type Identified = { id?: string; record_id?: string }
 
-/** The path of an entity below its collection, by external identifier. */
-export const pathOf = (external_id: string): string => `/${segment(external_id)}`
-/** The path of an entity below its collection, by internal identifier. */
-export const pathOfId = (id: string): string => `/internal/${segment(id)}`
+/** The address of an entity below its collection: the template of the path, and its parameters. */
+export type Address = ReturnType<typeof named> | ReturnType<typeof identified>
+
+/** The address of an entity by external identifier. */
+export const named = (external_id: string) => ({ at: '/{external_id}', params: { external_id } }) as const
+/** The address of an entity by internal identifier. */
+export const identified = (id: string) => ({ at: '/internal/{uuid}', params: { uuid: id, record_id: id } }) as const

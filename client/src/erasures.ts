@@ -1,5 +1,4 @@
 import type { CallOptions } from './options.ts'
-import { queryOf } from './query.ts'
 import type { Send } from './transport.ts'
 import type { ErasurePage } from './wire.ts'
 
@@ -22,15 +21,7 @@ export class ErasureEndpoints {
    * console.log(items.length, has_more) // 0 false
    * ```
    */
-  async list({ before, limit, ...options }: ErasureListOptions = {}): Promise<ErasurePage> {
-    const path = `/v1/erasures${queryOf({ before, limit })}`
-    return (await this.#send({
-      method: 'GET',
-      path,
-      body: undefined,
-      options,
-      repeatable: true,
-      writes: false,
-    })) as ErasurePage
+  list({ before, limit, ...options }: ErasureListOptions = {}): Promise<ErasurePage> {
+    return this.#send('GET /v1/erasures', { query: { before, limit } }, options)
   }
 }

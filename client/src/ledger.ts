@@ -57,8 +57,6 @@ export class LedgerEndpoints {
    * ```
    */
   async keys(options?: CallOptions): Promise<LedgerKey[]> {
-    const path = '/v1/ledger/keys'
-    const request = { method: 'GET', path, options, repeatable: true, writes: false } as const
-    return ((await this.#transport.send(request)) as { keys: LedgerKey[] }).keys
+    return (await this.#transport.send('GET /v1/ledger/keys', {}, options)).keys
   }
 }

@@ -19,8 +19,8 @@ export class OperationsEndpoints {
    * console.log(healthy, database?.verdict, database?.advice) // true ok null
    * ```
    */
-  async doctor(options?: CallOptions): Promise<DoctorReport> {
-    return (await this.#get('doctor', options)) as DoctorReport
+  doctor(options?: CallOptions): Promise<DoctorReport> {
+    return this.#send('GET /v1/operations/doctor', {}, options)
   }
 
   /**
@@ -31,12 +31,7 @@ export class OperationsEndpoints {
    * console.log(requests.durations.count > 0, queues.read) // true 0
    * ```
    */
-  async metrics(options?: CallOptions): Promise<OperationsMetrics> {
-    return (await this.#get('metrics', options)) as OperationsMetrics
-  }
-
-  #get(name: string, options: CallOptions | undefined): Promise<unknown> {
-    const path = `/v1/operations/${name}`
-    return this.#send({ method: 'GET', path, options, repeatable: true, writes: false })
+  metrics(options?: CallOptions): Promise<OperationsMetrics> {
+    return this.#send('GET /v1/operations/metrics', {}, options)
   }
 }

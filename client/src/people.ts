@@ -1,8 +1,9 @@
 import type { BatchResult, Operation } from './batch.ts'
 import { type BatchOptions, Entities } from './entities.ts'
-import { pathOf, pathOfId } from './entity-reads.ts'
+import { type Address, identified, named } from './entity-reads.ts'
 import { KithConnectionError } from './errors.ts'
 import type { ImportAnswer, ImportOptions } from './import.ts'
+import { segment } from './json.ts'
 import type { CallOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
 import { ndjson } from './stream.ts'
@@ -14,8 +15,6 @@ import type {
   DuplicatesPage,
   Erased,
   ErasureBody,
-  LookupBody,
-  MergeBody,
   MergeResult,
   UnmergeResult,
 } from './wire.ts'
@@ -93,11 +92,8 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(items[0]?.external_id) // joan
    * ```
    */
-  async lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {
-    const path = `${this.path}/lookup`
-    const body: LookupBody = key
-    const request = { method: 'POST', path, body, options, repeatable: true, writes: false } as const
-    return (await this.transport.send(request)) as { items: Person<S>[]; has_more: boolean }
+  lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {
+    return this.transport.send('POST /v1/people/lookup', { body: key }, options)
   }
 
   /**
@@ -133,7 +129,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   merge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
-    return this.#join<Merged<S>>(`${pathOf(external_id)}/merge`, from, options)
+    return this.#merge(named(external_id), from, options)
   }
 
   /**
@@ -146,7 +142,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   mergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
-    return this.#join<Merged<S>>(`${pathOfId(id)}/merge`, from, options)
+    return this.#merge(identified(id), from, options)
   }
 
   /**
@@ -161,7 +157,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   unmerge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
-    return this.#join<Unmerged<S>>(`${pathOf(external_id)}/unmerge`, from, options)
+    return this.#unmerge(named(external_id), from, options)
   }
 
   /**
@@ -175,15 +171,15 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   unmergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
-    return this.#join<Unmerged<S>>(`${pathOfId(id)}/unmerge`, from, options)
+    return this.#unmerge(identified(id), from, options)
   }
 
-  async #join<T>(path: string, from: MergeFrom, { dryRun, ...options }: MergeOptions = {}): Promise<T> {
-    const body: MergeBody = { ...from, ...(dryRun && { dry_run: true }) }
-    // A dry run stores nothing, so it takes no Idempotency-Key.
-    const sent = { repeatable: dryRun === true, writes: dryRun !== true }
-    const request = { method: 'POST', path: this.path + path, body, options, ...sent } as const
-    return (await this.transport.send(request)) as T
+  #merge({ at, params }: Address, body: MergeFrom, options: MergeOptions | undefined): Promise<Merged<S>> {
+    return this.transport.send(`POST /v1/people${at}/merge`, { params, body }, options)
+  }
+
+  #unmerge({ at, params }: Address, body: MergeFrom, options: MergeOptions | undefined): Promise<Unmerged<S>> {
+    return this.transport.send(`POST /v1/people${at}/unmerge`, { params, body }, options)
   }
 
   /**
@@ -213,17 +209,8 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(items.length, next_cursor) // 0 null
    * ```
    */
-  async duplicatesPage({ by, size, cursor, ...options }: DuplicatesBody & CallOptions = {}): Promise<DuplicatesPage> {
-    const body = { by, size, cursor }
-    const path = `${this.path}/duplicates`
-    return (await this.transport.send({
-      method: 'POST',
-      path,
-      body,
-      options,
-      repeatable: true,
-      writes: false,
-    })) as DuplicatesPage
+  duplicatesPage({ by, size, cursor, ...options }: DuplicatesBody & CallOptions = {}): Promise<DuplicatesPage> {
+    return this.transport.send('POST /v1/people/duplicates', { body: { by, size, cursor } }, options)
   }
 
   /**
@@ -239,7 +226,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   dossier(external_id: string, options?: CallOptions): AsyncIterable<DossierLine> {
-    return this.#dossier(pathOf(external_id), options)
+    return this.#dossier(`/${segment(external_id)}`, options)
   }
 
   /**
@@ -252,7 +239,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   dossierById(id: string, options?: CallOptions): AsyncIterable<DossierLine> {
-    return this.#dossier(pathOfId(id), options)
+    return this.#dossier(`/internal/${segment(id)}`, options)
   }
 
   #dossier(path: string, options: CallOptions | undefined): AsyncIterable<DossierLine> {
@@ -270,7 +257,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   erase(external_id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
-    return this.#erase(pathOf(external_id), reason, options)
+    return this.#erase(named(external_id), reason, options)
   }
 
   /**
@@ -284,21 +271,11 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * ```
    */
   eraseById(id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
-    return this.#erase(pathOfId(id), reason, options)
+    return this.#erase(identified(id), reason, options)
   }
 
-  async #erase(path: string, reason: ErasureReason, { dryRun, ...options }: ErasureOptions = {}): Promise<Erased> {
-    const body = { ...reason, ...(dryRun && { dry_run: true }) }
-    // An erasure that is repeated has the same result, so it needs no Idempotency-Key.
-    const request = {
-      method: 'POST',
-      path: `${this.path}${path}/erase`,
-      body,
-      options,
-      repeatable: true,
-      writes: false,
-    } as const
-    return (await this.transport.send(request)) as Erased
+  #erase({ at, params }: Address, body: ErasureReason, options: ErasureOptions | undefined): Promise<Erased> {
+    return this.transport.send(`POST /v1/people${at}/erase`, { params, body }, options)
   }
 
   /**

@@ -1,10 +1,10 @@
-type Value = string | number | Date | readonly (string | number)[] | undefined
+export type QueryValue = string | number | boolean | Date | readonly (string | number | boolean)[] | undefined
 
 /**
  * Encodes parameters as a query with its question mark. An array repeats the name, a date is RFC 3339 in UTC, and an
  * undefined parameter is omitted. Returns an empty text if nothing is left.
  */
-export function queryOf(parameters: Record<string, Value>): string {
+export function queryOf(parameters: Readonly<Record<string, QueryValue>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue

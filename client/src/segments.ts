@@ -1,11 +1,9 @@
 import type { FilterOf } from './filter.ts'
-import { segment as encoded } from './json.ts'
 import { Listing, type PageAnswer, type PageOptions, type Position } from './listing.ts'
 import type { CallOptions, WriteOptions } from './options.ts'
 import type { OrganizationSchema } from './organization.ts'
-import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
-import type { Request, Send } from './transport.ts'
+import type { Transport } from './transport.ts'
 import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
@@ -22,10 +20,10 @@ export type SegmentFilterOptions = SegmentOptions & {
 
 /** The segments of an organization: filters of people with a name. The scopes are `schema:read` and `schema:write`. */
 export class SegmentEndpoints<S extends OrganizationSchema> {
-  readonly #send: Send
+  readonly #transport: Transport
 
-  constructor(send: Send) {
-    this.#send = send
+  constructor(transport: Transport) {
+    this.#transport = transport
   }
 
   /**
@@ -40,7 +38,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     body: Omit<NewSegment, 'filter'> & { filter: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
   ): Promise<WrittenSegment> {
-    return this.#write('POST', '', body, options, false)
+    return this.#transport.send('POST /v1/segments', { body }, options)
   }
 
   /**
@@ -52,7 +50,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   async list(options?: CallOptions): Promise<Segment[]> {
-    return (await this.#read<{ items: Segment[] }>('', options)).items
+    return (await this.#transport.send('GET /v1/segments', {}, options)).items
   }
 
   /**
@@ -64,7 +62,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   get(key: string, options?: CallOptions): Promise<Segment> {
-    return this.#read(`/${encoded(key)}`, options)
+    return this.#transport.send('GET /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
   }
 
   /**
@@ -80,8 +78,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     body: Omit<SegmentPatch, 'filter'> & { filter?: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
   ): Promise<WrittenSegment> {
-    // Repeating the request is safe: the same values are no change.
-    return this.#write('PATCH', `/${encoded(key)}`, body, options, true)
+    return this.#transport.send('PATCH /v1/segments/{segment_key}', { params: { segment_key: key }, body }, options)
   }
 
   /**
@@ -94,7 +91,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```
    */
   async delete(key: string, options?: SegmentOptions): Promise<void> {
-    await this.#write('DELETE', `/${encoded(key)}`, undefined, options, true)
+    await this.#transport.send('DELETE /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
   }
 
   /**
@@ -114,26 +111,14 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     const { fields, include, count, ...callOptions } = rest
     const order = { sort_direction, sort: sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':') }
     const read = ({ after_id, cursor }: Position, isFirst: boolean) => {
-      const selection = { fields, include, ...order, count: count && isFirst ? 'true' : undefined }
-      const path = `/${encoded(key)}/people${queryOf({ size, after_id, cursor, ...selection })}`
-      return this.#read<PageAnswer<ItemOf<S, 'people', Field, Include>>>(path, callOptions)
+      const query = { size, after_id, cursor, fields, include, ...order, count: (count && isFirst) || undefined }
+      return this.#transport.sendAs<PageAnswer<ItemOf<S, 'people', Field, Include>>>(
+        'GET /v1/segments/{segment_key}/people',
+        { params: { segment_key: key }, query },
+        callOptions,
+      )
     }
     const idOf = (person: object) => ('id' in person ? (person.id as string) : undefined)
     return new Listing(read, idOf, { after_id: firstId, cursor: firstCursor })
-  }
-
-  async #read<T>(path: string, options: CallOptions | undefined): Promise<T> {
-    const request = { method: 'GET', path: `/v1/segments${path}`, options, repeatable: true, writes: false } as const
-    return (await this.#send(request)) as T
-  }
-
-  async #write<T>(
-    method: Request['method'],
-    path: string,
-    body: unknown,
-    options: SegmentFilterOptions | undefined,
-    repeatable: boolean,
-  ): Promise<T> {
-    return (await this.#send({ method, path: `/v1/segments${path}`, body, options, repeatable, writes: true })) as T
   }
 }

@@ -1,5 +1,3 @@
-import { isKithError } from './errors.ts'
-import { segment } from './json.ts'
 import type { CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type { ConsoleSession } from './wire.ts'
@@ -21,8 +19,7 @@ export class SessionEndpoints {
    * ```
    */
   async list(options?: CallOptions): Promise<ConsoleSession[]> {
-    const request = { method: 'GET', path, options, repeatable: true, writes: false } as const
-    return ((await this.#send(request)) as { items: ConsoleSession[] }).items
+    return (await this.#send('GET /v1/sessions', {}, options)).items
   }
 
   /**
@@ -33,21 +30,7 @@ export class SessionEndpoints {
    * if (newest) console.log(await client.sessions.revoke(newest.id)) // true
    * ```
    */
-  async revoke(id: string, options?: CallOptions): Promise<true> {
-    try {
-      const request = {
-        method: 'DELETE',
-        path: `${path}/${segment(id)}`,
-        options,
-        repeatable: true,
-        writes: true,
-      } as const
-      return (await this.#send(request)) as true
-    } catch (error) {
-      if (isKithError(error, 'not_found') && error.answerLost) return true
-      throw error
-    }
+  revoke(id: string, options?: CallOptions): Promise<true> {
+    return this.#send('DELETE /v1/sessions/{session_id}', { params: { session_id: id } }, options)
   }
 }
-
-const path = '/v1/sessions'

@@ -1,40 +1,120 @@
 import { payloadOf } from './answer.ts'
 import { createTokenSource } from './credentials.ts'
-import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
-import { encode } from './json.ts'
+import { type Endpoints, repetitions } from './endpoints.ts'
+import { isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { encode, segment } from './json.ts'
 import { NewestWrite } from './newest-write.ts'
 import type { ClientOptions, UpdateOptions } from './options.ts'
+import { type QueryValue, queryOf } from './query.ts'
 import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
 import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
 
-/** A request to the service. */
-export type Request = {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  path: string
+/** An endpoint: a method and the template of a path. */
+export type Endpoint = keyof Endpoints
+
+/** The options of any request. An endpoint ignores those that it does not know. */
+export type RequestOptions = UpdateOptions & { strict?: boolean }
+
+/** The values of a query. An array repeats its name, and a Date is RFC 3339 in UTC. */
+type QueryValues<Query> = { [Name in keyof Query]: ValueOf<NonNullable<Query[Name]>> | undefined }
+type ValueOf<T> = T extends readonly (infer Item)[] ? Item | readonly Item[] : string extends T ? T | number | Date : T
+
+/** What JSON makes a `T` of: a field that is undefined is left out, and a Date is RFC 3339 in UTC. */
+type Sendable<T> = T extends readonly (infer Item)[]
+  ? readonly Sendable<Item>[]
+  : T extends object
+    ? { [Name in keyof T]: Sendable<T[Name]> | (Record<never, never> extends Pick<T, Name> ? undefined : never) }
+    : string extends T
+      ? T | Date
+      : T
+
+type PartsOf<Shape> = Pick<Shape, Extract<keyof Shape, 'params'>> &
+  ('body' extends keyof Shape ? Sendable<Pick<Shape, 'body'>> : unknown) &
+  (Shape extends { query: infer Query }
+    ? { query: QueryValues<Query> }
+    : 'query' extends keyof Shape
+      ? { query?: QueryValues<NonNullable<Shape['query']>> }
+      : unknown)
+
+/** What a request to an endpoint contains: the parameters of its path, its query and its body. */
+export type RequestOf<E extends Endpoint> = PartsOf<Endpoints[E]>
+
+/**
+ * Sends a request, retries it if that is safe, and returns the payload. `Data` narrows its type to that of the organization's schema or of
+ * the options.
+ */
+export type Send = <E extends Endpoint, Data extends Endpoints[E]['data'] = Endpoints[E]['data']>(
+  endpoint: E,
+  request: RequestOf<E>,
+  options?: RequestOptions | undefined,
+) => Promise<Data>
+
+/** {@link Send} where one method serves several kinds, so that the caller knows the type of the payload and not the compiler. */
+export type SendAs = <Data>(endpoint: Endpoint, request: Parts, options?: RequestOptions | undefined) => Promise<Data>
+
+/** A request of any endpoint. */
+export type Parts = {
+  params?: Readonly<Record<string, string | number>>
+  query?: Readonly<Record<string, QueryValue>>
   body?: unknown
-  options?: (UpdateOptions & { strict?: boolean }) | undefined
-  /**
-   * Whether the request is idempotent. An idempotent request is retried even if it may have been carried out, and so is
-   * a request with an Idempotency-Key.
-   */
-  repeatable: boolean
-  /** Whether the request writes. Only a POST that writes gets a generated Idempotency-Key. */
-  writes: boolean
-  /** False for endpoints that need no token. */
-  authorized?: boolean
-  /** How long the service may wait before it responds, in milliseconds. The timeout of an attempt is longer by it. */
-  waitMs?: number
 }
 
-/** Sends a request, retries it if that is safe, and returns the payload. */
-export type Send = (request: Request) => Promise<unknown>
+type Request = {
+  method: string
+  path: string
+  body?: unknown
+  options: RequestOptions
+  /** Whether the request is repeated even if it may have been carried out. So is a request with an Idempotency-Key. */
+  isRepeatable: boolean
+  /** Whether the request gets an Idempotency-Key. */
+  isKeyed: boolean
+  isWriting: boolean
+  /** False for endpoints that need no token. */
+  isAuthorized: boolean
+  /** How long the service may wait before it responds, in milliseconds. The timeout of an attempt is longer by it. */
+  waitMs: number
+}
+
+/** A dry run changes nothing, so it is repeated like a read. */
+function prepare(endpoint: string, { params = {}, query = {}, body }: Parts, options: RequestOptions): Request {
+  refuseMisspelt(options)
+  const [method = '', template = ''] = endpoint.split(' ')
+  const { dryRun, ifMatch } = options
+  const repetition = dryRun ? 'read' : (repetitions[endpoint] ?? 'read')
+  // After a replacement that renames, another entity may have the old name. A retry would replace that one.
+  const name = (body as { external_id?: unknown } | undefined)?.external_id
+  const renames = params.external_id !== undefined && name !== undefined && name !== params.external_id
+  return {
+    method,
+    path: pathOf(template, params) + queryOf({ ...query, dry_run: dryRun || undefined }),
+    body,
+    options,
+    isRepeatable:
+      repetition === 'read' ||
+      (repetition === 'safe' && !renames) ||
+      (repetition === 'versioned' && typeof ifMatch === 'number'),
+    isKeyed: repetition === 'keyed',
+    isWriting: repetition !== 'read',
+    isAuthorized: template.startsWith('/v1/'),
+    waitMs: Number(query.wait ?? 0) * 1_000,
+  }
+}
+
+/** The path of a template. Throws a TypeError for identifiers that a URL would normalize away. */
+const pathOf = (template: string, params: Readonly<Record<string, string | number>>) =>
+  template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name]
+    return segment(typeof value === 'number' ? String(value) : (value ?? ''))
+  })
 
 /**
  * A request with a response of any length, and possibly an NDJSON body. It is not retried, except once after a 401 if it
  * has no body.
  */
-export type StreamRequest<T> = Pick<Request, 'path' | 'options'> & {
+export type StreamRequest<T> = {
   method: 'GET' | 'POST'
+  path: string
+  options?: RequestOptions | undefined
   format: StreamFormat<T>
   /** A string is sent as a line unchanged. */
   lines?: AsyncIterable<unknown> | Iterable<unknown>
@@ -45,6 +125,7 @@ export type StreamRequest<T> = Pick<Request, 'path' | 'options'> & {
 /** The transport to one service: `send` for single responses, `stream` for those that are read while they arrive. */
 export type Transport = {
   send: Send
+  sendAs: SendAs
   stream: <T>(request: StreamRequest<T>) => AsyncGenerator<T, void, undefined>
   newestWrite: NewestWrite
 } & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
@@ -63,11 +144,10 @@ export function createTransport(options: ClientOptions): Transport {
   const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
   const newestWrite = new NewestWrite()
   const remembered = () => (options.readYourWrites ? newestWrite.sequence : undefined)
-  const send: Send = async given => {
-    refuseMisspelt(given.options)
-    const request = given.options?.dryRun ? asDryRun(given) : given
-    const signal = request.options?.signal
-    const attemptMs = timeoutMs + (request.waitMs ?? 0)
+  const send = async <Data>(endpoint: string, parts: Parts, options: RequestOptions = {}): Promise<Data> => {
+    const request = prepare(endpoint, parts, options)
+    const { signal } = options
+    const attemptMs = timeoutMs + request.waitMs
     const headers = headersOf(request, remembered())
     const body = request.body === undefined ? null : encode(request.body)
     const init = { method: request.method, headers, body, newestWrite }
@@ -78,20 +158,23 @@ export function createTransport(options: ClientOptions): Transport {
       let token: string | undefined
       let sent = false
       try {
-        if (request.authorized !== false) token = await authorization.get()
+        if (request.isAuthorized) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        return await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, signal)
+        return (await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, signal)) as Data
       } catch (error) {
         if (!isFailure(error)) throw error
         error.attempts = attempt
         if (error instanceof KithError) error.answerLost = answerLost
+        // The deletion was done by an attempt whose response was lost. A dry run deletes nothing, so it finds the entity in every attempt.
+        const isDone = answerLost && request.method === 'DELETE' && !options.dryRun && isKithError(error, 'not_found')
+        if (isDone) return true as Data
         if (sent && !renewed && authorization.renew(token, error)) {
           renewed = true
           continue
         }
         // The write was done, or may have been. A retry without a key could misreport the outcome.
-        const repeatable = !sent || hasKey || (request.repeatable && !mayBeDone(error))
+        const repeatable = !sent || hasKey || (request.isRepeatable && !mayBeDone(error))
         const pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pauseMs === null) throw error
         answerLost ||= sent && outcomeOf(error) === 'unknown'
@@ -118,7 +201,7 @@ export function createTransport(options: ClientOptions): Transport {
       yield* stream(request, true)
     }
   }
-  return { send, stream, newestWrite, retries, random, sleep }
+  return { send, sendAs: send, stream, newestWrite, retries, random, sleep }
 }
 
 /** Options by the names that the API gives them. */
@@ -136,14 +219,6 @@ function refuseMisspelt(options: object = {}): void {
   for (const name of Object.keys(options))
     if (Object.hasOwn(misspelt, name)) throw new TypeError(`${name} is not an option: its name is ${misspelt[name]}`)
 }
-
-/** A dry run changes nothing, so it is repeatable and needs no Idempotency-Key. */
-const asDryRun = (request: Request): Request => ({
-  ...request,
-  path: `${request.path}?dry_run=true`,
-  repeatable: true,
-  writes: false,
-})
 
 function baseOf(url: string): string {
   const { protocol, origin, pathname } = new URL(url)
@@ -193,13 +268,16 @@ export function validToken(token: string): string {
 
 const mayBeDone = (error: Failure) => error instanceof KithError && error.outcome !== null
 
-function headersOf({ method, body, options = {}, writes }: Request, newestWrite: number | undefined): Headers {
+function headersOf(
+  { body, options, isKeyed, isWriting }: Pick<Request, 'body' | 'options' | 'isKeyed' | 'isWriting'>,
+  newestWrite: number | undefined,
+): Headers {
   const headers = new Headers({ Accept: 'application/json' })
   if (body !== undefined) headers.set('Content-Type', 'application/json')
   if (options.requestId !== undefined) headers.set('X-Request-Id', options.requestId)
   if (options.ifMatch !== undefined) headers.set('If-Match', options.ifMatch === '*' ? '*' : `"${options.ifMatch}"`)
   const sequence = options.ifSequence ?? newestWrite
-  if (!writes && sequence !== undefined) headers.set('If-Sequence', `${sequence}`)
+  if (!isWriting && sequence !== undefined) headers.set('If-Sequence', `${sequence}`)
   const preferences = [
     ...(options.representation ? ['return=representation'] : []),
     ...(options.references ? [`references=${options.references}`] : []),
@@ -207,20 +285,17 @@ function headersOf({ method, body, options = {}, writes }: Request, newestWrite:
     ...(options.strict ? ['handling=strict'] : []),
   ]
   if (preferences.length > 0) headers.set('Prefer', preferences.join(', '))
-  const key = options.idempotencyKey ?? (writes && method === 'POST' ? newKey() : undefined)
+  const key = options.idempotencyKey ?? (isKeyed ? newKey() : undefined)
   if (key !== undefined) headers.set('Idempotency-Key', key)
   return headers
 }
 
 function streamHeadersOf(
-  { method, path, options, format, lines }: StreamRequest<unknown>,
+  { options = {}, format, lines }: StreamRequest<unknown>,
   newestWrite: number | undefined,
 ): Headers {
-  // Without `writes`, no Idempotency-Key is made, which an import does not take.
-  const headers = headersOf(
-    { method, path, options, repeatable: false, writes: false },
-    lines ? undefined : newestWrite,
-  )
+  // An import takes no Idempotency-Key.
+  const headers = headersOf({ options, isKeyed: false, isWriting: false }, lines ? undefined : newestWrite)
   headers.set('Accept', `${format.mediaType}, application/json`)
   if (lines) headers.set('Content-Type', 'application/x-ndjson')
   return headers

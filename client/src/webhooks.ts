@@ -1,8 +1,5 @@
-import { isKithError } from './errors.ts'
-import { segment } from './json.ts'
 import type { CallOptions, WriteOptions } from './options.ts'
-import { queryOf } from './query.ts'
-import type { Request, Send } from './transport.ts'
+import type { Send } from './transport.ts'
 import type {
   NewWebhook,
   Webhook,
@@ -48,7 +45,7 @@ export class WebhookEndpoints {
    * ```
    */
   create(body: NewWebhook, options?: WebhookOptions): Promise<WebhookWithSecret> {
-    return this.#write('POST', '', body, options, false)
+    return this.#send('POST /v1/webhooks', { body }, options)
   }
 
   /**
@@ -60,7 +57,7 @@ export class WebhookEndpoints {
    * ```
    */
   async list(options?: CallOptions): Promise<Webhook[]> {
-    return (await this.#read<{ items: Webhook[] }>('', options)).items
+    return (await this.#send('GET /v1/webhooks', {}, options)).items
   }
 
   /**
@@ -72,7 +69,7 @@ export class WebhookEndpoints {
    * ```
    */
   get(id: number, options?: CallOptions): Promise<Webhook> {
-    return this.#read(pathOf(id), options)
+    return this.#send('GET /v1/webhooks/{id}', { params: { id } }, options)
   }
 
   /**
@@ -85,8 +82,7 @@ export class WebhookEndpoints {
    * ```
    */
   update(id: number, body: WebhookPatch, options?: WebhookOptions): Promise<Webhook> {
-    // Repeating the request is safe: the same values are no change.
-    return this.#write('PATCH', pathOf(id), body, options, true)
+    return this.#send('PATCH /v1/webhooks/{id}', { params: { id }, body }, options)
   }
 
   /**
@@ -96,13 +92,8 @@ export class WebhookEndpoints {
    * console.log(await client.webhooks.delete(1)) // true
    * ```
    */
-  async delete(id: number, options?: CallOptions): Promise<true> {
-    try {
-      return await this.#write<true>('DELETE', pathOf(id), undefined, options, true)
-    } catch (error) {
-      if (isKithError(error, 'not_found') && error.answerLost) return true
-      throw error
-    }
+  delete(id: number, options?: CallOptions): Promise<true> {
+    return this.#send('DELETE /v1/webhooks/{id}', { params: { id } }, options)
   }
 
   /**
@@ -114,7 +105,7 @@ export class WebhookEndpoints {
    * ```
    */
   rotate(id: number, options?: WebhookOptions): Promise<WebhookWithSecret> {
-    return this.#write('POST', `${pathOf(id)}/rotate`, undefined, options, false)
+    return this.#send('POST /v1/webhooks/{id}/rotate', { params: { id } }, options)
   }
 
   /**
@@ -128,7 +119,8 @@ export class WebhookEndpoints {
    */
   deliveries(id: number, options: DeliveryOptions = {}): Promise<WebhookDeliveryPage> {
     const { status, state, before, limit, ...callOptions } = options
-    return this.#read(`${pathOf(id)}/deliveries${queryOf({ status, state, before, limit })}`, callOptions)
+    const query = { status, state, before, limit }
+    return this.#send('GET /v1/webhooks/{id}/deliveries', { params: { id }, query }, callOptions)
   }
 
   /**
@@ -139,11 +131,8 @@ export class WebhookEndpoints {
    * console.log(delivered, response_status) // true 204
    * ```
    */
-  async test(id: number, options?: CallOptions): Promise<WebhookTest> {
-    // Each request sends an event, so it is not repeated if its response is lost. An Idempotency-Key would hold a
-    // transaction open while the receiver responds.
-    const request = { method: 'POST', path: `${path}${pathOf(id)}/test`, repeatable: false, writes: false } as const
-    return (await this.#send({ ...request, options })) as WebhookTest
+  test(id: number, options?: CallOptions): Promise<WebhookTest> {
+    return this.#send('POST /v1/webhooks/{id}/test', { params: { id } }, options)
   }
 
   /**
@@ -157,24 +146,6 @@ export class WebhookEndpoints {
    * ```
    */
   replay(id: number, body: WebhookReplay, options?: WebhookOptions): Promise<WebhookReplayed> {
-    return this.#write('POST', `${pathOf(id)}/replay`, body, options, true)
-  }
-
-  async #read<T>(rest: string, options: CallOptions | undefined): Promise<T> {
-    const request = { method: 'GET', path: path + rest, options, repeatable: true, writes: false } as const
-    return (await this.#send(request)) as T
-  }
-
-  async #write<T>(
-    method: Request['method'],
-    rest: string,
-    body: unknown,
-    options: WebhookOptions | undefined,
-    repeatable: boolean,
-  ): Promise<T> {
-    return (await this.#send({ method, path: path + rest, body, options, repeatable, writes: true })) as T
+    return this.#send('POST /v1/webhooks/{id}/replay', { params: { id }, body }, options)
   }
 }
-
-const path = '/v1/webhooks'
-const pathOf = (id: number): string => `/${segment(String(id))}`

@@ -7,6 +7,8 @@ type Call = (client: Client) => Promise<unknown>
 
 const declaration = { owner: 'people', key: 'age', type: 'number' } as const
 
+const webhook = { url: 'https://a.example', events: ['person.*'] } as { url: string; events: 'person.*'[] }
+
 const repeatable: [string, Call][] = [
   ['get', client => client.people.get('ada')],
   ['list', client => client.people.list().page()],
@@ -33,6 +35,7 @@ const repeatable: [string, Call][] = [
   ['search', client => client.people.search('ada').page()],
   ['aggregate', client => client.people.aggregate({})],
   ['patch of a segment', client => client.segments.patch('vips', {})],
+  ['any request by its endpoint', client => client.request('GET', '/v1/organization')],
   ['erase', client => client.people.erase('ada', { reason: 'r' })],
   ['erase of a version', client => client.people.erase('ada', { reason: 'r' }, { ifMatch: 3 })],
   ['preview of a declaration', client => client.schema.declare(declaration, { dryRun: true })],
@@ -43,6 +46,14 @@ const unrepeatable: [string, Call][] = [
   ['patch of any version', client => client.people.patch('ada', {}, { ifMatch: '*' })],
   ['replace that renames', client => client.people.replace('ada', { external_id: 'other' })],
   ['declaration of an observed key', client => client.schema.declare(declaration)],
+  ['creation of a webhook, whose secret is not stored', client => client.webhooks.create(webhook)],
+  ['rotation of a secret', client => client.webhooks.rotate(1)],
+  ['test of a webhook', client => client.webhooks.test(1)],
+  ['creation of a client', client => client.access.clients.create({ name: 'a', scopes: ['people:read'] })],
+  [
+    'any request by its endpoint',
+    client => client.request('PATCH', '/v1/people/{external_id}', { params: { external_id: 'ada' }, body: {} }),
+  ],
 ]
 
 const notDone: [string, () => Step][] = [

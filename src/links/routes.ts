@@ -25,6 +25,7 @@ export function linkRoutes(config: Config): Route[] {
       body: consentLinksBody,
       hasDefaults: true,
       answer: consentLinks,
+      repeats: 'read',
       handle: async call => ({ status: 200, data: await createConsentLinks(call, config) }),
     }),
   )

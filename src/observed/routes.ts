@@ -40,6 +40,8 @@ export function observedRoutes(): Route[] {
         'and read unchanged.',
       body: declareBody,
       answer: declared,
+      // A second declaration of a key is refused.
+      repeats: 'once',
       refusals: { 409: 'duplicate_entry' },
       handle: async call => ({ status: 200, data: await declareObserved(authorOf(call), call.body, call.caller) }),
     }),

@@ -170,6 +170,8 @@ function actionRoutes(webhookAllow: readonly string[], authorOf: (call: Call) =>
         'Sends an event of the type `webhook.test` once, also to an inactive webhook, and returns the outcome. The list of deliveries ' +
         'shows the last tests.',
       answer: testResult,
+      // Each request sends an event, and a key would hold a transaction open while the receiver responds.
+      repeats: 'once',
       handle: async call => ({
         status: 200,
         data: await sendTest(authorOf(call), idOf(call), {

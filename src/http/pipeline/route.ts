@@ -5,7 +5,7 @@ import type { Database, DatabasePool } from '../../db/db.ts'
 import type { ErrorCode, Refusal } from '../../errors.ts'
 import type { Release } from '../../fair-pool.ts'
 import type { RequestKey, StoredResponse } from '../../idempotency/kept-responses.ts'
-import type { Scope } from '../../scopes.ts'
+import { isWriting, type Scope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import type { Preferences } from '../input/preferences.ts'
 
@@ -183,6 +183,12 @@ type FollowingRoute = RouteDescription & {
 }
 
 /**
+ * When a client may send a request again whose response was lost. `read`: always, because it changes nothing. `safe`: always, because
+ * the second time it changes nothing more. `keyed`: under an Idempotency-Key. `versioned`: with a version in If-Match. `once`: never.
+ */
+export type Repetition = 'read' | 'safe' | 'keyed' | 'versioned' | 'once'
+
+/**
  * The scope is required, so no route is open by mistake. `statuses` holds the exceptions of the contract: the status of an
  * error code on this endpoint, if it differs from the usual one.
  */
@@ -233,6 +239,8 @@ type RouteDescription = {
   keepsResponses?: (call: Call) => boolean
   /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
   showsSecret?: true
+  /** When a client may send a write again, if it is not what {@link repetitionOf} derives. */
+  repeats?: Repetition
   /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
   hasDefaults?: boolean
   /** Whether the read runs on a standby where there is one, as reads do that are long or that need not be of this moment. */
@@ -311,6 +319,16 @@ export function honorsIdempotencyKey({
   showsSecret,
 }: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams && !showsSecret
+}
+
+/** When a client may send a request of the row again, from its method and scope unless the row says it. */
+export function repetitionOf(
+  row: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret' | 'versioned' | 'repeats'>,
+): Repetition {
+  if (!isWriting(row.scope, row.method)) return 'read'
+  if (row.repeats) return row.repeats
+  if (row.method === 'POST') return honorsIdempotencyKey(row) ? 'keyed' : 'once'
+  return row.method === 'PATCH' && row.versioned ? 'versioned' : 'safe'
 }
 
 /** How a write takes `dry_run` from the query: it has an answer for it, it has the member in its body or query, or it refuses it. */

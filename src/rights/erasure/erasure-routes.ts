@@ -20,6 +20,7 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
     versioned: 'request',
     body: eraseBody,
     answer: erased,
+    repeats: 'safe',
     successes: {
       200: 'Erased.',
       202: 'Erased for every reader. The log is long, and the rest of it is being erased: repeat the request.',
