@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { Client, Person, StackRecord } from '../client/index.ts'
+import { type Client, idOf, type Person, type StackRecord } from '../client/index.ts'
 import { type ExportState, exportAll } from '../transfer/export.ts'
 import { csvShape, type ExportShape, ndjsonShape } from '../transfer/export-shape.ts'
 import type { Format } from '../transfer/file.ts'
@@ -69,7 +69,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   const output = await openOutput({ ...target, resume: options.resume ?? false, force: options.force ?? false })
   const startedMs = performance.now()
   const state = { count: 0, after: output.resumePoint.after_id ?? options.afterId }
-  const job = { client, owner, identifier, shape, output, state, name, options }
+  const job = { client, owner, shape, output, state, name, options }
   const failure = await transfer(job)
   report(job, failure, (performance.now() - startedMs) / 1_000)
 }
@@ -77,7 +77,6 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
 type Job = {
   client: Client
   owner: string
-  identifier: string
   shape: ExportShape
   output: Output
   state: ExportState
@@ -87,7 +86,7 @@ type Job = {
 
 /** Copies all entities. Returns the error that ended the export early, or null if it is complete. */
 async function transfer(job: Job): Promise<Error | null> {
-  const { client, owner, identifier, output, shape, state, options } = job
+  const { client, owner, output, shape, state, options } = job
   const progressLine = startProgress('entities', () => ({ count: state.count, fraction: null }), {
     silent: Boolean(options.quiet || options.json),
   })
@@ -99,12 +98,10 @@ async function transfer(job: Job): Promise<Error | null> {
       progressLine.print(
         `Resuming after ${formatCount(output.resumePoint.lines)} entities; later entities have the state of a later moment.`,
       )
-    const entities = owner === 'people' ? client.people : client.stack(owner)
     const { signal } = interrupt
     await exportAll<Entity>({
-      open: after =>
-        entities.export({ ...(after !== undefined && { after_id: after }), signal }) as AsyncIterable<Entity>,
-      identify: entity => String((entity as Record<string, unknown>)[identifier]),
+      open: after => client.entities(owner).export({ after, signal }) as AsyncIterable<Entity>,
+      identify: idOf,
       write: batch => output.write(shape.rowsOf(batch)),
       stop: interrupt,
       state,

@@ -218,9 +218,9 @@ async function transfer(job: Job): Promise<Outcome> {
     await importAll({
       items: skipping(itemsOf(job, progressLine.print), options.skipLines),
       open: lines =>
-        owner === 'people'
-          ? client.people.import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal })
-          : client.stack(owner).import(lines, { ...importOptions, signal }),
+        client
+          .entities(owner)
+          .import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal }),
       isStreamed: true,
       isRepeatable: importOptions.dryRun || (options.match ?? []).some(key => key !== 'external_id'),
       stop: interrupt,

@@ -18,7 +18,7 @@ export async function declareShop(client: Client): Promise<Dataset['consentTypeI
       `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
     )
   for (const step of steps.filter(isNeeded)) await applyStep(client, step)
-  const surveys = (await client.schema.consentTypes.list()).find(({ key }) => key === 'surveys')!.id
+  const surveys = (await client.schema.consentTypes.list().all()).find(({ key }) => key === 'surveys')!.id
   return { marketing, surveys }
 }
 

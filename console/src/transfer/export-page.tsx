@@ -22,7 +22,7 @@ export function ExportPage() {
   const definitions = useQuery({ ...schemaQuery, enabled: mayReadSchema })
   const segments = useQuery({
     queryKey: ['segments'],
-    queryFn: () => client.segments.list(),
+    queryFn: () => client.segments.list().all(),
     enabled: mayReadSchema && mayReadPeople,
   })
   const [chosen, setSetup] = useState<ExportSetup>({

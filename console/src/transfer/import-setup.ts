@@ -50,9 +50,7 @@ export function startImport(
       typeof content === 'string' ? itemOfLine(line, content, owner) : itemOfCells(line, content, columns!, options),
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
-      return owner === 'people'
-        ? client.people.import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
-        : client.stack(owner).import(lines, sendOptions)
+      return client.entities(owner).import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
     },
   })
   showRun(run)
