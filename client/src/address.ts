@@ -5,7 +5,7 @@
  * ```ts
  * const { id } = await client.people.get('ada')
  * await client.people.delete({ id })
- * const { items } = await client.people.history({ id })
+ * const { items } = await client.people.history({ id }).page()
  * console.log(items.map(change => change.operation).join()) // delete,create
  * ```
  */

@@ -154,7 +154,7 @@ it('lists, filters and related reads find all entities over several pages', asyn
   expect(await namesOf(stack.list({ size: 7, order: 'asc' }))).toEqual(orders)
   const large = { 'attribute_values.total': { $gte: 2 }, 'attribute_values.buyer': { $some: { external_id: 'ada' } } }
   expect(await namesOf(stack.filter(large, { size: 3, order: 'asc' }))).toEqual(orders.slice(2))
-  const incoming = { target: 'orders', direction: 'incoming', size: 3, sorting_type: 'asc' } as const
+  const incoming = { target: 'orders', direction: 'incoming', size: 3, order: 'asc' } as const
   expect(await namesOf(client.people.related('ada', incoming))).toEqual(orders)
   const { id } = await client.people.get('ada')
   expect(await namesOf(client.people.related({ id }, incoming))).toEqual(orders)
