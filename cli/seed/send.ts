@@ -58,7 +58,7 @@ export async function sendFile(
   file: FileName,
   callbacks: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
 ): Promise<ImportCounts> {
-  const entities = file === 'people' ? client.people : client.stack(file)
+  const entities = client.entities(file)
   for await (const answer of entities.import(bodiesOf(dataset, file))) {
     if ('line' in answer) callbacks.refused(answer)
     else if ('progress' in answer) callbacks.progress(answer.progress)
