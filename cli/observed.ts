@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import type { DeclareBody, ObservedKey } from '../client/index.ts'
+import { type DeclareBody, declarableTypes, type ObservedKey } from '../client/index.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat } from './output-format.ts'
@@ -11,7 +11,6 @@ type DeclareOptions = ConnectionOptions &
   Pick<DeclareBody, 'type' | 'cardinality' | 'name'> & { indexed?: true; dryRun?: boolean; json?: true }
 
 const ownerArgument = ['<people|stack_key>', 'Either people or the key of a stack.'] as const
-const types: readonly DeclareBody['type'][] = ['text', 'number', 'boolean', 'date', 'datetime', 'json']
 
 export function observedCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Shows the keys of values that no attribute declares, and declares one of them.'
@@ -63,7 +62,7 @@ function declareCommand(environment: NodeJS.ProcessEnv): Command {
   ])
     .argument(...ownerArgument)
     .argument('<key>', 'The key.')
-    .addOption(new Option('--type <type>', 'The type.').choices(types).makeOptionMandatory())
+    .addOption(new Option('--type <type>', 'The type.').choices(declarableTypes).makeOptionMandatory())
     .addOption(new Option('--cardinality <cardinality>', 'One value, or many.').choices(['one', 'many']))
     .option('--indexed', 'Filters and sorts by the attribute use an index.')
     .option('--name <name>', 'A name for people to read.')

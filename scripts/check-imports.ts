@@ -42,8 +42,8 @@ const sharedSql = ['src/profile-fields.ts', 'src/channels.ts', 'src/changes/peop
 /** The file of the command line that the console runs too. It uses nothing of Node, as all of transfer/. */
 const sharedWithConsole = 'cli/dossier/page.ts'
 
-/** The files of the service that transfer/ imports, so that they are in the console too: rules of values, and the fields of a person. */
-const sharedWithTransfer = ['src/formats.ts', 'src/scalars.ts', 'src/profile-fields.ts', 'src/errors.ts']
+/** The files of the service that transfer/ imports, so that they are in the console too: the rules of values. */
+const sharedWithTransfer = ['src/formats.ts', 'src/scalars.ts', 'src/errors.ts']
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'

@@ -75,6 +75,7 @@ import {
 } from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
 import { endpointsText } from './wire-endpoints.ts'
+import { vocabularyText } from './wire-vocabulary.ts'
 
 const { limits } = loadConfig({})
 
@@ -327,6 +328,7 @@ function wireText(): string {
 /** The generated files, by path. */
 export const generated: Record<string, () => string> = {
   'client/src/wire.ts': wireText,
+  'client/src/vocabulary.ts': vocabularyText,
   'client/src/endpoints.ts': () => endpointsText(typeOf, names.values()),
 }
 

@@ -1,3 +1,4 @@
+import type { Attribute } from '../client/index.ts'
 import { isDate, isDateTime } from '../src/formats.ts'
 import { readsBackEqual } from '../src/scalars.ts'
 
@@ -5,7 +6,7 @@ import { readsBackEqual } from '../src/scalars.ts'
 export type OffsetOf = (localTime: string) => string
 
 /** The type that a cell is converted to, of an attribute or a profile field. */
-export type CellType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+export type CellType = Attribute['type']
 
 /** How to read cells that are ambiguous by themselves. */
 export type ParseOptions = {

@@ -1,3 +1,4 @@
+import type { Channel } from '../client/index.ts'
 import type { Detail } from '../src/errors.ts'
 import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
 import type { Target } from './columns.ts'
@@ -14,7 +15,6 @@ export type Outcome = (typeof outcomes)[number]
 /** Splits a phone number into its country prefix, such as `+49`, and its number. Throws the reason if it cannot. */
 export type PhoneSplitter = (text: string) => { mobile_prefix: string; mobile_number: string }
 
-type Channel = 'email' | 'sms'
 type Method = 'import' | 'double_opt_in'
 
 /** A column of the file, by its name in the header. A header can have a name several times. */

@@ -1,4 +1,5 @@
 import type { Definitions } from '../../client/index.ts'
+import { phoneColumns } from '../../src/profile-fields.ts'
 import type { OffsetOf } from '../../transfer/cell-parser.ts'
 import {
   answerableConsents,
@@ -54,7 +55,7 @@ export function profileColumnsOf(
       const isUsed = target && target.to !== 'nothing' && found.length > 0 && !ownTargets.has(field)
       return isUsed ? [{ columns: found, target }] : []
     }),
-    phone: phoneFields.some(field => ownTargets.has(field)) ? [] : find(profile.phone?.columns ?? []),
+    phone: phoneColumns.some(field => ownTargets.has(field)) ? [] : find(profile.phone?.columns ?? []),
     splitPhone: options.splitPhone,
     rules: profile.answers.flatMap(rule => plannedRules(rule, names, find, definitions, options)),
   }
@@ -74,8 +75,6 @@ export function profileColumnsOf(
   })
   return { ...columns, profile: { ...plan, leftOut: leftOut.filter(name => name !== '') } }
 }
-
-const phoneFields = ['mobile_prefix', 'mobile_number']
 
 type Finder = (columns: string[]) => Column[]
 

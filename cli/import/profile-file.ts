@@ -1,12 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Static } from 'typebox'
+import { channels } from '../../src/channels.ts'
+import { defaultLimits } from '../../src/config.ts'
 import { type Detail, Fault, pointer } from '../../src/errors.ts'
 import { parseJson } from '../../src/http/input/json.ts'
 import { trimAndCheck } from '../../src/http/input/trim.ts'
 import { compile } from '../../src/http/input/validate.ts'
 import { Type } from '../../src/json-schema.ts'
-import { profileTexts } from '../../src/profile-fields.ts'
+import { phoneColumns, profileTexts } from '../../src/profile-fields.ts'
 import { normalize } from '../../transfer/normalize-name.ts'
 import { outcomes } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
@@ -27,7 +29,7 @@ const evidence = {
 
 const rule = Type.Object(
   {
-    channel: Type.Enum(['email', 'sms']),
+    channel: Type.Enum(channels),
     column: Type.Optional(text),
     status: Type.Optional(Type.Literal(true)),
     list: Type.Optional(Type.Boolean()),
@@ -65,10 +67,6 @@ const profileFile = Type.Object(
 /** A description of a product's contact export: where fields of a person and answers stand, and what the words mean. */
 export type Profile = Static<typeof profileFile>
 
-// The limits of the service for a request body.
-const limits = { jsonDepth: 32, stringBytes: 65_536, keyBytes: 150 }
-const phoneFields = ['mobile_prefix', 'mobile_number']
-
 /**
  * Reads a profile: one of kith's by its name, such as `klaviyo`, or a file if the name has a slash or an extension. Throws a
  * UsageError if there is none, and an Error with the path of every wrong value.
@@ -104,7 +102,7 @@ export function parseProfile(bytes: Buffer, name: string): Profile {
 
 function faultsOf(bytes: Buffer): Profile | Detail[] {
   try {
-    const parsed = trimAndCheck(parseJson(bytes, limits) as Record<string, unknown>, limits)
+    const parsed = trimAndCheck(parseJson(bytes, defaultLimits) as Record<string, unknown>, defaultLimits)
     compile(profileFile)(parsed, 'body')
     const faults = ruleFaults(parsed as Profile)
     return faults.length > 0 ? faults : (parsed as Profile)
@@ -130,7 +128,7 @@ function ruleFaults(profile: Profile): Detail[] {
   ]
 }
 
-const fieldNames = profileTexts.filter(name => !phoneFields.includes(name))
+const fieldNames = profileTexts.filter(name => !(phoneColumns as string[]).includes(name))
 const fieldMessage = `is not a field. The fields are ${fieldNames.join(', ')} and attribute_values.<any key>; phone numbers stand in /phone`
 const isField = (field: string) => (fieldNames as string[]).includes(field) || /^attribute_values\../.test(field)
 

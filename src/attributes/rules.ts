@@ -1,7 +1,7 @@
 import type { Attribute, AttributeRules } from '../organizations/definitions.ts'
 import { instantOf } from './instant.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
-import { type RuleName, ruleNames } from './schema.ts'
+import { attributeTypes, type RuleName, ruleNames } from './schema.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 
 /** The rules of an attribute that has none. */
@@ -24,7 +24,9 @@ export const namesOfRules = (attribute: Partial<AttributeRules>): RuleName[] =>
 export const rulesOf = (attribute: Partial<AttributeRules>): Partial<AttributeRules> =>
   Object.fromEntries(namesOfRules(attribute).map(name => [name, attribute[name]]))
 
-const typesOf: Record<Exclude<RuleName, 'required'>, readonly Attribute['type'][]> = {
+/** The types of attributes that a rule applies to. */
+export const typesOfRules: Record<RuleName, readonly Attribute['type'][]> = {
+  required: attributeTypes,
   unique: ['text', 'number', 'date', 'datetime'],
   enum: ['text', 'number', 'boolean', 'date', 'datetime'],
   pattern: ['text'],
@@ -35,8 +37,8 @@ const typesOf: Record<Exclude<RuleName, 'required'>, readonly Attribute['type'][
 /** Finds what is wrong with the rules of an attribute. The paths begin with the name of the rule. */
 export function findRuleFaults(attribute: Ruled): ValueFault[] {
   const faults = namesOfRules(attribute).flatMap(name => {
-    const types = name === 'required' ? undefined : typesOf[name]
-    if (!types || types.includes(attribute.type)) return []
+    const types = typesOfRules[name]
+    if (types.includes(attribute.type)) return []
     const message = `applies only to ${types.length === 1 ? 'type' : 'the types'} ${types.map(type => `\`${type}\``).join(', ')}`
     return [{ path: [name], message }]
   })

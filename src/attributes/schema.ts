@@ -13,7 +13,9 @@ const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',
 })
 
-const type = Type.Enum(['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'])
+/** The types of attributes. The last two are relationships. */
+export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
+const type = Type.Enum([...attributeTypes])
 
 /** The names of the rules, in the order of reads. */
 export const ruleNames = ['required', 'unique', 'enum', 'pattern', 'minimum', 'maximum'] as const

@@ -29,7 +29,8 @@ export const nextCursor = Type.Optional(
   }),
 )
 
-const maxFields = 100
+/** The maximum number of fields that a list can name. */
+export const maxFields = 100
 const maxIncludes = 10
 
 /** The members that list, filter and related share: the members of the items, the entities to include, and a count. */

@@ -1,4 +1,4 @@
-import type { Change } from '@kith/client'
+import { type Change, changeOperations, changeSubjects } from '@kith/client'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -11,7 +11,7 @@ import { ChangeDialog } from './change-dialog.tsx'
 import { type Feed, useChangeFeed } from './change-feed.ts'
 import styles from './changes.module.css'
 import { messages } from './messages.ts'
-import { type ChangesSearch, operations, subjects } from './search.ts'
+import type { ChangesSearch } from './search.ts'
 
 /** The page of the change log, which follows it while it is open. */
 export function ChangesPage() {
@@ -71,7 +71,10 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
     <div className={styles.filters!}>
       <Select
         label={texts.subject}
-        options={[{ value: '', label: texts.all }, ...subjects.map(value => ({ value, label: texts.subjects[value] }))]}
+        options={[
+          { value: '', label: texts.all },
+          ...changeSubjects.map(value => ({ value, label: texts.subjects[value] })),
+        ]}
         value={subject ?? ''}
         onChange={value =>
           onChange({ ...rest, ...(operation && { operation }), ...(value && { subject: value as Change['subject'] }) })
@@ -81,7 +84,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
         label={texts.operation}
         options={[
           { value: '', label: texts.all },
-          ...operations.map(value => ({ value, label: texts.operations[value] })),
+          ...changeOperations.map(value => ({ value, label: texts.operations[value] })),
         ]}
         value={operation ?? ''}
         onChange={value =>

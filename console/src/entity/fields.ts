@@ -1,3 +1,4 @@
+import { type Attribute, profileFieldNames, profileFields } from '@kith/client'
 import { isRelationship, targetOwner } from './relationship.ts'
 
 export type FieldKind = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'link'
@@ -7,7 +8,7 @@ export type EditedAttribute = {
   key: string
   name?: string | null
   description?: string | null
-  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  type: Attribute['type']
   cardinality: 'one' | 'many'
   target_stack?: string | null
   enum?: readonly (string | number | boolean)[] | null
@@ -40,6 +41,9 @@ export type Draft = string | string[]
 
 const escapePointer = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
 const attributePrefix = '/attribute_values/'
+
+/** The fields of a person that a write sets, in the order of reads. The others follow from the consent answers. */
+export const plainFields = profileFieldNames.filter(name => !profileFields[name].isSummary)
 
 export const profileField = (
   key: string,

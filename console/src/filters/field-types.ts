@@ -1,3 +1,4 @@
+import { type Attribute, profileFields } from '@kith/client'
 import type { FieldType } from './filter-tree.ts'
 import type { FieldTypes } from './read-filter.ts'
 
@@ -8,37 +9,24 @@ export type Owner = string
 export type TestedAttribute = {
   owner: string
   key: string
-  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  type: Attribute['type']
   target_stack: string | null
   state: 'active' | 'archived'
 }
 
 export const attributePrefix = 'attribute_values.'
 
-const profileFields = {
-  first_name: 'text',
-  last_name: 'text',
-  email: 'name',
-  mobile_prefix: 'text',
-  mobile_number: 'text',
-  date_of_birth: 'date',
-  language: 'name',
-  email_consent: 'boolean',
-  sms_consent: 'boolean',
-  push_notification_consent: 'boolean',
-} as const satisfies Record<string, FieldType>
-
 const sharedFields = {
-  external_id: 'name',
+  external_id: 'text',
   state: 'state',
   created_at: 'datetime',
   updated_at: 'datetime',
 } as const satisfies Record<string, FieldType>
 
-const personFields = { ...profileFields, ...sharedFields }
-
-/** A field that every person or record has, without the attributes. */
-export type FixedField = keyof typeof personFields
+const personFields: Record<string, FieldType> = {
+  ...Object.fromEntries(Object.entries(profileFields).map(([name, { type }]) => [name, type])),
+  ...sharedFields,
+}
 
 /** The fields that every entity of the owner has, with their types. */
 export const fixedFieldsOf = (owner: Owner): Record<string, FieldType> =>

@@ -1,12 +1,6 @@
 import type { Attribute, Definitions } from '@kith/client'
-import {
-  attributePrefix,
-  type FixedField,
-  fixedFieldsOf,
-  type Owner,
-  targetOfAttribute,
-  typeOfAttribute,
-} from './field-types.ts'
+import type { FixedField } from '../entity/field-labels.ts'
+import { attributePrefix, fixedFieldsOf, type Owner, targetOfAttribute, typeOfAttribute } from './field-types.ts'
 import type { FieldType, Operator, Quantifier } from './filter-tree.ts'
 import type { messages } from './messages.ts'
 
@@ -56,7 +50,6 @@ const searches = ['contains', 'starts_with', 'ends_with'] as const
 /** The operators of each type of field, in the order of the list. */
 export const operatorsOf: Record<FieldType, readonly Operator[]> = {
   text: ['eq', 'neq', ...searches, 'in', 'nin', ...presence],
-  name: ['eq', 'neq', ...searches, 'in', 'nin', ...presence],
   number: ['eq', 'neq', ...ranges, 'in', 'nin', ...presence],
   boolean: ['eq', ...presence],
   date: ['eq', 'neq', ...ranges, ...presence],

@@ -26,7 +26,7 @@ export const quantifiers = ['some', 'none', 'every'] as const
 export type Quantifier = (typeof quantifiers)[number]
 
 /** The type of a field, which decides about its operators and the form of their operands. */
-export type FieldType = 'text' | 'name' | 'number' | 'boolean' | 'date' | 'datetime' | 'state' | 'json' | 'relation'
+export type FieldType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'state' | 'json' | 'relation'
 
 /** A part of the filter in the builder. `id` tells the parts of a tree apart. */
 export type FilterNode =

@@ -1,4 +1,4 @@
-import type { Change } from '@kith/client'
+import type { Change, Channel } from '@kith/client'
 import type { Entity, Values } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { isErasedTarget } from '../entity/relationship.ts'
@@ -9,7 +9,7 @@ export type Difference = { group: 'field' | 'attribute'; key: string; before: un
 /** The answer to a purpose on a channel in a change. `state` is null before the first answer. */
 export type LoggedAnswer = {
   consent_type_id: number
-  channel: 'email' | 'sms'
+  channel: Channel
   state: boolean | null
   pending?: boolean
   answered_at?: string

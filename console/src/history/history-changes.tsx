@@ -1,4 +1,4 @@
-import type { Attribute, Change, ConsentType } from '@kith/client'
+import { type Attribute, type Change, type ConsentType, channels } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
@@ -13,9 +13,6 @@ type HistoryChangesProps = {
   attributes: ReadonlyMap<string, Attribute>
   consentTypes: readonly ConsentType[]
 }
-
-/** The summaries of the answers follow from them, and repeat what the answers say. */
-const summaries: Record<string, 'email' | 'sms'> = { email_consent: 'email', sms_consent: 'sms' }
 
 /** The name of a field or attribute. */
 export function nameOf(
@@ -37,8 +34,9 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const answers = answersOf(change)
-  const channels = new Set(answers.map(({ channel }) => channel))
-  const differences = differencesOf(change).filter(({ key }) => !(key in summaries && channels.has(summaries[key]!)))
+  // The summaries of the answers follow from them, and repeat what the answers say.
+  const summaries = new Set<string>(answers.map(({ channel }) => channels[channel].flag))
+  const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
   if (differences.length === 0 && answers.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
     return <p className={styles.muted!}>{change.before === null ? texts.valuesErased : texts.noValues}</p>

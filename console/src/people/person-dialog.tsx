@@ -1,10 +1,12 @@
-import { KithError, type PersonBody } from '@kith/client'
+import { KithError, type PersonBody, type ProfileField, profileFields } from '@kith/client'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useSendOnce } from '../app/send-once.ts'
+import { plainFields } from '../entity/fields.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { personAddress } from '../person/person-address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
@@ -14,20 +16,17 @@ import { faultAt, otherFaults } from './field-faults.ts'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
 
-const fields = [
-  'first_name',
-  'last_name',
-  'email',
-  'mobile_prefix',
-  'mobile_number',
-  'language',
-  'external_id',
-] as const
-type Field = (typeof fields)[number]
+type Field = ProfileField | 'external_id'
+
+const fields: readonly Field[] = [...plainFields.filter(name => profileFields[name].type !== 'boolean'), 'external_id']
+/** The fields that stand beside the one before. */
+const pairs: Partial<Record<Field, Field>> = { first_name: 'last_name', mobile_prefix: 'mobile_number' }
 
 /** Creates a person, and opens their page. */
 export default function PersonDialog({ onClose }: { onClose(): void }) {
   const texts = useMessages(messages)
+  const { fields: labels } = useMessages(entityMessages)
+  const help: Partial<Record<Field, string>> = { language: texts.languageHelp, external_id: texts.externalIdHelp }
   const navigate = useNavigate()
   const queryClient = useQueryClient()
   const [values, setValues] = useState<Partial<Record<Field, string>>>({})
@@ -45,10 +44,12 @@ export default function PersonDialog({ onClose }: { onClose(): void }) {
     mutate(Object.fromEntries(given) as PersonBody)
   }
   const isTaken = error instanceof KithError && error.code === 'duplicate_entry' && error.details.length === 0
-  const field = (name: Field, label: string, help?: string) => (
+  const field = (name: Field) => (
     <TextField
-      label={label}
-      help={help}
+      key={name}
+      label={labels[name]}
+      help={help[name]}
+      type={name !== 'external_id' && profileFields[name].type === 'date' ? 'date' : 'text'}
       value={values[name] ?? ''}
       onChange={value => setValues({ ...values, [name]: value })}
       error={name === 'external_id' && isTaken ? error.message : faultAt(error, `/${name}`)}
@@ -59,17 +60,17 @@ export default function PersonDialog({ onClose }: { onClose(): void }) {
   return (
     <Dialog title={texts.newPerson} isOpen onClose={onClose}>
       <form onSubmit={submit} className={styles.form!}>
-        <div className={styles.pair!}>
-          {field('first_name', texts.firstName)}
-          {field('last_name', texts.lastName)}
-        </div>
-        {field('email', texts.email)}
-        <div className={styles.pair!}>
-          {field('mobile_prefix', texts.mobilePrefix)}
-          {field('mobile_number', texts.mobileNumber)}
-        </div>
-        {field('language', texts.language, texts.languageHelp)}
-        {field('external_id', texts.externalId, texts.externalIdHelp)}
+        {fields.map(name => {
+          const beside = pairs[name]
+          if (beside)
+            return (
+              <div key={name} className={styles.pair!}>
+                {field(name)}
+                {field(beside)}
+              </div>
+            )
+          return Object.values(pairs).includes(name) ? null : field(name)
+        })}
         {!isTaken &&
           otherFaults(
             error,

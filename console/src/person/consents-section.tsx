@@ -1,4 +1,4 @@
-import type { EffectiveConsent, Person } from '@kith/client'
+import { channelNames, channels, type EffectiveConsent, type Person } from '@kith/client'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -7,9 +7,7 @@ import { Badge, Section } from '../ui/page.tsx'
 import { ConsentDialog } from './consent-dialog.tsx'
 import { consentMessages } from './consent-messages.ts'
 import styles from './person.module.css'
-import type { Channel, Purpose } from './purpose.ts'
-
-const channels: readonly Channel[] = ['email', 'sms']
+import type { Purpose } from './purpose.ts'
 
 type ConsentsSectionProps = {
   person: Person
@@ -25,7 +23,6 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   const { consent_types: types } = useSchema()
   const [open, setOpen] = useState<Purpose>()
   const ids = [...new Set(person.consents.map(({ consent_type_id }) => consent_type_id))]
-  const addresses = { email: person.email, sms: person.mobile_number }
   return (
     <Section title={texts.consents}>
       {ids.length === 0 ? (
@@ -36,10 +33,10 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
             <thead>
               <tr>
                 <th scope="col">{texts.purpose}</th>
-                {channels.map(channel => (
+                {channelNames.map(channel => (
                   <th key={channel} scope="col">
                     {entityTexts.channels[channel]}
-                    {addresses[channel] === null && (
+                    {person[channels[channel].address] === null && (
                       <>
                         {' '}
                         <Badge kind="caution">{texts.noAddress[channel]}</Badge>
@@ -53,7 +50,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
               {ids.map(id => (
                 <tr key={id}>
                   <th scope="row">{consentTypeName(types, id)}</th>
-                  {channels.map(channel => (
+                  {channelNames.map(channel => (
                     <td key={channel}>
                       <Cell
                         consent={person.consents.find(one => one.consent_type_id === id && one.channel === channel)}

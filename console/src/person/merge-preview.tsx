@@ -2,6 +2,7 @@ import type { AnySchema, Merged, Person } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
+import { plainFields } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useSchema } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
@@ -12,10 +13,7 @@ type MergePreviewProps = { survivor: Person; other: Person; result: Merged<AnySc
 
 type Row = { key: string; label: string; values: [survivor: unknown, other: unknown, result: unknown] }
 
-const profileKeys = [
-  ...['external_id', 'first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'date_of_birth'],
-  ...['language', 'push_notification_consent'],
-]
+const profileKeys = ['external_id', ...plainFields] as const
 
 /** The two people and the result side by side, and what else changes. */
 export function MergePreview({ survivor, other, result: { changes, person } }: MergePreviewProps) {
@@ -66,7 +64,7 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
   const people = [survivor, other, result] as unknown as Entity[]
   const rows = profileKeys.map(key => ({
     key,
-    label: (fields as Record<string, string>)[key] ?? key,
+    label: fields[key],
     values: people.map(person => person[key] ?? null) as Row['values'],
   }))
   const keys = new Set(people.flatMap(({ attribute_values }) => Object.keys(attribute_values)))

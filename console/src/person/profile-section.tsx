@@ -1,25 +1,18 @@
-import type { Person } from '@kith/client'
+import { type Person, profileFields } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EditButton } from '../entity/edit-button.tsx'
 import { EditForm } from '../entity/edit-form.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { FieldValue } from '../entity/field-value.tsx'
-import { type Field, profileField, storedValue } from '../entity/fields.ts'
+import { type Field, plainFields, profileField, storedValue } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { useEdit } from '../entity/use-edit.ts'
 import { Facts, Section } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 
 const fieldsOf = ({ fields }: EntityTexts): Field[] => [
-  profileField('first_name', fields.first_name),
-  profileField('last_name', fields.last_name),
-  profileField('email', fields.email),
-  profileField('mobile_prefix', fields.mobile_prefix),
-  profileField('mobile_number', fields.mobile_number),
-  profileField('date_of_birth', fields.date_of_birth, 'date'),
-  profileField('language', fields.language),
-  profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
+  ...plainFields.map(name => profileField(name, fields[name], profileFields[name].type)),
   profileField('external_id', fields.external_id),
 ]
 

@@ -1,8 +1,7 @@
-import type { Attribute, AttributePatch, NewAttribute } from '@kith/client'
+import { type Attribute, type AttributePatch, attributeRules, type NewAttribute, type RuleName } from '@kith/client'
 import { isEqual } from '../entity/equal.ts'
 
-export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
-export type AttributeType = (typeof attributeTypes)[number]
+export type AttributeType = Attribute['type']
 
 /** The content of the form of an attribute: texts as they were typed. */
 export type AttributeDraft = {
@@ -52,17 +51,9 @@ export function draftOf(attribute: Attribute): AttributeDraft {
   }
 }
 
-/** Which rules an attribute of a type can have. */
-export const rulesOfType: Record<AttributeType, readonly ('unique' | 'enum' | 'pattern' | 'bounds')[]> = {
-  text: ['unique', 'enum', 'pattern'],
-  number: ['unique', 'enum', 'bounds'],
-  boolean: ['enum'],
-  date: ['unique', 'enum', 'bounds'],
-  datetime: ['unique', 'enum', 'bounds'],
-  json: [],
-  person: [],
-  stack: [],
-}
+/** Whether an attribute of a type can have a rule. */
+export const takesRule = (type: AttributeType, rule: RuleName): boolean =>
+  (attributeRules[rule] as readonly AttributeType[]).includes(type)
 
 /** A typed text as a value of the type. A text that does not parse stays a text, and the service refuses it with its reason. */
 function parsedValue(type: AttributeType, text: string): string | number | boolean {
@@ -84,16 +75,16 @@ const boundOf = (type: AttributeType, text: string) =>
 function membersOf(draft: AttributeDraft) {
   const { key, name, description, type, cardinality, indexed, searchable, required, unique, pattern } = draft
   const allowed = linesOf(draft.allowed).map(line => parsedValue(type, line))
-  const rules = rulesOfType[type]
+  const takes = (rule: RuleName) => takesRule(type, rule)
   return {
     name: name.trim() || key,
     description: description.trim() || null,
     ...{ cardinality, indexed, searchable: type === 'text' && searchable, required },
-    unique: rules.includes('unique') && unique,
-    enum: rules.includes('enum') && allowed.length > 0 ? allowed : null,
-    pattern: rules.includes('pattern') && pattern !== '' ? pattern : null,
-    minimum: rules.includes('bounds') ? boundOf(type, draft.minimum) : null,
-    maximum: rules.includes('bounds') ? boundOf(type, draft.maximum) : null,
+    unique: takes('unique') && unique,
+    enum: takes('enum') && allowed.length > 0 ? allowed : null,
+    pattern: takes('pattern') && pattern !== '' ? pattern : null,
+    minimum: takes('minimum') ? boundOf(type, draft.minimum) : null,
+    maximum: takes('maximum') ? boundOf(type, draft.maximum) : null,
   }
 }
 

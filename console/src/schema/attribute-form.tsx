@@ -1,15 +1,15 @@
-import type { Stack } from '@kith/client'
+import { attributeRules, attributeTypes, type RuleName, type Stack } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, Select, TextField } from '../ui/field.tsx'
-import { type AttributeDraft, attributeTypes, rulesOfType } from './attribute-draft.ts'
+import { type AttributeDraft, takesRule } from './attribute-draft.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
 /** The members of an attribute that the form has a field for, as the service names them in a refusal. */
 export const attributeFields = [
   ...['key', 'name', 'description', 'type', 'target_stack', 'cardinality', 'indexed', 'searchable'],
-  ...['required', 'unique', 'enum', 'pattern', 'minimum', 'maximum'],
+  ...Object.keys(attributeRules),
 ]
 
 type AttributeFieldsProps = {
@@ -109,7 +109,7 @@ function NewAttributeFields({ draft, set, errors, stacks }: PartProps & { stacks
 
 function RuleFields({ draft, set, errors }: PartProps) {
   const texts = useMessages(messages)
-  const rules = rulesOfType[draft.type]
+  const takes = (rule: RuleName) => takesRule(draft.type, rule)
   return (
     <fieldset className={styles.fields!}>
       <legend>{texts.rules}</legend>
@@ -122,7 +122,7 @@ function RuleFields({ draft, set, errors }: PartProps) {
       >
         {texts.ruleNames.required}
       </Flag>
-      {rules.includes('unique') && (
+      {takes('unique') && (
         <Flag
           isSelected={draft.unique}
           onChange={unique => set({ unique })}
@@ -140,10 +140,10 @@ function RuleFields({ draft, set, errors }: PartProps) {
 /** The rules that a value is checked by alone. */
 function ValueRuleFields({ draft, set, errors }: PartProps) {
   const texts = useMessages(messages)
-  const rules = rulesOfType[draft.type]
+  const takes = (rule: RuleName) => takesRule(draft.type, rule)
   return (
     <>
-      {rules.includes('enum') && (
+      {takes('enum') && (
         <TextField
           label={texts.ruleNames.enum}
           help={texts.allowedHelp}
@@ -153,7 +153,7 @@ function ValueRuleFields({ draft, set, errors }: PartProps) {
           error={errors.enum}
         />
       )}
-      {rules.includes('pattern') && (
+      {takes('pattern') && (
         <TextField
           label={texts.ruleNames.pattern}
           help={texts.patternHelp}
@@ -162,7 +162,7 @@ function ValueRuleFields({ draft, set, errors }: PartProps) {
           error={errors.pattern}
         />
       )}
-      {rules.includes('bounds') && (
+      {takes('minimum') && (
         <div className={styles.pair!}>
           <TextField
             label={texts.ruleNames.minimum}

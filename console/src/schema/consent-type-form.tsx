@@ -1,4 +1,4 @@
-import type { ConsentType, NewConsentType } from '@kith/client'
+import { type ConsentType, channelNames, type NewConsentType } from '@kith/client'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
@@ -20,7 +20,6 @@ type ConsentTypeFormProps = {
   onSaved: (type: ConsentType) => void
 }
 
-const channelNames = ['email', 'sms'] as const
 const fields = ['key', 'name', 'description', 'channels', 'mandatory', 'default_state']
 /** The state of somebody who has not answered. */
 type WithoutAnswer = 'granted' | 'refused' | 'mandatory'

@@ -1,4 +1,4 @@
-import type { DeclareBody, ObservedKey } from '@kith/client'
+import { type DeclareBody, declarableTypes, type ObservedKey } from '@kith/client'
 import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { client } from '../app/client.ts'
@@ -15,14 +15,13 @@ import styles from './schema.module.css'
 
 type Declaration = Pick<DeclareBody, 'type'> & Required<Pick<DeclareBody, 'cardinality' | 'indexed' | 'name'>>
 
-const plainTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json'] as const
 const fields = ['type', 'cardinality', 'indexed', 'name']
 
 /** The type that most of the observed values have. */
 function likelyDeclaration({ key, types }: ObservedKey): Declaration {
   const [type] = Object.entries(types).toSorted(([, one], [, other]) => other - one)[0]!
   const isMany = type === 'array'
-  const plain = plainTypes.find(known => known === type) ?? (isMany ? 'text' : 'json')
+  const plain = declarableTypes.find(known => known === type) ?? (isMany ? 'text' : 'json')
   return { type: plain, cardinality: isMany ? 'many' : 'one', indexed: false, name: key }
 }
 
@@ -90,7 +89,7 @@ function DeclarationFields({ declaration, set, errors }: DeclarationFieldsProps)
     <>
       <Select
         label={texts.type}
-        options={plainTypes.map(type => ({ value: type, label: texts.types[type] }))}
+        options={declarableTypes.map(type => ({ value: type, label: texts.types[type] }))}
         value={declaration.type}
         onChange={type => set({ type })}
         error={errors.type}

@@ -1,4 +1,4 @@
-import type { Settings, SettingsPatch } from '@kith/client'
+import { pageLanguages, type Settings, type SettingsPatch } from '@kith/client'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, Fragment, useState } from 'react'
 import { client } from '../app/client.ts'
@@ -13,7 +13,6 @@ import { fieldErrors, isShownAtFields } from './definitions.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
-const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
 type PageLanguage = (typeof pageLanguages)[number]
 const plainFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email'] as const
 

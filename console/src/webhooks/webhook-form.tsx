@@ -1,16 +1,12 @@
-import { isKithError, type NewWebhook, type Webhook } from '@kith/client'
+import { eventSubjects, isKithError, type NewWebhook, type Webhook } from '@kith/client'
 import { type FormEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { subjects } from '../changes/search.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Checkbox, Select, TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { messages } from './messages.ts'
 import styles from './webhooks.module.css'
-
-/** The subjects of events: those of changes, and the consents of people. */
-const groups = [...subjects, 'consent'] as const
 
 type Form = {
   url: string
@@ -75,7 +71,7 @@ export function WebhookForm({
   const errorAt = (path: string) =>
     isKithError(error) ? error.details.find(detail => detail.path.startsWith(path))?.message : undefined
   // Events that the checkboxes cannot show, such as person.created, stay as they are.
-  const others = form.events.filter(event => !groups.some(group => event === `${group}.*`))
+  const others = form.events.filter(event => !eventSubjects.some(group => event === `${group}.*`))
   return (
     <Dialog title={title} isOpen onClose={onClose}>
       <form className={styles.form!} onSubmit={submit}>
@@ -91,7 +87,7 @@ export function WebhookForm({
         />
         <fieldset className={styles.events!}>
           <legend>{texts.events}</legend>
-          {groups.map(group => {
+          {eventSubjects.map(group => {
             const name = `${group}.*` as const
             return (
               <Checkbox

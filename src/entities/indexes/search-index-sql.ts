@@ -1,4 +1,5 @@
 import { statement } from '../../db/db.ts'
+import { wordColumns } from '../../profile-fields.ts'
 
 /** The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back. */
 export const searchFollowerName = 'search'
@@ -66,7 +67,7 @@ export const readSearchSourcesSql = statement(
        select array_agg(a.external_id) from aliases a where a.organization_id = $1 and a.person_id = v.id
      ) end as aliases
    from unnest($3::uuid[]) as v(id) left join lateral (
-     select true as exists, e.first_name, e.last_name, e.email, e.mobile_key, e.mobile_number, e.external_id,
+     select true as exists, array[${wordColumns.map(column => `e.${column}`).join(', ')}] as texts, e.mobile_key, e.mobile_number, e.external_id,
        case when cardinality($4::text[]) > 0 then (
          select jsonb_agg(e.attributes->k.key) from unnest($4::text[]) as k(key) where e.attributes ? k.key
        ) end as "values"

@@ -1,6 +1,7 @@
 import type { Transaction } from '../../db/db.ts'
 import type { Follower, Progress, Task } from '../../followers/follower.ts'
 import { currentDefinitions, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
+import { phoneColumns, wordColumns } from '../../profile-fields.ts'
 import { analyzeEntitiesSql } from './index-keys-sql.ts'
 import {
   advanceSearchIndexSql,
@@ -33,9 +34,7 @@ const maxWords = 256
 const maxTextCharacters = 20_000
 
 /** The fields that every entity is found by. A change of another field changes no word. */
-export const fieldsWithWords = [
-  ...(['first_name', 'last_name', 'email', 'mobile_prefix', 'mobile_number', 'external_id'] as const),
-]
+export const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as const
 
 export type SearchIndexOptions = { entitiesPerBatch?: number }
 
@@ -165,9 +164,8 @@ type Source = {
   id: string
   /** Null if the entity does not exist. Its other members are null then, too. */
   exists: true | null
-  first_name: string | null
-  last_name: string | null
-  email: string | null
+  /** The texts of the fields of a profile that are searched, see {@link wordColumns}. */
+  texts: (string | null)[] | null
   /** The phone in E.164. */
   mobile_key: string | null
   mobile_number: string | null
@@ -278,8 +276,8 @@ function searchWords(source: Source): string[] {
       words.add(word)
     }
   }
-  const { first_name, last_name, email, external_id, mobile_key, mobile_number } = source
-  for (const text of [first_name, last_name, email, external_id]) if (text) add(text)
+  const { texts, external_id, mobile_key, mobile_number } = source
+  for (const text of [...(texts ?? []), external_id]) if (text) add(text)
   for (const number of [mobile_key, mobile_number]) if (number) add(number.replace(/\P{Nd}/gu, ''))
   for (const alias of source.aliases ?? []) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
