@@ -9,6 +9,7 @@ WORKDIR /opt/kith
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 COPY console/package.json console/prepare.js console/
+COPY transfer/package.json transfer/
 ARG EMBEDDED=yes
 RUN npm ci --omit=dev $(test "$EMBEDDED" = yes || echo --omit=optional)
 
@@ -17,9 +18,10 @@ FROM node:${NODE}-bookworm-slim AS console
 WORKDIR /opt/kith
 COPY package.json package-lock.json .npmrc tsconfig.json ./
 COPY client client
-# The pages run the rules of kith import and kith export.
+# The pages run the rules of kith import and kith export, and print a dossier as kith dossier does.
 COPY src src
 COPY cli cli
+COPY transfer transfer
 COPY console console
 RUN npm ci --ignore-scripts && npm run build --workspace console
 
@@ -36,6 +38,7 @@ COPY package.json LICENSE ./
 COPY migrations migrations
 COPY client client
 COPY src src
+COPY transfer transfer
 COPY cli cli
 COPY scripts/healthcheck.ts scripts/
 COPY --chmod=755 ops/kith ops/

@@ -15,6 +15,7 @@ export const config = {
   include: [
     'src/**/*.test.ts',
     'cli/**/*.test.ts',
+    'transfer/**/*.test.ts',
     'test/**/*.test.ts',
     'scripts/**/*.test.ts',
     'client/**/*.test.ts',

@@ -57,7 +57,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
   } as AggregateBody & { filter?: Filter }
   const exact = createExactFetch()
   const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
-  await (owner === 'people' ? client.people.aggregate(body) : client.stack(owner).aggregate(body))
+  await client.entities(owner).aggregate(body)
   printGroups(options, exact.payload() as Aggregate)
 }
 

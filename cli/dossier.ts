@@ -34,7 +34,7 @@ export function dossierCommand(environment: NodeJS.ProcessEnv): Command {
 
 async function run(environment: NodeJS.ProcessEnv, person: string, options: Options): Promise<void> {
   const { client } = await connect(environment, options, { scope })
-  const lines = tellOtherHolders(options.id ? client.people.dossierById(person) : client.people.dossier(person))
+  const lines = tellOtherHolders(options.id ? client.people.dossier({ id: person }) : client.people.dossier(person))
   const text = options.html ? dossierPage(lines) : jsonOf(lines)
   if (options.out === undefined) return writeAll(process.stdout, text)
   const path = pathOf(environment, options.out)

@@ -182,7 +182,7 @@ describe('kith people count', () => {
     expect((await kith('people', 'count', '--where', 'last_name=Hopper')).stdout).toBe('1\n')
     expect((await kith('records', 'count', ...orders, '--where', 'attribute_values.total=10')).stdout).toBe('1\n')
     const [{ count, sequence }] = await rowsOf('people', 'count')
-    expect([count, sequence]).toEqual([3, (await organization.client.changes.list({ limit: 1 })).head])
+    expect([count, sequence]).toEqual([3, (await organization.client.changes.list({ size: 1 }).page()).head])
     expect((await kith('people', 'count', '--output', 'csv')).stdout).toBe(`count,sequence\n3,${sequence}\n`)
   })
 })

@@ -76,7 +76,7 @@ function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
 async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, options: GetOptions) {
   const reads = await openReads(environment, options, options.at === undefined ? '' : ' changes:read')
   const past = options.at === undefined ? {} : { at: options.at }
-  const whole = (await (options.id ? reads.getById(name, past) : reads.get(name, past))) as Row
+  const whole = (await (options.id ? reads.get({ id: name }, past) : reads.get(name, past))) as Row
   const entity = options.fields ? selectFields(whole, options.fields) : whole
   const format = outputFormat(options.output)
   if (format === 'json') return void process.stdout.write(jsonLine(entity))

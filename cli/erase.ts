@@ -34,7 +34,7 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
     const { reason, records, dryRun = false } = options
     const why = { reason, records }
     const value = options.id
-      ? await client.people.eraseById(person, why, { dryRun })
+      ? await client.people.erase({ id: person }, why, { dryRun })
       : await client.people.erase(person, why, { dryRun })
     printErased(options, value)
   })

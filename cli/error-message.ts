@@ -7,11 +7,7 @@ export function errorMessage(error: unknown): string {
   const details =
     error instanceof KithError ? error.details.map(({ path, message }) => `${path} ${message}`.trim()) : []
   if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
-  if (error instanceof KithConnectionError && isRefused(error))
+  if (error instanceof KithConnectionError && !error.wasSent)
     return `${error.message} Start the service, or name its address with --url or KITH_URL.`
   return persistentErrorMessage(error) ?? error.message
 }
-
-/** Whether nobody listens at the address. `fetch` wraps the error of the socket. */
-const isRefused = ({ cause }: Error): boolean =>
-  cause instanceof Error && ((cause as NodeJS.ErrnoException).code === 'ECONNREFUSED' || isRefused(cause))

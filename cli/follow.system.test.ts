@@ -76,7 +76,7 @@ describe('kith follow', () => {
       const following = follow()
       await following.printed(1)
       await createPeople('bob')
-      const page = await organization.client.changes.list()
+      const page = await organization.client.changes.list().page()
       expect(await following.printed(2)).toEqual(page.items)
       expect(await following.stop(signal)).toMatchObject({ code: 0, stderr: '' })
     },
@@ -112,7 +112,7 @@ describe('kith follow --state', () => {
     const first = follow(['--after', '1', '--state', 'state.json'])
     expect(numbers(await first.printed(1))).toEqual([2])
     expect(await first.stop()).toMatchObject({ code: 0 })
-    const { log_id } = await organization.client.changes.list()
+    const { log_id } = await organization.client.changes.list().page()
     expect(await stateOf()).toEqual({ log_id, after: 2 })
     await createPeople('eve')
     const second = follow(['--after', '1', '--state', 'state.json'])

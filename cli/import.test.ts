@@ -204,12 +204,24 @@ describe('the connection of an import', () => {
     expect(await counts('people', 'people.ndjson')).toMatchObject({ unchanged: 5_000 })
   })
 
+  it('ends the import when it breaks if the lines on the way have no external_id, and stores none of them twice', async () => {
+    const proxy = await breakingProxy(service.address, { up: 100_000 })
+    const nameless = Array.from({ length: 5_000 }, (_, i) => `{"first_name":"nameless ${i}"}\n`)
+    await put('people.ndjson', nameless.join(''))
+    const { code, stderr } = await run(['people', 'people.ndjson'], '', { KITH_URL: proxy.address, KITH_TOKEN: token })
+    proxy.server.close()
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/may be stored already/)])
+    const names: unknown[] = []
+    for await (const { first_name } of client.people.export()) names.push(first_name)
+    expect(new Set(names).size).toBe(names.length)
+  })
+
   it('is not retried if the service never answered', async () => {
     await put('people.ndjson', lines(1).join(''))
-    const nowhere = { KITH_URL: 'http://127.0.0.1:1', KITH_TOKEN: token }
+    const nowhere = { KITH_URL: 'http://127.0.0.1:2', KITH_TOKEN: token }
     const { code, stdout, stderr } = await run(['people', 'people.ndjson'], '', nowhere)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toMatch(/^127\.0\.0\.1:1 cannot be reached[^\n]*\n$/)
+    expect(stderr).toMatch(/^127\.0\.0\.1:2 cannot be reached[^\n]*\n$/)
     expect(await readdir(directory)).toEqual(['people.ndjson'])
   })
 
@@ -233,7 +245,7 @@ describe('invalid input', () => {
   it.each([
     ['a missing file', ['people', 'nothing.csv'], 1, /no file nothing\.csv/],
     ['a folder', ['people', '.', '--format', 'csv'], 1, /is a folder/],
-    ['a file of an unknown format', ['people', 'people.txt'], 2, /--format/],
+    ['a file of an unknown format', ['people', 'people.xlsx'], 2, /--format/],
     ['a refused file that cannot be written', ['people', 'a.ndjson', '--refused', 'none/x'], 1, /--refused/],
     ['an unknown stack', ['nothing', 'a.ndjson'], 1, /no such stack/],
     ['UTF-16', ['people', 'utf16.csv'], 1, /UTF-16/],

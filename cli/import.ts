@@ -1,19 +1,22 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
+import { type ColumnOptions, columnsOf } from '../transfer/columns.ts'
+import { type CsvHead, csvItems, type FileColumns, textOf } from '../transfer/csv.ts'
+import type { Format } from '../transfer/file.ts'
+import { doneBytesOf, type ImportState, importAll, startState } from '../transfer/import.ts'
+import type { ImportItem } from '../transfer/item.ts'
+import { ndjsonItems } from '../transfer/ndjson.ts'
+import { refusedOf } from '../transfer/refused.ts'
+import { Retries } from '../transfer/retry.ts'
 import { newCommand, parsePair, parseWholeNumber, printResult, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
 import { AnswerCounts } from './import/answer-counts.ts'
-import { type ColumnOptions, columnsOf } from './import/columns.ts'
-import { type CsvHead, csvItems, type FileColumns, textOf } from './import/csv.ts'
-import { type Format, formatOf, type Input, openInput } from './import/input.ts'
-import type { ImportItem, Refusal } from './import/item.ts'
-import { ndjsonItems } from './import/ndjson.ts'
+import { formatOf, type Input, openInput } from './import/input.ts'
 import { type ProfileOptions, profileColumnsOf } from './import/profile-columns.ts'
 import { addProfileOptions, type ProfileCommandOptions, readProfileOptions } from './import/profile-options.ts'
 import { openRejectsFile, type RejectsFile } from './import/rejects-file.ts'
-import { type ImportState, sendAll } from './import/send.ts'
 import { loadTimeZone } from './import/time-zone.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
 import { handleInterrupt } from './signal-handling.ts'
@@ -193,19 +196,10 @@ type Outcome = { state: ImportState; stopped: boolean; error: Error | null }
 
 async function transfer(job: Job): Promise<Outcome> {
   const { client, owner, input, refused, options } = job
-  const state: ImportState = {
-    received: 0,
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    failed: 0,
-    line: options.skipLines,
-    taken: 0,
-    leftOut: 0,
-  }
+  const state = startState(options.skipLines)
   const reading = () => ({
     count: state.received,
-    fraction: fractionOf(input, state),
+    fraction: input.totalBytes === null ? null : doneBytesOf(input.readBytes(), state) / Math.max(1, input.totalBytes),
     refused: state.failed,
   })
   const progressLine = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
@@ -217,25 +211,33 @@ async function transfer(job: Job): Promise<Outcome> {
     createOnly: options.createOnly ?? false,
     ...(options.strictReferences && { references: 'strict' as const }),
   }
+  const retries = new Retries()
   let error: Error | null = null
   try {
-    const items = itemsOf(job, progressLine.print)
-    await sendAll({
-      items: skipping(items, options.skipLines),
-      open: (lines, signal) =>
-        owner === 'people'
-          ? client.people.import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal })
-          : client.stack(owner).import(lines, { ...importOptions, signal }),
-      interrupt,
+    const { signal } = interrupt
+    await importAll({
+      items: skipping(itemsOf(job, progressLine.print), options.skipLines),
+      open: lines =>
+        client
+          .entities(owner)
+          .import(lines, { ...importOptions, ...(options.match && { match: options.match }), signal }),
+      isStreamed: true,
+      isRepeatable: importOptions.dryRun || (options.match ?? []).some(key => key !== 'external_id'),
+      stop: interrupt,
       state,
-      done: items => {
+      done(items) {
         job.counts.add(items)
-        return refused.write(items.filter(isRefused))
+        return refused.write(refusedOf(items))
       },
-      retrying: (error, pauseMs) =>
-        progressLine.print(
-          `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
-        ),
+      async failed(error, isDoubling) {
+        if (isDoubling) throw new Error(`${errorMessage(error)} ${doublingHint}`)
+        await retries.wait(error, state.received, interrupt, pauseMs =>
+          progressLine.print(
+            `${errorMessage(error)} Continuing after line ${state.line} in ${(pauseMs / 1_000).toFixed(1)} s.`,
+          ),
+        )
+        return 'repeat'
+      },
     })
   } catch (fault) {
     error = fault as Error
@@ -246,13 +248,8 @@ async function transfer(job: Job): Promise<Outcome> {
   return { state, stopped: interrupt.isRequested, error }
 }
 
-/** The fraction of the file that is done: the fraction read, reduced by the items that are not yet acknowledged. */
-function fractionOf({ totalBytes, readBytes }: Input, { received, taken, leftOut }: ImportState): number | null {
-  if (totalBytes === null) return null
-  return Math.min(1, readBytes() / Math.max(1, totalBytes)) * ((received + leftOut) / Math.max(1, taken))
-}
-
-const isRefused = (item: ImportItem): item is ImportItem & { refusal: Refusal } => item.refusal !== undefined
+const doublingHint =
+  'The next lines may be stored already, and one without external_id is stored again each time it is sent. Look them up before you continue.'
 
 async function* itemsOf(job: Job, printMessage: (line: string) => void): AsyncGenerator<ImportItem[]> {
   const { client, owner, input, format, head, options } = job

@@ -19,7 +19,7 @@ export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
     'lead to the survivor. Prints what changed. unmerge undoes it.'
   return joinCommand('merge', description, environment, (client, { survivor, from, ids, options }) =>
     ids
-      ? client.people.mergeById(survivor, { from_id: from }, options)
+      ? client.people.merge({ id: survivor }, { from: { id: from } }, options)
       : client.people.merge(survivor, { from }, options),
   )
 }
@@ -30,7 +30,7 @@ export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
     'since stays with the survivor. Prints what changed.'
   return joinCommand('unmerge', description, environment, (client, { survivor, from, ids, options }) =>
     ids
-      ? client.people.unmergeById(survivor, { from_id: from }, options)
+      ? client.people.unmerge({ id: survivor }, { from: { id: from } }, options)
       : client.people.unmerge(survivor, { from }, options),
   )
 }

@@ -65,7 +65,7 @@ it('kith schema push makes an attribute unique when the index of its stored valu
   })
   await filling
   expect(pushed.stdout).toContain('+ attribute people.code (text, indexed, unique, pattern "^.$")')
-  expect(await client.schema.attributes.list()).toMatchObject([{ key: 'code', unique: true, pattern: '^.$' }])
+  expect(await client.schema.attributes.list().all()).toMatchObject([{ key: 'code', unique: true, pattern: '^.$' }])
   expect((await schema(['diff'])).code).toBe(0)
   await write({ attributes: [{ ...code, pattern: null, enum: ['x', 'y'] }] })
   const changed = await schema(['push'])
@@ -335,7 +335,7 @@ describe('the segments of a file', () => {
     await write({ attributes: [city], segments: swapped })
     const pushed = await schema(['push', '--archive-missing'])
     expect([pushed.code, pushed.stdout]).toEqual([0, expect.stringContaining('? segment extra is not in the file')])
-    const stored = await client.segments.list()
+    const stored = await client.segments.list().all()
     expect(stored.map(({ key, filter }) => [key, filter])).toEqual([
       ['rome', swapped[0]!.filter],
       ['a_others', swapped[1]!.filter],
@@ -348,6 +348,6 @@ describe('the segments of a file', () => {
     await write({})
     expect((await schema(['push'])).stdout).not.toContain('segment')
     expect((await schema(['diff'])).code).toBe(0)
-    expect(await client.segments.list()).toHaveLength(1)
+    expect(await client.segments.list().all()).toHaveLength(1)
   })
 })

@@ -56,7 +56,7 @@ function pushCommand(environment: NodeJS.ProcessEnv): Command {
 async function pull(environment: NodeJS.ProcessEnv, name: string, options: PullOptions) {
   const { client } = await connect(environment, options, { scope: 'schema:read' })
   const schema = await client.schema.get()
-  const text = schemaFileText(schema, await client.segments.list())
+  const text = schemaFileText(schema, await client.segments.list().all())
   const withTexts = schema.consent_types.filter(type => type.text_versions > 0).map(({ key }) => key)
   if (withTexts.length > 0)
     printStderr(
@@ -111,7 +111,7 @@ async function readPlan(
   { client, archiveMissing }: PlanOptions,
 ): Promise<Plan> {
   const declared = parseSchemaFile(await readInput(environment, file), file)
-  const plan = planPush(declared, await client.schema.get(), archiveMissing, await client.segments.list())
+  const plan = planPush(declared, await client.schema.get(), archiveMissing, await client.segments.list().all())
   if (plan.faults.length > 0) throw new SchemaFileError(file, plan.faults)
   return plan
 }

@@ -32,7 +32,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
         name,
         read: (row: object) => (row as Segment)[name],
       }))
-      createRowPrinter(outputFormat(options.output), () => columns)(await client.segments.list())
+      createRowPrinter(outputFormat(options.output), () => columns)(await client.segments.list().all())
     },
   )
 }

@@ -29,7 +29,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('list', description, ['webhooks list', 'webhooks list --json | jq .'])
   return addConnectionOptions(command).action(async (options: Options) => {
     const { client } = await connect(environment, options, readScope)
-    const value = await client.webhooks.list()
+    const value = await client.webhooks.list().all()
     const lines = value.map(webhook =>
       [
         webhook.id,
@@ -71,14 +71,14 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
   return addConnectionOptions(command).action(async (id: number, options: DeliveriesOptions) => {
     const { status, state, before, limit } = options
     const { client } = await connect(environment, options, readScope)
-    const value = await client.webhooks.deliveries(id, {
+    const selection = {
       ...(status && { status }),
       ...(state && { state }),
-      ...(before !== undefined && { before }),
-      ...(limit !== undefined && { limit }),
-    })
-    const last = value.items.at(-1)
-    const messages = value.has_more && last ? [`There are more: --before ${last.sequence}`] : []
+      ...(limit !== undefined && { size: limit }),
+    }
+    const after = before === undefined ? undefined : String(before)
+    const { next, ...value } = await client.webhooks.deliveries(id, { ...selection, after }).page()
+    const messages = next === null ? [] : [`There are more: --before ${next}`]
     printResult(options, { value, lines: value.items.map(lineOf), messages })
   })
 }

@@ -1,4 +1,5 @@
 export type { AccessEndpoints, ApiClientEndpoints, ApiClientListOptions } from './src/access.ts'
+export { type EntityAddress, idOf } from './src/address.ts'
 export type { BatchItem, BatchResult, Operation } from './src/batch.ts'
 export type {
   ChangeEndpoints,
@@ -54,7 +55,16 @@ export {
 export type { LedgerCheckpoint, LedgerEndpoints, LedgerKey } from './src/ledger.ts'
 export type { Listing, Page, PageOptions } from './src/listing.ts'
 export type { OperationsEndpoints } from './src/operations.ts'
-export type { CallOptions, ClientOptions, Updated, UpdateOptions, WriteOptions, Written } from './src/options.ts'
+export type {
+  Attempt,
+  Call,
+  CallOptions,
+  ClientOptions,
+  Updated,
+  UpdateOptions,
+  WriteOptions,
+  Written,
+} from './src/options.ts'
 export type {
   AnySchema,
   AttributeShape,
@@ -80,6 +90,7 @@ export type {
   PeopleOperation,
   Unmerged,
 } from './src/people.ts'
+export { isTemporary } from './src/retry.ts'
 export type { SegmentEndpoints, SegmentFilterOptions, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
 export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'

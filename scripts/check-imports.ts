@@ -29,18 +29,21 @@ const technicalModules: Record<string, string[]> = {
 /** The top-level folders and the folders that each may import. A folder that is not listed may import any. */
 const areas: Record<string, string[]> = {
   src: ['src'],
-  cli: ['cli', 'src', 'client'],
+  cli: ['cli', 'src', 'client', 'transfer'],
   client: ['client'],
+  transfer: ['transfer', 'client', 'src'],
   examples: ['examples', 'client'],
-  console: ['console', 'client', 'cli'],
+  console: ['console', 'client', 'transfer', 'cli'],
 }
 
 /** The files outside of its module that a sql file may import: the columns of a person's profile, the channels, and the people of the change log. */
 const sharedSql = ['src/profile-fields.ts', 'src/channels.ts', 'src/changes/people-sql.ts']
 
-/** The files of the command line that the console runs too: the rules of imports and exports, and the page of a dossier. They use nothing of Node. */
-const sharedWithConsole =
-  /^cli\/(import\/(cell-parser|columns|csv|item|ndjson|normalize-name|pieces|profile-answers)|export\/csv|dossier\/page)\.ts$/
+/** The file of the command line that the console runs too. It uses nothing of Node, as all of transfer/. */
+const sharedWithConsole = 'cli/dossier/page.ts'
+
+/** The files of the service that transfer/ imports, so that they are in the console too: the rules of values. */
+const sharedWithTransfer = ['src/formats.ts', 'src/scalars.ts', 'src/errors.ts']
 
 /** The only file of http/ that a module with a noun may import: its types anywhere, its values in routes. */
 const routeTable = 'src/http/pipeline/route.ts'
@@ -70,8 +73,12 @@ const rules: ImportRule[] = [
     isBroken: (from, to) => areas[from.area]?.includes(to.area) === false,
   },
   {
-    message: (_, to) => `the console runs only some files of the command line, not ${to.path}`,
-    isBroken: (from, to) => from.area === 'console' && to.area === 'cli' && !sharedWithConsole.test(to.path),
+    message: (_, to) => `the console runs only ${sharedWithConsole} of the command line, not ${to.path}`,
+    isBroken: (from, to) => from.area === 'console' && to.area === 'cli' && to.path !== sharedWithConsole,
+  },
+  {
+    message: (_, to) => `of the service, transfer/ imports only ${sharedWithTransfer.join(', ')}, not ${to.path}`,
+    isBroken: (from, to) => from.area === 'transfer' && to.area === 'src' && !sharedWithTransfer.includes(to.path),
   },
   {
     message: () => 'no file imports a test',

@@ -55,7 +55,7 @@ it('the syncs in TypeScript apply each change once, and store their position', a
     await client.people.create({ external_id: 'eve' })
     await client.people.delete('ada')
     await following
-    console.log(state.after, state.logId === (await client.changes.list()).log_id)
+    console.log(state.after, state.logId === (await client.changes.list().page()).log_id)
   `
   const environment = { KITH_URL: service.address, KITH_TOKEN: token }
   const { printed } = await runExample({ location, code: `${code}${use}` }, client, environment)

@@ -4,7 +4,7 @@ import { rename, stat, truncate } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import type { Format } from '../import/input.ts'
+import type { Format } from '../../transfer/file.ts'
 import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 
 /** The file or standard output that an export writes to. */

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { constants, createGunzip } from 'node:zlib'
 import { parse } from 'csv-parse'
-import type { Format } from '../import/input.ts'
+import type { Format } from '../../transfer/file.ts'
 
 /** The usable part of an interrupted export: uncompressed bytes and number of whole lines, and the id of the last entity. */
 export type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }

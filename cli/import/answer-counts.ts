@@ -1,7 +1,6 @@
+import type { ImportItem } from '../../transfer/item.ts'
+import type { Entry, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
 import { formatCount } from '../progress.ts'
-import type { ImportItem } from './item.ts'
-import type { Entry, ReadWord } from './profile-answers.ts'
-import type { Outcome } from './profile-file.ts'
 
 /** A column that is read by mistake can have a different value in every line. */
 const maxWordsOfColumn = 100

@@ -2,18 +2,14 @@ import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { type Format, formatOfName, type OpenFile, openPieces } from '../../transfer/file.ts'
+import type { Pieces } from '../../transfer/pieces.ts'
 import { UsageError } from '../command.ts'
-import { beginning, decodedToUtf8, type Pieces, withoutByteOrderMark } from './pieces.ts'
 
-export type Format = 'ndjson' | 'csv'
-
-/** A file that is read piece by piece, uncompressed, in UTF-8, and without a byte order mark. */
-export type Input = {
-  pieces: Pieces
+/** The file of an import. */
+export type Input = OpenFile & {
   /** The size on disk; null if it is unknown. */
   totalBytes: number | null
-  /** How many of these bytes have been read. */
-  readBytes(): number
   /** Closes the source. An open terminal or pipe would keep the process running. */
   close(): void
 }
@@ -22,9 +18,7 @@ const pieceBytes = 262_144
 
 /** The format of a file: that of `--format`, else by the name. Throws a UsageError if neither tells. */
 export function formatOf(file: string, option: Format | undefined): Format {
-  const [, extension] = /\.(\w+)(?:\.gz)?$/i.exec(basename(file)) ?? []
-  const formats: Record<string, Format> = { ndjson: 'ndjson', jsonl: 'ndjson', csv: 'csv', tsv: 'csv' }
-  const format = option ?? formats[extension?.toLowerCase() ?? '']
+  const format = option ?? formatOfName(basename(file))
   if (format) return format
   const name = file === '-' ? 'standard input' : file
   throw new UsageError(`The format of ${name} is unknown. Use --format ndjson or --format csv.`)
@@ -36,17 +30,8 @@ export function formatOf(file: string, option: Format | undefined): Format {
  */
 export async function openInput(file: string, path: string, encoding?: string): Promise<Input> {
   const { source, totalBytes } = file === '-' ? { source: process.stdin, totalBytes: null } : await openFile(file, path)
-  let readBytes = 0
-  async function* countedPieces() {
-    for await (const piece of source) {
-      readBytes += piece.length
-      yield piece as Buffer
-    }
-  }
-  const uncompressed = decompressed(file, countedPieces())
-  const pieces =
-    encoding === undefined ? withoutByteOrderMark(file, uncompressed) : decodedToUtf8(file, uncompressed, encoding)
-  return { pieces, totalBytes, readBytes: () => readBytes, close: () => source.destroy() }
+  const opened = openPieces(file, source, encoding, pieces => decompressed(file, pieces))
+  return { ...opened, totalBytes, close: () => source.destroy() }
 }
 
 /** Opens the file before it returns: a stream that opens its file later reports a failure when nobody listens yet. */
@@ -63,12 +48,10 @@ async function openFile(file: string, path: string): Promise<{ source: Readable;
   return { source, totalBytes: found.isFile() ? found.size : null }
 }
 
-async function* decompressed(file: string, pieces: Pieces): AsyncGenerator<Uint8Array> {
-  const [start, all] = await beginning(pieces, 2)
-  if (start[0] !== 0x1f || start[1] !== 0x8b) return yield* all
+async function* decompressed(file: string, pieces: Pieces): Pieces {
   const uncompressed = createGunzip({ chunkSize: pieceBytes })
   // The loop that reads from `uncompressed` throws the error.
-  pipeline(Readable.from(all, { objectMode: false }), uncompressed, () => {})
+  pipeline(Readable.from(pieces, { objectMode: false }), uncompressed, () => {})
   try {
     yield* uncompressed
   } catch (error) {

@@ -1,7 +1,5 @@
+import type { PhoneSplitter } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
-
-/** Splits a phone number into its country prefix, such as `+49`, and its number. Throws the reason if it cannot. */
-export type PhoneSplitter = (text: string) => { mobile_prefix: string; mobile_number: string }
 
 /** Loads the numbering plans. `country` is the ISO 3166 code of numbers without a country prefix. */
 export async function loadPhoneSplitter(country: string | undefined): Promise<PhoneSplitter> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ConsentType, Definitions } from '../../client/index.ts'
-import { readAnswers } from './profile-answers.ts'
+import { readAnswers } from '../../transfer/profile-answers.ts'
 import { profileColumnsOf } from './profile-columns.ts'
 import { type Profile, readProfile } from './profile-file.ts'
 

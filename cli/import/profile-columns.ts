@@ -1,19 +1,17 @@
 import type { Definitions } from '../../client/index.ts'
 import { phoneColumns } from '../../src/profile-fields.ts'
+import type { OffsetOf } from '../../transfer/cell-parser.ts'
 import {
   answerableConsents,
   type ColumnOptions,
   type Columns,
   columnsOf,
   findTarget,
-  type Target,
   targetsOf,
-} from './columns.ts'
-import { normalize } from './normalize-name.ts'
-import type { PhoneSplitter } from './phone.ts'
-import type { Column, PlannedRule } from './profile-answers.ts'
-import type { Outcome, Profile, Rule } from './profile-file.ts'
-import type { OffsetOf } from './time-zone.ts'
+} from '../../transfer/columns.ts'
+import { normalize } from '../../transfer/normalize-name.ts'
+import type { Column, Outcome, PhoneSplitter, PlannedRule, ProfilePlan } from '../../transfer/profile-answers.ts'
+import type { Profile, Rule } from './profile-file.ts'
 
 export type ProfileOptions = {
   profile: Profile
@@ -27,23 +25,6 @@ export type ProfileOptions = {
   /** The time zone of the profile, for times without an offset. */
   timeZone: OffsetOf | null
   splitPhone: PhoneSplitter
-}
-
-/** The plan of reading a file with a profile. Its columns are beside those that other options map. */
-export type ProfilePlan = {
-  product: string
-  exportedAt: string | null
-  timeZone: OffsetOf | null
-  /** The columns of the product's identifier, which is the reference of each answer. */
-  reference: Column[]
-  /** The source of the external identifier; null if another option sets it. */
-  externalId: { columns: Column[]; prefix: string; isEmail: boolean } | null
-  fields: { columns: Column[]; target: Exclude<Target, { to: 'nothing' }> }[]
-  phone: Column[]
-  splitPhone: PhoneSplitter
-  rules: PlannedRule[]
-  /** The columns that neither the profile nor another option names. */
-  leftOut: string[]
 }
 
 /**

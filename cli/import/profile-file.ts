@@ -9,8 +9,9 @@ import { trimAndCheck } from '../../src/http/input/trim.ts'
 import { compile } from '../../src/http/input/validate.ts'
 import { Type } from '../../src/json-schema.ts'
 import { phoneColumns, profileTexts } from '../../src/profile-fields.ts'
+import { normalize } from '../../transfer/normalize-name.ts'
+import { outcomes } from '../../transfer/profile-answers.ts'
 import { UsageError } from '../command.ts'
-import { normalize } from './normalize-name.ts'
 
 const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1 })
@@ -18,13 +19,7 @@ const text = Type.String({ minLength: 1 })
 const columns = Type.Array(text, { minItems: 1 })
 const notes = Type.Optional(Type.Array(text))
 
-const outcome = Type.Enum(['grant', 'refuse', 'refuse_all', 'withhold', 'none'])
-/**
- * The meaning of a word of a column. `grant` and `refuse` answer the consent type of the column. `refuse_all` refuses every
- * consent type of the channel. `withhold` answers nothing, and takes back the grants of the channel that other columns of
- * the record give. `none` answers nothing.
- */
-export type Outcome = Static<typeof outcome>
+const outcome = Type.Enum(outcomes)
 
 const evidence = {
   time: Type.Optional(columns),

@@ -1,12 +1,11 @@
-import type { Client, Page } from '../../client/index.ts'
+import type { Client, EntityAddress, Page } from '../../client/index.ts'
 
 /** A listing, whatever its items are. */
 export type Pages = { pages(): AsyncIterable<Page<unknown>> }
 
 /** The methods that read people and records alike. A command line names fields that no type knows. */
 export type Reads = {
-  get(external_id: string, options: object): Promise<unknown>
-  getById(id: string, options: object): Promise<unknown>
+  get(address: EntityAddress, options: object): Promise<unknown>
   list(selection: object): Pages
   filter(filter: object, selection: object): Pages
   search(text: string, options: object): Pages
@@ -14,8 +13,7 @@ export type Reads = {
 }
 
 /** The reads of a stack, or those of people. */
-export const readsOf = (client: Client, stack?: string): Reads =>
-  (stack === undefined ? client.people : client.stack(stack)) as Reads
+export const readsOf = (client: Client, stack = 'people'): Reads => client.entities(stack) as Reads
 
 /** The people of a segment, as the service lists them. */
 export const peopleOf = (client: Client, segment: string, selection: object): Pages =>

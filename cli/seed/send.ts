@@ -18,7 +18,7 @@ export async function declareShop(client: Client): Promise<Dataset['consentTypeI
       `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
     )
   for (const step of steps.filter(isNeeded)) await applyStep(client, step)
-  const surveys = (await client.schema.consentTypes.list()).find(({ key }) => key === 'surveys')!.id
+  const surveys = (await client.schema.consentTypes.list().all()).find(({ key }) => key === 'surveys')!.id
   return { marketing, surveys }
 }
 
@@ -58,7 +58,7 @@ export async function sendFile(
   file: FileName,
   callbacks: { progress(counts: ImportCounts): void; refused(refusal: ImportRefusal): void },
 ): Promise<ImportCounts> {
-  const entities = file === 'people' ? client.people : client.stack(file)
+  const entities = client.entities(file)
   for await (const answer of entities.import(bodiesOf(dataset, file))) {
     if ('line' in answer) callbacks.refused(answer)
     else if ('progress' in answer) callbacks.progress(answer.progress)

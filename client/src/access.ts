@@ -1,17 +1,10 @@
-import type { CallOptions } from './options.ts'
+import { Listing, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
-import type {
-  ApiClient,
-  ApiClientPage,
-  ApiClientWithSecret,
-  ApiToken,
-  NewApiClient,
-  NewApiToken,
-  SigningKey,
-} from './wire.ts'
+import type { ApiClient, ApiClientWithSecret, ApiToken, NewApiClient, NewApiToken, SigningKey } from './wire.ts'
 
-/** Selects clients after one in the list: its `client_id`. A page has 50 by default, at most 500. */
-export type ApiClientListOptions = { before?: string; limit?: number } & CallOptions
+/** The page of a list of clients: 50 by default, at most 500. */
+export type ApiClientListOptions = PageOptions & CallOptions
 
 /**
  * The callers of the service: clients, tokens and the keys that sign them. The scopes are `access:read` and `access:write`. A caller
@@ -34,7 +27,7 @@ export class AccessEndpoints {
    * console.log(token.split('.').length, name) // 3 report
    * ```
    */
-  createToken(body: NewApiToken, options?: CallOptions): Promise<ApiToken> {
+  createToken(body: NewApiToken, options?: CallOptions): Call<ApiToken> {
     return this.#send('POST /v1/tokens', { body }, options)
   }
 
@@ -67,22 +60,22 @@ export class ApiClientEndpoints {
    * console.log(client_id.includes('.'), client_secret.length) // true 43
    * ```
    */
-  create(body: NewApiClient, options?: CallOptions): Promise<ApiClientWithSecret> {
+  create(body: NewApiClient, options?: CallOptions): Call<ApiClientWithSecret> {
     return this.#send('POST /v1/clients', { body }, options)
   }
 
   /**
-   * Lists a page of clients, newest first, revoked ones included. If `has_more` is true, older ones follow: pass the `client_id` of the
-   * last item as `before`.
+   * Lists the clients, newest first, revoked ones included.
    *
    * ```ts
    * await client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
-   * const { items, has_more } = await client.access.clients.list()
+   * const { items, has_more } = await client.access.clients.list().page()
    * console.log(items.map(({ name }) => name).join(), has_more) // Shop false
    * ```
    */
-  list({ before, limit, ...options }: ApiClientListOptions = {}): Promise<ApiClientPage> {
-    return this.#send('GET /v1/clients', { query: { before, limit } }, options)
+  list({ size, after, ...options }: ApiClientListOptions = {}): Listing<ApiClient> {
+    const read = (before?: string) => this.#send('GET /v1/clients', { query: { before, limit: size } }, options)
+    return new Listing(after => pageOf(read(after), ({ client_id }) => client_id), after)
   }
 
   /**
@@ -94,7 +87,7 @@ export class ApiClientEndpoints {
    * console.log(scopes.join(), revoked_at) // people:read null
    * ```
    */
-  get(client_id: string, options?: CallOptions): Promise<ApiClient> {
+  get(client_id: string, options?: CallOptions): Call<ApiClient> {
     return this.#send('GET /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 
@@ -106,7 +99,7 @@ export class ApiClientEndpoints {
    * console.log(await client.access.clients.revoke(client_id)) // true
    * ```
    */
-  revoke(client_id: string, options?: CallOptions): Promise<true> {
+  revoke(client_id: string, options?: CallOptions): Call<true> {
     return this.#send('DELETE /v1/clients/{client_id}', { params: { client_id } }, options)
   }
 }

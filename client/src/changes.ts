@@ -1,4 +1,5 @@
 import { KithConnectionError } from './errors.ts'
+import { Listing, numberOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { OrganizationSchema, StackKey } from './organization.ts'
 import { queryOf } from './query.ts'
@@ -27,12 +28,12 @@ export type ChangeFilter<S extends OrganizationSchema> = {
 export type ChangePosition = { after?: number | undefined; logId?: string | undefined }
 
 /**
- * The options of a page of changes: at most `limit` of them (100 by default, at most 1,000). If none matches yet, the
- * service waits up to `wait` seconds for the first, at most 20.
+ * The options of a list of changes: `size` of them per request (100 by default, at most 1,000). If none matches yet, the service waits
+ * up to `wait` seconds for the first, at most 20.
  */
 export type ChangeListOptions<S extends OrganizationSchema> = ChangePosition &
   ChangeFilter<S> &
-  CallOptions & { limit?: number; wait?: number }
+  CallOptions & { size?: number; wait?: number }
 
 /** The options of {@link ChangeEndpoints.follow}. The signal ends the iteration. */
 export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
@@ -51,19 +52,25 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
   }
 
   /**
-   * Reads a page of changes, oldest first. The next page follows `last`, which may be past the last item. The reader is up
-   * to date when `last` equals `head`.
+   * Lists the changes, oldest first. A page has been read up to the number `last`, which may be past its last item. The reader is up to
+   * date when `last` equals `head`.
    *
    * ```ts
-   * const page = await client.changes.list({ subject: 'person', limit: 1000 })
+   * const page = await client.changes.list({ subject: 'person', size: 1000 }).page()
    * console.log(page.items.map(change => change.external_id).join()) // ada,grace
    * console.log(page.last === page.head) // true
    * ```
    */
-  list({ logId, ...rest }: ChangeListOptions<S> = {}): Promise<ChangePage> {
-    const { after, subject, stack, operation, segment, limit, wait, ...options } = rest
-    const query = { after, log_id: logId, subject, stack, operation, segment, limit, wait }
-    return this.#transport.send('GET /v1/changes', { query }, options)
+  list({ logId, ...rest }: ChangeListOptions<S> = {}): Listing<Change, Omit<ChangePage, 'items'>> {
+    const { after, subject, stack, operation, segment, size, wait, ...options } = rest
+    const read = async (position: string | undefined, isFirst: boolean) => {
+      const at = { after: numberOf(position), log_id: logId, limit: size, wait: isFirst ? wait : undefined }
+      const query = { ...at, subject, stack, operation, segment }
+      const page = await this.#transport.send('GET /v1/changes', { query }, options)
+      const has_more = page.last < page.head
+      return { ...page, has_more, next: has_more ? String(page.last) : null }
+    }
+    return new Listing(read, after === undefined ? undefined : String(after))
   }
 
   /**
@@ -113,7 +120,8 @@ export class ChangeStream implements AsyncIterable<Change> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     const { signal, onRetry } = this.#options
-    const { retries, random, sleep } = this.#transport
+    const { random, sleep } = this.#transport
+    const { retries = this.#transport.retries } = this.#options
     let hasConnected = false
     let failures = 0
     const onResponse = (headers: Headers) => {
@@ -148,9 +156,8 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   #connect(onResponse: (headers: Headers) => void) {
-    const { subject, stack, operation, segment, signal, requestId } = this.#options
+    const { subject, stack, operation, segment, onRetry: _, after: __, logId: ___, ...options } = this.#options
     const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment })
-    const options = { ...(signal && { signal }), ...(requestId !== undefined && { requestId }) }
     return this.#transport.stream({
       method: 'GET',
       path: `/v1/changes${query}`,

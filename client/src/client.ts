@@ -7,8 +7,8 @@ import { Entities } from './entities.ts'
 import { ErasureEndpoints } from './erasures.ts'
 import { LedgerEndpoints } from './ledger.ts'
 import { OperationsEndpoints } from './operations.ts'
-import type { CallOptions, ClientOptions } from './options.ts'
-import type { AnySchema, OrganizationSchema, StackKey } from './organization.ts'
+import type { Call, CallOptions, ClientOptions } from './options.ts'
+import type { AnySchema, OrganizationSchema, Owner, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
 import { SessionEndpoints } from './sessions.ts'
@@ -20,7 +20,7 @@ import type { Organization } from './wire.ts'
  * The endpoints of a stack's records. Records of an event stack are immutable, so it has no methods that change them.
  */
 export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> = S['stacks'][K]['kind'] extends 'event'
-  ? Omit<Entities<S, K>, 'replace' | 'replaceById' | 'patch' | 'patchById' | 'upsert'>
+  ? Omit<Entities<S, K>, 'replace' | 'patch' | 'upsert'>
   : Entities<S, K>
 
 /** That a service accepts requests, and whether its standby answers reads, if it has one. */
@@ -94,13 +94,24 @@ export class Client<S extends OrganizationSchema = AnySchema> {
   }
 
   /**
+   * People, or the records of a stack: what both have.
+   *
+   * ```ts
+   * for (const owner of ['people', 'orders'] as const) console.log((await client.entities(owner).count()).count > 0) // true
+   * ```
+   */
+  entities<O extends Owner<S>>(owner: O): O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O> {
+    return new Entities<S, O>(this.#transport, owner) as O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O>
+  }
+
+  /**
    * Checks that the process is running, and returns its version of kith. Needs no token.
    *
    * ```ts
    * console.log((await client.health()).healthy) // true
    * ```
    */
-  health(options?: CallOptions): Promise<{ healthy: true; version: string }> {
+  health(options?: CallOptions): Call<{ healthy: true; version: string }> {
     return this.#transport.send('GET /healthz', {}, options)
   }
 
@@ -111,7 +122,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.ready()).ready) // true
    * ```
    */
-  ready(options?: CallOptions): Promise<Readiness> {
+  ready(options?: CallOptions): Call<Readiness> {
     return this.#transport.send('GET /readyz', {}, options)
   }
 
@@ -122,7 +133,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    * console.log((await client.organization()).limits.page) // 500
    * ```
    */
-  organization(options?: CallOptions): Promise<Organization> {
+  organization(options?: CallOptions): Call<Organization> {
     return this.#transport.send('GET /v1/organization', {}, options)
   }
 
@@ -143,7 +154,7 @@ export class Client<S extends OrganizationSchema = AnySchema> {
     method: M,
     path: P,
     ...[request, options]: Sent<EndpointAt<M, P>>
-  ): Promise<Endpoints[EndpointAt<M, P>]['data']> {
+  ): Call<Endpoints[EndpointAt<M, P>]['data']> {
     return this.#transport.sendAs(`${method} ${path}` as EndpointAt<M, P>, request ?? {}, options)
   }
 }

@@ -1,8 +1,8 @@
-import { type Address, identified, named } from './entity-reads.ts'
-import type { CallOptions } from './options.ts'
+import { addressOf, type EntityAddress } from './address.ts'
+import { Listing, numberOf, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type {
-  ConsentHistoryPage,
   ConsentLinks,
   ConsentLinksBody,
   ConsentReceipt,
@@ -11,16 +11,17 @@ import type {
   ContactableBody,
   ContactDecision,
   ContactDecisions,
+  RecordedAnswer,
 } from './wire.ts'
 
 /** A purpose on a channel. */
 export type ContactPurpose = Pick<ContactableBody, 'consent_type_id' | 'channel'>
 
 /**
- * The options of a consent history: only the answers to a consent type, on a channel, of versions before `before_version`. A page
- * ends with the write that reaches `limit` answers (100 by default, at most 1,000).
+ * The options of a consent history: only the answers to a consent type, on a channel. A page ends with the write that reaches `size`
+ * answers (100 by default, at most 1,000).
  */
-export type ConsentHistoryOptions = Partial<ContactPurpose> & { before_version?: number; limit?: number } & CallOptions
+export type ConsentHistoryOptions = Partial<ContactPurpose> & PageOptions & CallOptions
 
 /** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
 export type ContactOptions = CallOptions & { at?: string | Date }
@@ -40,32 +41,23 @@ export class ConsentEndpoints {
   }
 
   /**
-   * Reads the consent answers of a person, newest first, with their evidence. If `has_more` is true, older ones follow: pass the
-   * `version` of the last item as `before_version`. The last name of a deleted person leads to the history, too.
+   * Lists the consent answers of a person, newest first, with their evidence. The last name of a deleted person leads to the history, too.
    *
    * ```ts
    * const consent = { consent_type_id: 1, channel: 'email' as const, state: true, method: 'paper' as const }
    * await client.people.patch('ada', { consents: [consent] })
-   * const { items } = await client.consents.history('ada')
+   * const { items } = await client.consents.history('ada').page()
    * console.log(items[0]?.state, items[0]?.method, items[0]?.superseded) // true paper false
    * ```
    */
-  history(external_id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
-    return this.#history(named(external_id), options)
-  }
-
-  /**
-   * Reads the consent answers of a person by the internal identifier, also those of a deleted one.
-   *
-   * ```ts
-   * const { id } = await client.people.patch('ada', { email_consent: false }, { representation: true })
-   * await client.people.delete('ada')
-   * const { items, has_more } = await client.consents.historyById(id, { channel: 'email' })
-   * console.log(items.map(answer => answer.state).join(), has_more) // false false
-   * ```
-   */
-  historyById(id: string, options?: ConsentHistoryOptions): Promise<ConsentHistoryPage> {
-    return this.#history(identified(id), options)
+  history(address: EntityAddress, options: ConsentHistoryOptions = {}): Listing<RecordedAnswer> {
+    const { at, params } = addressOf(address)
+    const { consent_type_id, channel, size, after, ...rest } = options
+    const read = (before?: string) => {
+      const query = { consent_type_id, channel, before_version: numberOf(before), limit: size }
+      return this.#send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
+    }
+    return new Listing(after => pageOf(read(after), ({ version }) => version), after)
   }
 
   /**
@@ -77,21 +69,14 @@ export class ConsentEndpoints {
    * for (const reason of reasons) if (reason.rule === 'answer') console.log(allowed, reason.state, reason.version) // true true 2
    * ```
    */
-  contactable(external_id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
-    return this.#decide(named(external_id), purpose, options)
-  }
-
-  /**
-   * Tells whether a person may be written to, by the internal identifier.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * const decision = await client.consents.contactableById(id, { consent_type_id: 1, channel: 'sms' })
-   * console.log(decision.allowed, decision.reasons.map(reason => reason.rule).join()) // false no_address,default
-   * ```
-   */
-  contactableById(id: string, purpose: ContactPurpose, options?: ContactOptions): Promise<ContactDecision> {
-    return this.#decide(identified(id), purpose, options)
+  contactable(
+    address: EntityAddress,
+    { consent_type_id, channel }: ContactPurpose,
+    { at: moment, ...options }: ContactOptions = {},
+  ): Call<ContactDecision> {
+    const { at, params } = addressOf(address)
+    const body = { consent_type_id, channel, at: moment }
+    return this.#send(`POST /v1/people${at}/contactable`, { params, body }, options)
   }
 
   /**
@@ -108,7 +93,7 @@ export class ConsentEndpoints {
     external_ids: readonly string[],
     { consent_type_id, channel }: ContactPurpose,
     options?: CallOptions,
-  ): Promise<ContactDecisions> {
+  ): Call<ContactDecisions> {
     return this.#send('POST /v1/people/contactable', { body: { external_ids, consent_type_id, channel } }, options)
   }
 
@@ -122,7 +107,7 @@ export class ConsentEndpoints {
    * console.log(ends.length, items[0]?.granted.at(-1), items[0]?.contactable) // 30 1 1
    * ```
    */
-  statistics(body: ConsentStatisticsBody, options?: CallOptions): Promise<ConsentStatistics> {
+  statistics(body: ConsentStatisticsBody, options?: CallOptions): Call<ConsentStatistics> {
     return this.#send('POST /v1/consents/statistics', { body }, options)
   }
 
@@ -136,22 +121,17 @@ export class ConsentEndpoints {
    * console.log(receipt.entry.state, receipt.tlog_proof.split('\n')[0]) // true c2sp.org/tlog-proof@v1
    * ```
    */
-  receipt(external_id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
-    return this.#receipt(named(external_id), purpose, options)
-  }
-
-  /**
-   * Reads the receipt of an answer by the internal identifier of the person, also of a deleted one.
-   *
-   * ```ts
-   * const { id } = await client.people.patch('ada', { email_consent: false }, { representation: true })
-   * await client.people.delete('ada')
-   * const receipt = await client.consents.receiptById(id, { consent_type_id: 1, channel: 'email' })
-   * console.log(receipt.entry.person_id === id, receipt.entry.state) // true false
-   * ```
-   */
-  receiptById(id: string, purpose: ContactPurpose, options?: ReceiptOptions): Promise<ConsentReceipt> {
-    return this.#receipt(identified(id), purpose, options)
+  receipt(
+    address: EntityAddress,
+    purpose: ContactPurpose,
+    { sequence, ...options }: ReceiptOptions = {},
+  ): Call<ConsentReceipt> {
+    const { at, params } = addressOf(address)
+    return this.#send(
+      `GET /v1/people${at}/consents/{consent_type_id}/{channel}/receipt`,
+      { params: { ...params, ...purpose }, query: { sequence } },
+      options,
+    )
   }
 
   /**
@@ -163,55 +143,8 @@ export class ConsentEndpoints {
    * console.log(new URL(preferences_url).pathname.slice(0, 3), new URL(unsubscribe_url).pathname.slice(0, 3)) // /p/ /u/
    * ```
    */
-  links(external_id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#links(named(external_id), body, options)
-  }
-
-  /**
-   * Makes the links of a person by the internal identifier.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * const links = await client.consents.linksById(id, { expires_in: 3600 })
-   * console.log('confirm_url' in links) // false
-   * ```
-   */
-  linksById(id: string, body: ConsentLinksBody = {}, options?: CallOptions): Promise<ConsentLinks> {
-    return this.#links(identified(id), body, options)
-  }
-
-  #links({ at, params }: Address, body: ConsentLinksBody, options: CallOptions | undefined): Promise<ConsentLinks> {
+  links(address: EntityAddress, body: ConsentLinksBody = {}, options?: CallOptions): Call<ConsentLinks> {
+    const { at, params } = addressOf(address)
     return this.#send(`POST /v1/people${at}/consent-links`, { params, body }, options)
-  }
-
-  #history({ at, params }: Address, options: ConsentHistoryOptions = {}): Promise<ConsentHistoryPage> {
-    const { consent_type_id, channel, before_version, limit, ...rest } = options
-    const query = { consent_type_id, channel, before_version, limit }
-    return this.#send(`GET /v1/people${at}/consents/history`, { params, query }, rest)
-  }
-
-  #decide(
-    { at: address, params }: Address,
-    { consent_type_id, channel }: ContactPurpose,
-    { at, ...options }: ContactOptions = {},
-  ): Promise<ContactDecision> {
-    return this.#send(
-      `POST /v1/people${address}/contactable`,
-      { params, body: { consent_type_id, channel, at } },
-      options,
-    )
-  }
-
-  #receipt(
-    { at, params: { ...person } }: Address,
-    purpose: ContactPurpose,
-    { sequence, ...options }: ReceiptOptions = {},
-  ): Promise<ConsentReceipt> {
-    const params = { ...person, ...purpose }
-    return this.#send(
-      `GET /v1/people${at}/consents/{consent_type_id}/{channel}/receipt`,
-      { params, query: { sequence } },
-      options,
-    )
   }
 }

@@ -1,11 +1,10 @@
-import { Listing, type PageOptions, type Position } from './listing.ts'
-import type { CallOptions, WriteOptions, Written } from './options.ts'
+import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
 import type { Endpoint, Send, Transport } from './transport.ts'
 import type {
   Attribute,
   AttributePatch,
   ConsentText,
-  ConsentTextPage,
   ConsentType,
   ConsentTypePatch,
   DeclareBody,
@@ -45,12 +44,12 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * Lists all definitions of the kind, archived ones included.
    *
    * ```ts
-   * const stacks = await client.schema.stacks.list()
+   * const stacks = await client.schema.stacks.list().all()
    * console.log(stacks.map(stack => stack.key).join()) // orders,visits
    * ```
    */
-  async list(options?: CallOptions): Promise<Definition[]> {
-    return (await this.transport.sendAs<{ items: Definition[] }>(`GET ${this.#path}`, {}, options)).items
+  list(options?: CallOptions): Listing<Definition> {
+    return listingOfAll(() => this.transport.sendAs<{ items: Definition[] }>(`GET ${this.#path}`, {}, options))
   }
 
   /**
@@ -61,7 +60,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(marketing.key, marketing.state) // marketing active
    * ```
    */
-  get(key: Key, options?: CallOptions): Promise<Definition> {
+  get(key: Key, options?: CallOptions): Call<Definition> {
     return this.transport.sendAs(this.#at('GET'), { params: { [this.#key]: key } }, options)
   }
 
@@ -80,7 +79,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(bought.state) // active
    * ```
    */
-  create<U extends WriteOptions = Record<never, never>>(body: New, options?: U): Promise<Defined<U, Definition>> {
+  create<U extends WriteOptions = Record<never, never>>(body: New, options?: U): Call<Defined<U, Definition>> {
     return this.transport.sendAs(`POST ${this.#path}`, { body }, options)
   }
 
@@ -104,7 +103,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
     key: Key,
     body: Patch,
     options?: U,
-  ): Promise<Defined<U, Definition>> {
+  ): Call<Defined<U, Definition>> {
     return this.transport.sendAs(this.#at('PATCH'), { params: { [this.#key]: key }, body }, options)
   }
 
@@ -135,28 +134,25 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
     id: number,
     body: NewConsentText,
     options?: U,
-  ): Promise<Defined<U, ConsentText>> {
+  ): Call<Defined<U, ConsentText>> {
     return this.transport.send('POST /v1/schema/consent-types/{id}/texts', { params: { id }, body }, options)
   }
 
   /**
-   * Reads a page of the texts of a consent type, in order of version. The next page follows the last version.
+   * Lists the texts of a consent type, in order of version.
    *
    * ```ts
    * await client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me the newsletter.' })
-   * const page = await client.schema.consentTypes.texts(1, { after: 0, limit: 100 })
+   * const page = await client.schema.consentTypes.texts(1).page()
    * console.log(page.items.map(text => text.language).join(), page.has_more) // en false
    * ```
    */
-  texts(
-    id: number,
-    { after, limit, ...options }: CallOptions & { after?: number; limit?: number } = {},
-  ): Promise<ConsentTextPage> {
-    return this.transport.send(
-      'GET /v1/schema/consent-types/{id}/texts',
-      { params: { id }, query: { after, limit } },
-      options,
-    )
+  texts(id: number, { size, after, ...options }: CallOptions & PageOptions = {}): Listing<ConsentText> {
+    const read = (after?: string) => {
+      const query = { after: numberOf(after), limit: size }
+      return this.transport.send('GET /v1/schema/consent-types/{id}/texts', { params: { id }, query }, options)
+    }
+    return new Listing(after => pageOf(read(after), ({ version }) => version), after)
   }
 }
 
@@ -176,7 +172,7 @@ export type ProposedRules = {
  * The options of violations: only those of one `rule`, or of the rules in `proposed` in place of those of the attribute. A page has at
  * most `size` entities, 50 by default, after `after_id`.
  */
-export type ViolationOptions = Pick<PageOptions, 'size' | 'after_id'> & {
+export type ViolationOptions = PageOptions & {
   rule?: AttributeRule
   proposed?: ProposedRules
 } & CallOptions
@@ -192,7 +188,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
    * fewer entities than its size, even none, while `has_more` is true.
    *
    * ```ts
-   * const total = (await client.schema.attributes.list()).find(({ key }) => key === 'total')!
+   * const total = (await client.schema.attributes.list().all()).find(({ key }) => key === 'total')!
    * await client.schema.attributes.patch(total.id, { minimum: 20 } as object)
    * for await (const { external_id, rules } of client.schema.attributes.violations(total.id))
    *   console.log(external_id, rules.join()) // o-1 minimum
@@ -201,25 +197,25 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
    * With `proposed`, it lists those that would stand against rules that the attribute does not have yet:
    *
    * ```ts
-   * const total = (await client.schema.attributes.list()).find(({ key }) => key === 'total')!
+   * const total = (await client.schema.attributes.list().all()).find(({ key }) => key === 'total')!
    * const { items } = await client.schema.attributes.violations(total.id, { proposed: { minimum: 20 } }).page()
    * console.log(items.map(({ external_id }) => external_id).join()) // o-1
    * ```
    */
   violations(
     id: number,
-    { rule, proposed, size, after_id: first, ...options }: ViolationOptions = {},
+    { rule, proposed, size, after: first, ...options }: ViolationOptions = {},
   ): Listing<Violation> {
-    const read = async ({ after_id }: Position) => {
+    const read = async (after_id: string | undefined) => {
       const query = { rule, ...proposed, enum: proposed?.enum?.map(String), size, after_id }
-      const { next_after_id, ...page } = await this.transport.send(
+      const { next_after_id: next, ...page } = await this.transport.send(
         'GET /v1/schema/attributes/{id}/violations',
         { params: { id }, query },
         options,
       )
-      return { ...page, after_id: next_after_id }
+      return { ...page, next }
     }
-    return new Listing(read, () => undefined, { after_id: first })
+    return new Listing(read, first)
   }
 }
 
@@ -245,7 +241,7 @@ export class SchemaEndpoints {
    * console.log(stacks.length, attributes.length, consent_types.length) // 2 4 1
    * ```
    */
-  get(options?: CallOptions): Promise<Definitions> {
+  get(options?: CallOptions): Call<Definitions> {
     return this.#send('GET /v1/schema', {}, options)
   }
 
@@ -258,7 +254,7 @@ export class SchemaEndpoints {
    * console.log(items.length, truncated) // 0 false
    * ```
    */
-  observed(owner: string, options?: CallOptions): Promise<ObservedKeys> {
+  observed(owner: string, options?: CallOptions): Call<ObservedKeys> {
     return this.#send('GET /v1/schema/observed', { query: { owner } }, options)
   }
 
@@ -271,7 +267,7 @@ export class SchemaEndpoints {
    * console.log(preview.attribute, preview.fits, preview.misfits) // null 1 0
    * ```
    */
-  declare(body: Omit<DeclareBody, 'dry_run'>, options?: Pick<WriteOptions, 'dryRun'> & CallOptions): Promise<Declared> {
+  declare(body: Omit<DeclareBody, 'dry_run'>, options?: Pick<WriteOptions, 'dryRun'> & CallOptions): Call<Declared> {
     return this.#send('PUT /v1/schema/observed/declare', { body }, options)
   }
 
@@ -283,7 +279,7 @@ export class SchemaEndpoints {
    * console.log(display_name, updated_at) // null null
    * ```
    */
-  settings(options?: CallOptions): Promise<Settings> {
+  settings(options?: CallOptions): Call<Settings> {
     return this.#send('GET /v1/schema/settings', {}, options)
   }
 
@@ -298,7 +294,7 @@ export class SchemaEndpoints {
   patchSettings<U extends WriteOptions = Record<never, never>>(
     body: SettingsPatch,
     options?: U,
-  ): Promise<Defined<U, Settings>> {
+  ): Call<Defined<U, Settings>> {
     return this.#send('PATCH /v1/schema/settings', { body }, options)
   }
 }

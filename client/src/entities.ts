@@ -1,7 +1,8 @@
+import { addressOf, type EntityAddress } from './address.ts'
 import { type BatchResult, batchBody, type Operation } from './batch.ts'
-import { type Address, EntityReads, identified, named } from './entity-reads.ts'
+import { EntityReads } from './entity-reads.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
-import type { CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
+import type { Call, CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
@@ -12,8 +13,8 @@ export type BatchOptions = CallOptions &
   Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey' | 'dryRun'> & { atomic?: boolean }
 
 /**
- * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, and
- * methods that end in `ById` by its internal one. Every method rejects with a {@link KithError} if the service refuses
+ * The endpoints of people, or of the records of one stack. Methods address an entity by its external identifier, or
+ * by its internal one as `{ id }`. Every method rejects with a {@link KithError} if the service refuses
  * the request or fails, and with a {@link KithConnectionError} or {@link KithTimeoutError} if there is no response.
  */
 export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends EntityReads<S, O> {
@@ -44,7 +45,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   create<U extends WriteOptions = Record<never, never>>(
     body: NewBodyOf<S, O>,
     options?: U,
-  ): Promise<Written<U, EntityOf<S, O>>> {
+  ): Call<Written<U, EntityOf<S, O>>> {
     return this.send('POST ', { body }, options)
   }
 
@@ -60,27 +61,11 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   replace<U extends UpdateOptions = Record<never, never>>(
-    external_id: string,
+    address: EntityAddress,
     body: BodyOf<S, O>,
     options?: U,
-  ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#update('PUT', named(external_id), body, options)
-  }
-
-  /**
-   * Replaces an entity by its internal identifier.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * console.log(await client.people.replaceById(id, { first_name: 'Augusta' })) // true
-   * ```
-   */
-  replaceById<U extends UpdateOptions = Record<never, never>>(
-    id: string,
-    body: BodyOf<S, O>,
-    options?: U,
-  ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#update('PUT', identified(id), body, options)
+  ): Call<Updated<U, EntityOf<S, O>>> {
+    return this.#update('PUT', address, body, options)
   }
 
   /**
@@ -97,27 +82,11 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   patch<U extends UpdateOptions = Record<never, never>>(
-    external_id: string,
+    address: EntityAddress,
     body: BodyOf<S, O>,
     options?: U,
-  ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#update('PATCH', named(external_id), body, options)
-  }
-
-  /**
-   * Changes the fields that the body names, by internal identifier.
-   *
-   * ```ts
-   * const { id, version } = await client.people.get('ada')
-   * console.log(await client.people.patchById(id, { language: 'en' }, { ifMatch: version })) // true
-   * ```
-   */
-  patchById<U extends UpdateOptions = Record<never, never>>(
-    id: string,
-    body: BodyOf<S, O>,
-    options?: U,
-  ): Promise<Updated<U, EntityOf<S, O>>> {
-    return this.#update('PATCH', identified(id), body, options)
+  ): Call<Updated<U, EntityOf<S, O>>> {
+    return this.#update('PATCH', address, body, options)
   }
 
   /**
@@ -127,20 +96,9 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(await client.stack('orders').delete('o-1')) // true
    * ```
    */
-  delete<U extends WriteOptions = Record<never, never>>(external_id: string, options?: U): Promise<Written<U, true>> {
-    return this.#delete(named(external_id), options)
-  }
-
-  /**
-   * Deletes an entity by its internal identifier.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * console.log(await client.people.deleteById(id)) // true
-   * ```
-   */
-  deleteById<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, true>> {
-    return this.#delete(identified(id), options)
+  delete<U extends WriteOptions = Record<never, never>>(address: EntityAddress, options?: U): Call<Written<U, true>> {
+    const { at, params } = addressOf(address)
+    return this.send(`DELETE ${at}`, { params }, options)
   }
 
   /**
@@ -151,13 +109,15 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```ts
    * const { id } = await client.people.get('ada')
    * await client.people.delete('ada')
-   * const restored = await client.people.restore(id)
+   * const restored = await client.people.restore({ id })
    * console.log(restored.external_id, restored.version) // ada 3
    * ```
    */
-  restore<U extends WriteOptions = Record<never, never>>(id: string, options?: U): Promise<Written<U, EntityOf<S, O>>> {
-    const { at, params } = identified(id)
-    return this.send(`POST ${at}/restore`, { params }, options)
+  restore<U extends WriteOptions = Record<never, never>>(
+    { id }: { id: string },
+    options?: U,
+  ): Call<Written<U, EntityOf<S, O>>> {
+    return this.send('POST /internal/{uuid}/restore', { params: { uuid: id, record_id: id } }, options)
   }
 
   /**
@@ -172,7 +132,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   upsert<U extends WriteOptions = Record<never, never>>(
     body: BodyOf<S, O> & { external_id: string },
     options?: U,
-  ): Promise<Written<U, EntityOf<S, O>>> {
+  ): Call<Written<U, EntityOf<S, O>>> {
     return this.send('POST /upsert', { body }, options)
   }
 
@@ -191,7 +151,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   batch<U extends BatchOptions = Record<never, never>>(
     operations: readonly Operation<S, O>[],
     options?: U,
-  ): Promise<Written<U, BatchResult, BatchDryRun>> {
+  ): Call<Written<U, BatchResult, BatchDryRun>> {
     const { atomic, match, ...rest }: BatchOptions & { match?: readonly string[] } = options ?? {}
     return this.send('POST /batch', { body: batchBody(operations, { atomic, match }) }, rest)
   }
@@ -209,12 +169,19 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    *   if ('received' in answer) console.log(answer.updated, answer.failed) // 1 1
    * }
    * ```
+   *
+   * With `match`, people are also recognized by email or phone:
+   *
+   * ```ts
+   * const lines = [{ email: 'rosa@example.com' }, { email: 'Rosa@example.com', first_name: 'Rosa' }]
+   * for await (const answer of client.people.import(lines, { match: ['email'] }))
+   *   if ('received' in answer) console.log(answer.created, answer.updated) // 1 1
+   * ```
    */
   import(
     lines: AsyncIterable<BodyOf<S, O> | string> | Iterable<BodyOf<S, O> | string>,
-    importOptions: ImportOptions = {},
+    { dryRun, createOnly, match, ...options }: ImportOptions = {},
   ): AsyncIterable<ImportAnswer> {
-    const { dryRun, createOnly, match, ...options } = importOptions as ImportOptions & { match?: readonly string[] }
     const query = queryOf({
       dry_run: dryRun ? 'true' : undefined,
       create_only: createOnly ? 'true' : undefined,
@@ -229,14 +196,11 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
 
   #update<Data>(
     method: 'PUT' | 'PATCH',
-    { at, params }: Address,
+    address: EntityAddress,
     body: BodyOf<S, O>,
     options: UpdateOptions | undefined,
-  ): Promise<Data> {
+  ): Call<Data> {
+    const { at, params } = addressOf(address)
     return this.send(`${method} ${at}`, { params, body }, options)
-  }
-
-  #delete<Data>({ at, params }: Address, options: WriteOptions | undefined): Promise<Data> {
-    return this.send(`DELETE ${at}`, { params }, options)
   }
 }

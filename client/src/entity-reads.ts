@@ -1,22 +1,23 @@
+import { addressOf, type EntityAddress, idOf } from './address.ts'
 import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
-import { Listing, type PageAnswer, type PageOptions, type Position } from './listing.ts'
-import type { CallOptions } from './options.ts'
+import { Listing, type Page, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
 import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
-import type { Aggregate, AggregateBody, HistoryPage } from './wire.ts'
+import type { Aggregate, AggregateBody, Change, HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
 
 /** The page and the order of a list. The default order is newest first. */
-export type ListOptions = PageOptions & { sorting_type?: Direction } & CallOptions
+export type ListOptions = PageOptions & { order?: Direction } & CallOptions
 
 /** The page and the order of a filter. The default order is newest first. */
 export type FilterOptions = PageOptions & {
-  sort_direction?: Direction
+  order?: Direction
   /** Refuses a filter by a key that is not declared and that no entity has. Without it, the response has a warning. */
   strict?: boolean
 } & CallOptions
@@ -36,16 +37,14 @@ export type RelatedOptions<Target> = ListOptions & {
  */
 export type GetOptions = CallOptions & ({ at?: string | Date; version?: never } | { at?: never; version?: number })
 
-/**
- * The options of a history: at most `limit` changes (100 by default, at most 1,000) to versions before `before_version`.
- */
-export type HistoryOptions = { before_version?: number; limit?: number } & CallOptions
+/** The options of a history: `size` changes per request, 100 by default, at most 1,000. */
+export type HistoryOptions = PageOptions & CallOptions
 
-/** The options of an export. It begins after the entity `after_id`. */
-export type ExportOptions = Pick<PageOptions, 'after_id'> & CallOptions
+/** The options of an export. It begins after the entity with this internal identifier. */
+export type ExportOptions = Pick<PageOptions, 'after'> & CallOptions
 
-/** The options of a search: `size` items per request, 20 by default, at most 100, after the page that ended with `next_cursor`. */
-export type SearchOptions = { size?: number; cursor?: string } & CallOptions
+/** The options of a search: `size` items per request, 20 by default, at most 100. */
+export type SearchOptions = PageOptions & CallOptions
 
 /** The options of a count. `strict` is that of a filter. */
 export type CountOptions = Pick<FilterOptions, 'strict'> & CallOptions
@@ -60,12 +59,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   protected readonly transport: Transport
   protected readonly path: string
   protected readonly send: SendBelow
-  readonly #owner: string
 
   constructor(transport: Transport, owner: O) {
     this.transport = transport
     this.send = createSendBelow(transport, owner)
-    this.#owner = owner
     this.path = owner === 'people' ? '/v1/people' : `/v1/stacks/${segment(owner)}`
   }
 
@@ -85,48 +82,25 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(before.first_name, before.as_of?.version) // Ada 1
    * ```
    */
-  get(external_id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
-    return this.#get(named(external_id), options)
+  get(address: EntityAddress, { at: moment, version, ...options }: GetOptions = {}): Call<EntityOf<S, O>> {
+    const { at, params } = addressOf(address)
+    return this.send(`GET ${at}`, { params, query: { at: moment, version } }, options)
   }
 
   /**
-   * Reads an entity by its internal identifier: the `id` of a person, the `record_id` of a record.
-   *
-   * ```ts
-   * const { record_id } = await client.stack('orders').get('o-1')
-   * console.log((await client.stack('orders').getById(record_id)).external_id) // o-1
-   * ```
-   */
-  getById(id: string, options?: GetOptions): Promise<EntityOf<S, O>> {
-    return this.#get(identified(id), options)
-  }
-
-  /**
-   * Reads the changes of an entity, newest first. If `has_more` is true, older ones follow: pass the `version` of the last
-   * item as `before_version`. Takes the scope `changes:read` as well.
+   * Lists the changes of an entity, newest first. Takes the scope `changes:read` as well.
    *
    * ```ts
    * await client.people.patch('ada', { language: 'en' })
-   * const { items, has_more } = await client.people.history('ada', { limit: 1 })
+   * const { items, has_more } = await client.people.history('ada', { size: 1 }).page()
    * console.log(items[0]?.operation, items[0]?.after, has_more) // update { language: 'en' } true
    * ```
    */
-  history(external_id: string, options?: HistoryOptions): Promise<HistoryPage> {
-    return this.#history(named(external_id), options)
-  }
-
-  /**
-   * Reads the changes of an entity by its internal identifier, also those of a deleted one.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * await client.people.delete('ada')
-   * const { items } = await client.people.historyById(id)
-   * console.log(items.map(change => change.operation).join()) // delete,create
-   * ```
-   */
-  historyById(id: string, options?: HistoryOptions): Promise<HistoryPage> {
-    return this.#history(identified(id), options)
+  history(address: EntityAddress, { size, after, ...options }: HistoryOptions = {}): Listing<Change> {
+    const { at, params } = addressOf(address)
+    const read = (before_version?: string) =>
+      this.send<HistoryPage>(`GET ${at}/history`, { params, query: { before_version, limit: size } }, options)
+    return new Listing(after => pageOf(read(after), ({ version }) => version!), after)
   }
 
   /**
@@ -134,7 +108,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * another order, and `count` the number of all on the first page.
    *
    * ```ts
-   * for await (const person of client.people.list({ sorting_type: 'asc' })) {
+   * for await (const person of client.people.list({ order: 'asc' })) {
    *   console.log(person.external_id) // ada
    *   break
    * }
@@ -151,8 +125,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   list<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
     options: ListOptions & Selection<S, O, Field, Include> = {},
   ): Listing<ItemOf<S, O, Field, Include>> {
-    const { sorting_type, ...rest } = options
-    return this.#listing('POST /list', {}, this.#owner, { sorting_type }, rest)
+    const { order, ...rest } = options
+    return this.#listing('POST /list', {}, { sorting_type: order }, rest)
   }
 
   /**
@@ -174,8 +148,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     filter: FilterOf<S, O>,
     options: FilterOptions & Selection<S, O, Field, Include> = {},
   ): Listing<ItemOf<S, O, Field, Include>> {
-    const { sort_direction, ...rest } = options
-    return this.#listing('POST /filter', {}, this.#owner, { filter, sort_direction }, rest)
+    const { order, ...rest } = options
+    return this.#listing('POST /filter', {}, { filter, sort_direction: order }, rest)
   }
 
   /**
@@ -188,7 +162,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   async count(filter?: FilterOf<S, O>, options: CountOptions = {}): Promise<{ count: number; sequence: number }> {
     const endpoint = filter === undefined ? 'POST /list' : 'POST /filter'
     const body = { filter, fields: ['external_id'], count: true, cursor_configuration: { size: 1 } }
-    const { count, sequence } = await this.send<Required<PageAnswer<unknown>>>(endpoint, { body }, options)
+    const { count, sequence } = await this.send<Required<Page<unknown>>>(endpoint, { body }, options)
     return { count, sequence }
   }
 
@@ -201,10 +175,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(items.map(person => person.external_id).join()) // ada
    * ```
    */
-  search(text: string, { size, cursor, ...options }: SearchOptions = {}): Listing<EntityOf<S, O>> {
-    const read = (position: Position) =>
-      this.send<PageAnswer<EntityOf<S, O>>>('POST /search', { body: { text, size, ...position } }, options)
-    return new Listing(read, () => undefined, { cursor })
+  search(text: string, { size, after, ...options }: SearchOptions = {}): Listing<EntityOf<S, O>> {
+    const read = (cursor?: string) =>
+      this.send<Page<EntityOf<S, O>>>('POST /search', { body: { text, size, cursor } }, options)
+    return new Listing(cursor => pageOf(read(cursor), idOf), after)
   }
 
   /**
@@ -218,7 +192,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(groups[0]?.by.join(), groups[0]?.measures.join()) // ada 1,10
    * ```
    */
-  aggregate(query: AggregateQuery<S, O>, options?: CallOptions): Promise<Aggregate> {
+  aggregate(query: AggregateQuery<S, O>, options?: CallOptions): Call<Aggregate> {
     return this.send('POST /aggregate', { body: query }, options)
   }
 
@@ -231,37 +205,23 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * ```
    */
   related<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
-    external_id: string,
+    address: EntityAddress,
     options: RelatedOptions<T> & Selection<S, T, Field, Include>,
   ): Listing<ItemOf<S, T, Field, Include>> {
-    return this.#related(named(external_id), options)
-  }
-
-  /**
-   * Lists the entities of one owner that are linked to an entity, by its internal identifier.
-   *
-   * ```ts
-   * const { record_id } = await client.stack('orders').get('o-1')
-   * const buyers = client.stack('orders').relatedById(record_id, { target: 'people', attribute_key: 'buyer' })
-   * for await (const person of buyers) console.log(person.external_id) // ada
-   * ```
-   */
-  relatedById<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
-    id: string,
-    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
-  ): Listing<ItemOf<S, T, Field, Include>> {
-    return this.#related(identified(id), options)
+    const { at, params } = addressOf(address)
+    const { target, attribute_key, direction, order: sorting_type, ...rest } = options
+    return this.#listing(`POST ${at}/related`, params, { target, attribute_key, direction, sorting_type }, rest)
   }
 
   /**
    * Streams a snapshot of all entities over one connection, in order of the internal identifier. Rejects if the
-   * connection breaks. An export with `after_id` of the last entity continues after it.
+   * connection breaks. An export `after` the identifier of the last entity continues after it.
    *
    * ```ts
    * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1
    * ```
    */
-  export({ after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
+  export({ after: after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
     const request = {
       method: 'POST',
       path: `${this.path}/export${queryOf({ after_id })}`,
@@ -273,37 +233,23 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     }
   }
 
-  #get({ at: address, params }: Address, { at, version, ...options }: GetOptions = {}): Promise<EntityOf<S, O>> {
-    return this.send(`GET ${address}`, { params, query: { at, version } }, options)
-  }
-
-  #history({ at, params }: Address, { before_version, limit, ...options }: HistoryOptions = {}): Promise<HistoryPage> {
-    return this.send(`GET ${at}/history`, { params, query: { before_version, limit } }, options)
-  }
-
-  #related<T extends Owner<S>, Field extends FieldName<S, T>, Include extends RelationshipKey<S, T>>(
-    { at, params }: Address,
-    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
-  ): Listing<ItemOf<S, T, Field, Include>> {
-    const { target, attribute_key, direction, sorting_type, ...rest } = options
-    return this.#listing(`POST ${at}/related`, params, target, { target, attribute_key, direction, sorting_type }, rest)
-  }
-
-  /** `owner` is the owner of the returned entities. Its kind of identifier is the position of a page without `next_cursor`. */
-  #listing<Item>(
+  #listing<Item extends object>(
     endpoint: BelowPeople,
     params: Params,
-    owner: string,
     query: Record<string, unknown>,
-    { size, after_id: firstId, cursor: firstCursor, fields, include, sort, count, ...options }: ListingOptions,
+    { size, after, fields, include, sort, count, ...options }: ListingOptions,
   ): Listing<Item> {
-    const identifier = owner === 'people' ? 'id' : 'record_id'
-    const read = (position: Position, isFirst: boolean) => {
+    const read = (position: string | undefined, isFirst: boolean) => {
       const selection = { fields, include, sort, count: (count && isFirst) || undefined }
-      const body = { ...query, ...selection, cursor_configuration: { size, ...position } }
-      return this.send<PageAnswer<Item>>(endpoint, { params, body }, options)
+      // A page with a sort or fields ends with a cursor, and any other page at its last entity.
+      const cursor_configuration = { size, [fields || sort ? 'cursor' : 'after_id']: position }
+      return this.send<Page<Item>>(
+        endpoint,
+        { params, body: { ...query, ...selection, cursor_configuration } },
+        options,
+      )
     }
-    return new Listing(read, item => (item as Identified)[identifier], { after_id: firstId, cursor: firstCursor })
+    return new Listing((after, isFirst) => pageOf(read(after, isFirst), last => idOf(last as { id: string })), after)
   }
 }
 
@@ -320,7 +266,7 @@ type SendBelow = <Data>(
   endpoint: BelowPeople,
   request: Pick<Parts, 'query' | 'body'> & { params?: Params },
   options: RequestOptions | undefined,
-) => Promise<Data>
+) => Call<Data>
 
 /** Sends requests to the endpoints that people and records have, which are named by those of people. */
 function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
@@ -334,13 +280,3 @@ function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
 
 type ListingOptions = PageOptions &
   CallOptions & { fields?: unknown; include?: unknown; sort?: unknown; count?: boolean }
-
-type Identified = { id?: string; record_id?: string }
-
-/** The address of an entity below its collection: the template of the path, and its parameters. */
-export type Address = ReturnType<typeof named> | ReturnType<typeof identified>
-
-/** The address of an entity by external identifier. */
-export const named = (external_id: string) => ({ at: '/{external_id}', params: { external_id } }) as const
-/** The address of an entity by internal identifier. */
-export const identified = (id: string) => ({ at: '/internal/{uuid}', params: { uuid: id, record_id: id } }) as const

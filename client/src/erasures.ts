@@ -1,9 +1,10 @@
+import { Listing, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
-import type { ErasurePage } from './wire.ts'
+import type { Erasure } from './wire.ts'
 
-/** Selects erasures before an id. A page has 50 by default, at most 500. */
-export type ErasureListOptions = { before?: number; limit?: number } & CallOptions
+/** The page of a list of erasures: 50 by default, at most 500. */
+export type ErasureListOptions = PageOptions & CallOptions
 
 /** The list of the erasures. `client.people` erases. The scope is `people:erase`. */
 export class ErasureEndpoints {
@@ -14,14 +15,16 @@ export class ErasureEndpoints {
   }
 
   /**
-   * Lists a page of erasures with their certificates, newest first.
+   * Lists the erasures with their certificates, newest first.
    *
    * ```ts
-   * const { items, has_more } = await client.erasures.list()
+   * const { items, has_more } = await client.erasures.list().page()
    * console.log(items.length, has_more) // 0 false
    * ```
    */
-  list({ before, limit, ...options }: ErasureListOptions = {}): Promise<ErasurePage> {
-    return this.#send('GET /v1/erasures', { query: { before, limit } }, options)
+  list({ size, after, ...options }: ErasureListOptions = {}): Listing<Erasure> {
+    const read = (before?: string) =>
+      this.#send('GET /v1/erasures', { query: { before: numberOf(before), limit: size } }, options)
+    return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 }

@@ -91,6 +91,8 @@ export class KithConnectionError extends Error {
   readonly status: number | null
   /** The value of `Retry-After` of that response, in seconds. */
   readonly retryAfterSeconds: number | null
+  /** False if the request surely did not reach the service: the port is closed or the host is unknown. Browsers do not tell. */
+  readonly wasSent: boolean
   /** How many times the request was sent. */
   attempts = 1
 
@@ -98,7 +100,20 @@ export class KithConnectionError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.status = options.status ?? null
     this.retryAfterSeconds = options.retryAfterSeconds ?? null
+    this.wasSent = !wasNeverSent(options.cause)
   }
+}
+
+// The error codes of a request that was never sent: the port is closed or the host is unknown.
+const unsentErrorCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
+
+/** Node's fetch reports the system's error code in the causes of its error, one for each address that it tried. */
+function wasNeverSent(cause: unknown): boolean {
+  if (typeof cause !== 'object' || cause === null) return false
+  const { code, errors, cause: nestedCause } = cause as { code?: unknown; errors?: unknown; cause?: unknown }
+  if (Array.isArray(errors) && errors.length > 0) return errors.every(wasNeverSent)
+  if (typeof code === 'string') return unsentErrorCodes.has(code)
+  return wasNeverSent(nestedCause)
 }
 
 /** There was no response within `timeoutMs`. A write may have been carried out. */

@@ -4,11 +4,13 @@ import type { Detail, ErrorCode } from './wire.ts'
 
 /**
  * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would
- * change an existing entity.
+ * change an existing entity. `match`, of people only: they are also recognized by email or phone, and the lines of one person take
+ * effect in their order.
  */
 export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references' | 'erased'> & {
   dryRun?: boolean
   createOnly?: boolean
+  match?: readonly ('external_id' | 'email' | 'mobile')[]
 }
 
 /** The counts of lines. Every received line is created, updated, unchanged or failed. */

@@ -3,11 +3,10 @@ import type { Detail } from './wire.ts'
 /** One page of a listing. */
 export type Page<Item> = {
   items: Item[]
+  /** Whether another page follows. A page of some listings may have fewer items than its size, even none, before the end. */
   has_more: boolean
-  /** The position of the next page, for `after_id`. Null on the last page, and where there is a `next_cursor`. */
-  after_id: string | null
-  /** The position of the next page, for `cursor`: of a search, and of a list with `sort` or `fields`. Null on the last page. */
-  next_cursor?: string | null
+  /** Where the next page begins, for `after`. Null on the last page. */
+  next: string | null
   /** The number of all matches, with `count`. Iterated pages have it on the first page only. */
   count?: number
   /** The number of the change that `count` holds at, or that a search knows of. */
@@ -17,36 +16,29 @@ export type Page<Item> = {
 }
 
 /**
- * The page options: `size` items per request (50 by default, at most 500), after the item with the identifier `after_id`, or after the
- * page that ended with `next_cursor`.
+ * The page options of every listing: `size` items per request, after the page whose `next` this is. The README has the default and the
+ * maximum of each listing.
  */
-export type PageOptions = { size?: number; after_id?: string; cursor?: string }
+export type PageOptions = { size?: number; after?: string | undefined }
 
-/** A page in the format of the service. It has no `after_id` if this is the identifier of its last item. */
-export type PageAnswer<Item> = Omit<Page<Item>, 'after_id'> & Partial<Pick<Page<Item>, 'after_id'>>
-
-/** Where a page begins. */
-export type Position = { after_id?: string | undefined; cursor?: string | undefined }
-
-type ReadPage<Item> = (position: Position, isFirst: boolean) => Promise<PageAnswer<Item>>
+/** Reads the page after a position; the first one of an iteration may have more. */
+type ReadPage<Item, More> = (after: string | undefined, isFirst: boolean) => Promise<Page<Item> & More>
 
 /**
- * The result of a list, a filter, a related read or a search. It sends no request until it is iterated, and each iteration reads
- * again.
+ * The result of a list, a filter, a related read, a search or a history. It sends no request until it is read, and each iteration reads
+ * again. `More` is what its pages have beside their items.
  *
  * ```ts
  * for await (const person of client.people.list({ size: 200 })) console.log(person.state) // active
  * ```
  */
-export class Listing<Item> implements AsyncIterable<Item> {
-  readonly #read: ReadPage<Item>
-  readonly #identify: (item: Item) => string | undefined
-  readonly #first: Position
+export class Listing<Item, More = unknown> implements AsyncIterable<Item> {
+  readonly #read: ReadPage<Item, More>
+  readonly #after: string | undefined
 
-  constructor(read: ReadPage<Item>, identify: (item: Item) => string | undefined, first: Position) {
+  constructor(read: ReadPage<Item, More>, after?: string) {
     this.#read = read
-    this.#identify = identify
-    this.#first = first
+    this.#after = after
   }
 
   /** Iterates the items of all pages. Each page is requested when the one before is consumed. */
@@ -61,37 +53,63 @@ export class Listing<Item> implements AsyncIterable<Item> {
    * for await (const { items } of client.stack('orders').list({ size: 500 }).pages()) console.log(items.length) // 1
    * ```
    */
-  async *pages(): AsyncGenerator<Page<Item>, void, undefined> {
-    let page = await this.#pageAt(this.#first, true)
+  async *pages(): AsyncGenerator<Page<Item> & More, void, undefined> {
+    let page = await this.page()
     yield page
-    for (let next = nextOf(page); next !== null; next = nextOf(page)) {
-      page = await this.#pageAt(next, false)
+    while (page.next !== null) {
+      page = await this.#read(page.next, false)
       yield page
     }
   }
 
   /**
-   * Reads only the first page, which has the cursor of the next one.
+   * Reads only the first page, which says where the next one begins.
    *
    * ```ts
    * const first = await client.people.list({ size: 1 }).page()
-   * const second = await client.people.list({ size: 1, after_id: first.after_id! }).page()
+   * const second = await client.people.list({ size: 1, after: first.next! }).page()
    * console.log(first.has_more, second.has_more) // true false
    * ```
    */
-  page(): Promise<Page<Item>> {
-    return this.#pageAt(this.#first, true)
+  page(): Promise<Page<Item> & More> {
+    return this.#read(this.#after, true)
   }
 
-  async #pageAt(position: Position, isFirst: boolean): Promise<Page<Item>> {
-    const page = await this.#read(position, isFirst)
-    if (page.after_id !== undefined) return { ...page, after_id: page.after_id }
-    const last = page.has_more && page.next_cursor === undefined ? page.items.at(-1) : undefined
-    return { ...page, after_id: last === undefined ? null : (this.#identify(last) ?? null) }
+  /**
+   * Reads the items of all pages.
+   *
+   * ```ts
+   * const stacks = await client.schema.stacks.list().all()
+   * console.log(stacks.map(stack => stack.key).join()) // orders,visits
+   * ```
+   */
+  async all(): Promise<Item[]> {
+    const items: Item[] = []
+    for await (const page of this.pages()) items.push(...page.items)
+    return items
   }
 }
 
-function nextOf({ after_id, next_cursor }: Page<unknown>): Position | null {
-  if (typeof next_cursor === 'string') return { cursor: next_cursor }
-  return after_id === null ? null : { after_id }
+/** A page as the service sends it. */
+type SentPage<Item> = { items: Item[]; has_more: boolean; next_cursor?: string | null }
+
+/** The page of a response. It continues at its `next_cursor`, or after its last item, whose position is `positionOf` it. */
+export async function pageOf<Item, Sent extends SentPage<Item>>(
+  sent: Promise<Sent & SentPage<Item>>,
+  positionOf: (last: Item) => string | number,
+): Promise<Omit<Sent, 'next_cursor'> & Page<Item>> {
+  const { next_cursor, ...page } = await sent
+  const last = page.has_more ? page.items.at(-1) : undefined
+  return {
+    ...page,
+    next: next_cursor === undefined && last !== undefined ? String(positionOf(last)) : (next_cursor ?? null),
+  }
 }
+
+/** A listing that the service sends as one page. */
+export const listingOfAll = <Item>(read: () => Promise<{ items: Item[] }>): Listing<Item> =>
+  new Listing(async () => ({ ...(await read()), has_more: false, next: null }))
+
+/** A position that is a number on the wire. */
+export const numberOf = (position: string | undefined): number | undefined =>
+  position === undefined ? undefined : Number(position)

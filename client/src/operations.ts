@@ -1,4 +1,4 @@
-import type { CallOptions } from './options.ts'
+import type { Call, CallOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type { DoctorReport, OperationsMetrics } from './wire.ts'
 
@@ -19,7 +19,7 @@ export class OperationsEndpoints {
    * console.log(healthy, database?.verdict, database?.advice) // true ok null
    * ```
    */
-  doctor(options?: CallOptions): Promise<DoctorReport> {
+  doctor(options?: CallOptions): Call<DoctorReport> {
     return this.#send('GET /v1/operations/doctor', {}, options)
   }
 
@@ -31,7 +31,7 @@ export class OperationsEndpoints {
    * console.log(requests.durations.count > 0, queues.read) // true 0
    * ```
    */
-  metrics(options?: CallOptions): Promise<OperationsMetrics> {
+  metrics(options?: CallOptions): Call<OperationsMetrics> {
     return this.#send('GET /v1/operations/metrics', {}, options)
   }
 }

@@ -29,14 +29,47 @@ export type ClientOptions = (
    * writes as {@link CallOptions.ifSequence}. After the service was restored from a backup, create a new client.
    */
   readYourWrites?: boolean
+  /** Called after each attempt of a request. Paths contain identifiers and queries, which may be personal data. */
+  logger?: (attempt: Attempt) => void
   /** Replaces `Math.random`. Its result, from 0 to 1, is the fraction of the maximum pause before a retry. */
   random?: () => number
   /** Replaces the timer for pauses between attempts. Must reject when the signal aborts. */
   sleep?: (milliseconds: number, signal?: AbortSignal) => Promise<void>
 }
 
+/** An attempt to send a request, for a log. */
+export type Attempt = {
+  method: string
+  /** The path with its query, below the URL of the service. */
+  path: string
+  /** Counts from 1. */
+  attempt: number
+  durationMs: number
+  /** The status of the response; null if there was none. */
+  status: number | null
+  requestId: string | null
+  error: Error | null
+  /** The pause before the next attempt. Null if there is none. */
+  pauseMs: number | null
+}
+
+/** The data of a call, or with `withResponse()` also the response. Its body has been read. */
+export type Call<T> = Promise<T> & {
+  /**
+   * ```ts
+   * const { data, response } = await client.people.get('ada').withResponse()
+   * console.log(data.first_name, response.status, response.headers.has('x-request-id')) // Ada 200 true
+   * ```
+   */
+  withResponse(): Promise<{ data: T; response: Response }>
+}
+
 /** The options of every call. */
 export type CallOptions = {
+  /** The timeout of an attempt of this call in milliseconds, in place of that of the client. */
+  timeoutMs?: number
+  /** The maximum number of retries of this call, in place of that of the client. */
+  retries?: number
   /** Aborts the call, which rejects with the signal's reason. The service may still carry out the request. */
   signal?: AbortSignal
   /** Sent as `X-Request-Id`: 1 to 64 letters, digits, `_` and `-`. The service writes it to its log and change log. */

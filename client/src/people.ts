@@ -1,10 +1,10 @@
+import { addressOf, type EntityAddress } from './address.ts'
 import type { BatchResult, Operation } from './batch.ts'
 import { type BatchOptions, Entities } from './entities.ts'
-import { type Address, identified, named } from './entity-reads.ts'
 import { KithConnectionError } from './errors.ts'
-import type { ImportAnswer, ImportOptions } from './import.ts'
 import { segment } from './json.ts'
-import type { CallOptions, WriteOptions, Written } from './options.ts'
+import { Listing, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
 import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
 import { ndjson } from './stream.ts'
 import type {
@@ -12,7 +12,6 @@ import type {
   DossierLine,
   DuplicateGroup,
   DuplicatesBody,
-  DuplicatesPage,
   Erased,
   ErasureBody,
   MergeResult,
@@ -53,8 +52,8 @@ export type PeopleOperation<S extends OrganizationSchema, Kind extends MatchKind
   | Exclude<Operation<S, 'people'>, { op: 'upsert' }>
   | PeopleUpsert<S, Kind>
 
-/** The other person of a merge: by its external identifier, or by its internal one. */
-export type MergeFrom = { from: string; from_id?: never } | { from_id: string; from?: never }
+/** The other person of a merge. */
+export type MergeFrom = { from: EntityAddress }
 
 /** The options of a merge and of an unmerge. */
 export type MergeOptions = WriteOptions
@@ -67,7 +66,7 @@ export type Unmerged<S extends OrganizationSchema> = Omit<UnmergeResult, 'person
   Record<'person' | 'unmerged', EntityOf<S, 'people'>>
 
 /** The options of a search for duplicates: the keys to search `by`, and the `size` of a page (20 by default, at most 100). */
-export type DuplicatesOptions = Pick<DuplicatesBody, 'by' | 'size'> & CallOptions
+export type DuplicatesOptions = Pick<DuplicatesBody, 'by'> & PageOptions & CallOptions
 
 /** Why a person is erased, and which records with the person. */
 export type ErasureReason = Omit<ErasureBody, 'dry_run'>
@@ -92,7 +91,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(items[0]?.external_id) // joan
    * ```
    */
-  lookup(key: LookupKey, options?: CallOptions): Promise<{ items: Person<S>[]; has_more: boolean }> {
+  lookup(key: LookupKey, options?: CallOptions): Call<{ items: Person<S>[]; has_more: boolean }> {
     return this.transport.send('POST /v1/people/lookup', { body: key }, options)
   }
 
@@ -111,7 +110,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   override upsert<U extends WriteOptions = Record<never, never>, const M extends Match = readonly ['external_id']>(
     body: Body<S> & { match?: M } & RecognizedBy<M[number]>,
     options?: U,
-  ): Promise<Written<U, Person<S>>> {
+  ): Call<Written<U, Person<S>>> {
     return super.upsert(body as Body<S> & { external_id: string }, options)
   }
 
@@ -128,21 +127,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
    * ```
    */
-  merge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
-    return this.#merge(named(external_id), from, options)
-  }
-
-  /**
-   * Merges another person into a person, by the internal identifier of the survivor.
-   *
-   * ```ts
-   * await client.people.create({ external_id: 'sofia-news' })
-   * const { id } = await client.people.create({ external_id: 'sofia' })
-   * console.log((await client.people.mergeById(id, { from: 'sofia-news' })).merged.external_id) // sofia-news
-   * ```
-   */
-  mergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Merged<S>> {
-    return this.#merge(identified(id), from, options)
+  merge(address: EntityAddress, other: MergeFrom, options?: MergeOptions): Call<Merged<S>> {
+    const { at, params } = addressOf(address)
+    return this.transport.send(`POST /v1/people${at}/merge`, { params, body: bodyOf(other) }, options)
   }
 
   /**
@@ -156,30 +143,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(person.language, unmerged.language) // null it
    * ```
    */
-  unmerge(external_id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
-    return this.#unmerge(named(external_id), from, options)
-  }
-
-  /**
-   * Undoes a merge, by the internal identifier of the survivor.
-   *
-   * ```ts
-   * const { id } = await client.people.create({ external_id: 'noor' })
-   * const other = await client.people.create({ external_id: 'noor-news' })
-   * await client.people.mergeById(id, { from_id: other.id })
-   * console.log((await client.people.unmergeById(id, { from_id: other.id })).unmerged.external_id) // noor-news
-   * ```
-   */
-  unmergeById(id: string, from: MergeFrom, options?: MergeOptions): Promise<Unmerged<S>> {
-    return this.#unmerge(identified(id), from, options)
-  }
-
-  #merge({ at, params }: Address, body: MergeFrom, options: MergeOptions | undefined): Promise<Merged<S>> {
-    return this.transport.send(`POST /v1/people${at}/merge`, { params, body }, options)
-  }
-
-  #unmerge({ at, params }: Address, body: MergeFrom, options: MergeOptions | undefined): Promise<Unmerged<S>> {
-    return this.transport.send(`POST /v1/people${at}/unmerge`, { params, body }, options)
+  unmerge(address: EntityAddress, other: MergeFrom, options?: MergeOptions): Call<Unmerged<S>> {
+    const { at, params } = addressOf(address)
+    return this.transport.send(`POST /v1/people${at}/unmerge`, { params, body: bodyOf(other) }, options)
   }
 
   /**
@@ -192,25 +158,10 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    *   console.log(people.map(person => person.external_id).join(), score) // ada-2,ada-3 0.95
    * ```
    */
-  async *duplicates(options: DuplicatesOptions = {}): AsyncGenerator<DuplicateGroup, void, undefined> {
-    let position: Pick<DuplicatesBody, 'cursor'> | undefined = {}
-    while (position) {
-      const { items, next_cursor }: DuplicatesPage = await this.duplicatesPage({ ...options, ...position })
-      yield* items
-      position = next_cursor === null ? undefined : { cursor: next_cursor }
-    }
-  }
-
-  /**
-   * Reads one page of duplicates. It may have fewer groups than its size, even none, while `has_more` is true.
-   *
-   * ```ts
-   * const { items, next_cursor } = await client.people.duplicatesPage({ by: ['mobile'], size: 100 })
-   * console.log(items.length, next_cursor) // 0 null
-   * ```
-   */
-  duplicatesPage({ by, size, cursor, ...options }: DuplicatesBody & CallOptions = {}): Promise<DuplicatesPage> {
-    return this.transport.send('POST /v1/people/duplicates', { body: { by, size, cursor } }, options)
+  duplicates({ by, size, after, ...options }: DuplicatesOptions = {}): Listing<DuplicateGroup> {
+    const read = (cursor?: string) =>
+      this.transport.send('POST /v1/people/duplicates', { body: { by, size, cursor } }, options)
+    return new Listing(cursor => pageOf(read(cursor), () => ''), after)
   }
 
   /**
@@ -225,25 +176,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * }
    * ```
    */
-  dossier(external_id: string, options?: CallOptions): AsyncIterable<DossierLine> {
-    return this.#dossier(`/${segment(external_id)}`, options)
-  }
-
-  /**
-   * Reads everything that is held about a person by the internal identifier, also of one who was deleted.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * await client.people.delete('ada')
-   * for await (const line of client.people.dossierById(id)) if (line.type === 'about') console.log(line.person.state) // deleted
-   * ```
-   */
-  dossierById(id: string, options?: CallOptions): AsyncIterable<DossierLine> {
-    return this.#dossier(`/internal/${segment(id)}`, options)
-  }
-
-  #dossier(path: string, options: CallOptions | undefined): AsyncIterable<DossierLine> {
-    const request = { method: 'GET', path: `${this.path}${path}/dossier`, options, format: ndjson } as const
+  dossier(address: EntityAddress, options?: CallOptions): AsyncIterable<DossierLine> {
+    const path = typeof address === 'string' ? segment(address) : `internal/${segment(address.id)}`
+    const request = { method: 'GET', path: `${this.path}/${path}/dossier`, options, format: ndjson } as const
     return { [Symbol.asyncIterator]: () => completeLines(this.transport.stream(request)) }
   }
 
@@ -256,26 +191,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(certificate?.split('.').length, erasure.removed.entities) // 3 1
    * ```
    */
-  erase(external_id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
-    return this.#erase(named(external_id), reason, options)
-  }
-
-  /**
-   * Erases a person by the internal identifier, also one who was deleted.
-   *
-   * ```ts
-   * const { id } = await client.people.get('ada')
-   * await client.people.delete('ada')
-   * const { completed } = await client.people.eraseById(id, { reason: 'Request of 2026-01-01' })
-   * console.log(completed) // true
-   * ```
-   */
-  eraseById(id: string, reason: ErasureReason, options?: ErasureOptions): Promise<Erased> {
-    return this.#erase(identified(id), reason, options)
-  }
-
-  #erase({ at, params }: Address, body: ErasureReason, options: ErasureOptions | undefined): Promise<Erased> {
-    return this.transport.send(`POST /v1/people${at}/erase`, { params, body }, options)
+  erase(address: EntityAddress, reason: ErasureReason, options?: ErasureOptions): Call<Erased> {
+    const { at, params } = addressOf(address)
+    return this.transport.send(`POST /v1/people${at}/erase`, { params, body: reason }, options)
   }
 
   /**
@@ -296,27 +214,12 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   override batch<U extends BatchOptions & { match?: Match } = Record<never, never>>(
     operations: readonly PeopleOperation<S, KindOf<U['match']>>[],
     options?: U,
-  ): Promise<Written<U, BatchResult, BatchDryRun>> {
+  ): Call<Written<U, BatchResult, BatchDryRun>> {
     return super.batch(operations as readonly Operation<S, 'people'>[], options)
   }
-
-  /**
-   * Upserts any number of people and sends them while it iterates `lines`, like {@link Entities.import}. With `match`, a person is
-   * also recognized by email or phone, and the lines of one person take effect in their order.
-   *
-   * ```ts
-   * const lines = [{ email: 'rosa@example.com' }, { email: 'Rosa@example.com', first_name: 'Rosa' }]
-   * for await (const answer of client.people.import(lines, { match: ['email'] }))
-   *   if ('received' in answer) console.log(answer.created, answer.updated) // 1 1
-   * ```
-   */
-  override import(
-    lines: AsyncIterable<Body<S> | string> | Iterable<Body<S> | string>,
-    options: ImportOptions & { match?: Match } = {},
-  ): AsyncIterable<ImportAnswer> {
-    return super.import(lines, options)
-  }
 }
+
+const bodyOf = ({ from }: MergeFrom) => (typeof from === 'string' ? { from } : { from_id: from.id })
 
 async function* completeLines(lines: AsyncGenerator<unknown>): AsyncGenerator<DossierLine, void, undefined> {
   let isComplete = false

@@ -1,4 +1,5 @@
-import { KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
+import { KithImportError } from './import.ts'
 
 /** The errors of a failed attempt. */
 export type Failure = KithError | KithConnectionError | KithTimeoutError
@@ -19,9 +20,6 @@ const maxPauseMs = 5_000
 /** The client does not retry if `Retry-After` is longer than this. */
 const maxRetryAfterMs = 30_000
 
-// The error codes of a request that was never sent: the port is closed or the host is unknown.
-const unsentErrorCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
-
 /**
  * Classifies a failed attempt. A 503 is `unknown`, because the service also returns it if the database connection was
  * lost during a commit. A 504 in kith's own format is `final`: the request took 10 seconds and would take them again.
@@ -32,21 +30,12 @@ export function outcomeOf(failure: Failure): Outcome {
     return failure.status === 503 ? 'unknown' : 'final'
   }
   if (!(failure instanceof KithConnectionError)) return 'unknown'
-  if (failure.status === 429 || wasNeverSent(failure.cause)) return 'notDone'
+  if (failure.status === 429 || !failure.wasSent) return 'notDone'
   return failure.status === null || [502, 503, 504].includes(failure.status) ? 'unknown' : 'final'
 }
 
 /** An earlier attempt with the same Idempotency-Key is still running. The 409 of a taken name has another code. */
 const isStillRunning = ({ status, code }: KithError): boolean => status === 409 && code === 'invalid_parameter'
-
-/** Node's fetch reports the system's error code in the causes of its error, one for each address that it tried. */
-function wasNeverSent(cause: unknown): boolean {
-  if (typeof cause !== 'object' || cause === null) return false
-  const { code, errors, cause: nestedCause } = cause as { code?: unknown; errors?: unknown; cause?: unknown }
-  if (Array.isArray(errors) && errors.length > 0) return errors.every(wasNeverSent)
-  if (typeof code === 'string') return unsentErrorCodes.has(code)
-  return wasNeverSent(nestedCause)
-}
 
 /**
  * The pause before the next attempt, in milliseconds. Null if there must be none. The pause is `Retry-After` plus full
@@ -73,6 +62,24 @@ const retryAfterMsOf = (failure: Failure): number =>
 const jitterMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
 
+/**
+ * Whether the same call can succeed later: after a lost connection, a timeout, a 429, or a failure of the service or of a proxy
+ * before it (5xx). A write may have been carried out nevertheless.
+ *
+ * ```ts
+ * import { isTemporary } from '@kith/client'
+ *
+ * const error = await client.people.get('nobody').catch(error => error)
+ * console.log(isTemporary(error)) // false
+ * ```
+ */
+export function isTemporary(error: unknown): boolean {
+  if (!isFailure(error)) return false
+  if (error instanceof KithImportError || error instanceof KithTimeoutError || error.status === null) return true
+  // A PATCH of a missing person is `not_found` with status 500.
+  return error.status === 429 || (error.status >= 500 && !isKithError(error, 'not_found'))
+}
+
 /** A follower connects again after this time at the latest. */
 const maxReconnectPauseMs = 3_600_000
 
@@ -81,7 +88,6 @@ const maxReconnectPauseMs = 3_600_000
  * refuses the request, because it would refuse every further one.
  */
 export function pauseBeforeReconnect(failure: Failure, attempt: number, random: () => number): number | null {
-  const status = failure instanceof KithTimeoutError ? null : failure.status
-  if (status !== null && status < 500 && status !== 429) return null
+  if (!isTemporary(failure)) return null
   return Math.min(maxReconnectPauseMs, retryAfterMsOf(failure)) + jitterMs(attempt, random)
 }

@@ -1,13 +1,14 @@
+import { idOf } from './address.ts'
 import type { FilterOf } from './filter.ts'
-import { Listing, type PageAnswer, type PageOptions, type Position } from './listing.ts'
-import type { CallOptions, WriteOptions } from './options.ts'
+import { Listing, listingOfAll, type Page, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { OrganizationSchema } from './organization.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import type { Transport } from './transport.ts'
 import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
-export type SegmentPeopleOptions = PageOptions & { sort_direction?: 'asc' | 'desc' } & CallOptions
+export type SegmentPeopleOptions = PageOptions & { order?: 'asc' | 'desc' } & CallOptions
 
 /** The options of a write of a segment. */
 export type SegmentOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
@@ -37,7 +38,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
   create(
     body: Omit<NewSegment, 'filter'> & { filter: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
-  ): Promise<WrittenSegment> {
+  ): Call<WrittenSegment> {
     return this.#transport.send('POST /v1/segments', { body }, options)
   }
 
@@ -46,11 +47,11 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    *
    * ```ts
    * await client.segments.create({ key: 'hoppers', filter: { last_name: 'Hopper' } })
-   * console.log((await client.segments.list()).map(segment => segment.key).join()) // hoppers
+   * console.log((await client.segments.list().all()).map(segment => segment.key).join()) // hoppers
    * ```
    */
-  async list(options?: CallOptions): Promise<Segment[]> {
-    return (await this.#transport.send('GET /v1/segments', {}, options)).items
+  list(options?: CallOptions): Listing<Segment> {
+    return listingOfAll(() => this.#transport.send('GET /v1/segments', {}, options))
   }
 
   /**
@@ -61,7 +62,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * console.log((await client.segments.get('hoppers')).filter) // { last_name: 'Hopper' }
    * ```
    */
-  get(key: string, options?: CallOptions): Promise<Segment> {
+  get(key: string, options?: CallOptions): Call<Segment> {
     return this.#transport.send('GET /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
   }
 
@@ -77,7 +78,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     key: string,
     body: Omit<SegmentPatch, 'filter'> & { filter?: FilterOf<S, 'people'> },
     options?: SegmentFilterOptions,
-  ): Promise<WrittenSegment> {
+  ): Call<WrittenSegment> {
     return this.#transport.send('PATCH /v1/segments/{segment_key}', { params: { segment_key: key }, body }, options)
   }
 
@@ -87,7 +88,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * ```ts
    * await client.segments.create({ key: 'hoppers', filter: { last_name: 'Hopper' } })
    * await client.segments.delete('hoppers')
-   * console.log((await client.segments.list()).length) // 0
+   * console.log((await client.segments.list().all()).length) // 0
    * ```
    */
   async delete(key: string, options?: SegmentOptions): Promise<void> {
@@ -107,18 +108,17 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     key: string,
     options: SegmentPeopleOptions & Selection<S, 'people', Field, Include> = {},
   ): Listing<ItemOf<S, 'people', Field, Include>> {
-    const { size, after_id: firstId, cursor: firstCursor, sort_direction, sort, ...rest } = options
-    const { fields, include, count, ...callOptions } = rest
-    const order = { sort_direction, sort: sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':') }
-    const read = ({ after_id, cursor }: Position, isFirst: boolean) => {
-      const query = { size, after_id, cursor, fields, include, ...order, count: (count && isFirst) || undefined }
-      return this.#transport.sendAs<PageAnswer<ItemOf<S, 'people', Field, Include>>>(
+    const { size, after, order: sort_direction, sort, fields, include, count, ...callOptions } = options
+    const sorting = sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':')
+    const read = (position: string | undefined, isFirst: boolean) => {
+      const selection = { fields, include, sort: sorting, sort_direction, count: (count && isFirst) || undefined }
+      const query = { size, [fields || sort ? 'cursor' : 'after_id']: position, ...selection }
+      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include>>>(
         'GET /v1/segments/{segment_key}/people',
         { params: { segment_key: key }, query },
         callOptions,
       )
     }
-    const idOf = (person: object) => ('id' in person ? (person.id as string) : undefined)
-    return new Listing(read, idOf, { after_id: firstId, cursor: firstCursor })
+    return new Listing((after, isFirst) => pageOf(read(after, isFirst), last => idOf(last as { id: string })), after)
   }
 }

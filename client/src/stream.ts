@@ -34,8 +34,8 @@ export type StreamCall<T> = {
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
   /** Whether the lines are collected and sent as one body. Browsers cannot stream a body over HTTP/1.1. */
   isBodyWhole: boolean
-  /** Called with the headers of a response in this format. */
-  onResponse: ((headers: Headers) => void) | undefined
+  /** Called with the response, before it is read. */
+  onResponse: (response: Response) => void
 }
 
 /**
@@ -54,9 +54,9 @@ export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, voi
       fetchFunction(url, { method, headers, ...bodyInit, redirect: 'error', signal: watchdog.signal }),
       timeoutMs,
     )
+    onResponse(response)
     if (!response.ok || !isOf(response, format))
       return void payloadOf(response, await watchdog.within(response.text(), timeoutMs), Date.now())
-    onResponse?.(response.headers)
     yield* format.parse(chunksOf(response, watchdog, format.silenceMs ?? timeoutMs))
   } catch (error) {
     const sourceError = upload?.sourceError()

@@ -4,7 +4,7 @@ import { type Endpoints, repetitions } from './endpoints.ts'
 import { isKithError, KithConnectionError, KithError, KithTimeoutError } from './errors.ts'
 import { encode, segment } from './json.ts'
 import { NewestWrite } from './newest-write.ts'
-import type { ClientOptions, UpdateOptions } from './options.ts'
+import type { Attempt, Call, ClientOptions, UpdateOptions } from './options.ts'
 import { type QueryValue, queryOf } from './query.ts'
 import { type Failure, isFailure, outcomeOf, pauseBefore } from './retry.ts'
 import { type StreamFormat, untilAborted, valuesFrom } from './stream.ts'
@@ -47,10 +47,10 @@ export type Send = <E extends Endpoint, Data extends Endpoints[E]['data'] = Endp
   endpoint: E,
   request: RequestOf<E>,
   options?: RequestOptions | undefined,
-) => Promise<Data>
+) => Call<Data>
 
 /** {@link Send} where one method serves several kinds, so that the caller knows the type of the payload and not the compiler. */
-export type SendAs = <Data>(endpoint: Endpoint, request: Parts, options?: RequestOptions | undefined) => Promise<Data>
+export type SendAs = <Data>(endpoint: Endpoint, request: Parts, options?: RequestOptions | undefined) => Call<Data>
 
 /** A request of any endpoint. */
 export type Parts = {
@@ -136,50 +136,69 @@ const maxTimerMs = 2_147_483_647
 /** Creates the transport to one service. Throws a TypeError for invalid options. */
 export function createTransport(options: ClientOptions): Transport {
   const base = baseOf(options.url)
-  const { retries = 2, timeoutMs = 12_000, random = Math.random, sleep = sleepFor } = options
-  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries must be a whole number, 0 or more')
-  if (!(timeoutMs > 0 && timeoutMs <= maxTimerMs))
-    throw new TypeError(`timeoutMs must be more than 0 and at most ${maxTimerMs}`)
+  const { random = Math.random, sleep = sleepFor, logger } = options
+  const defaults = limitsOf(options, { retries: 2, timeoutMs: 12_000 })
   const fetchFunction = options.fetch ?? globalThis.fetch
-  const authorization = authorizationOf(options, fetchFunction, base, timeoutMs)
+  const authorization = authorizationOf(options, fetchFunction, base, defaults.timeoutMs)
   const newestWrite = new NewestWrite()
   const remembered = () => (options.readYourWrites ? newestWrite.sequence : undefined)
-  const send = async <Data>(endpoint: string, parts: Parts, options: RequestOptions = {}): Promise<Data> => {
+  const send = <Data>(endpoint: string, parts: Parts, options?: RequestOptions): Call<Data> =>
+    callOf(answerOf<Data>(endpoint, parts, options))
+  const answerOf = async <Data>(
+    endpoint: string,
+    parts: Parts,
+    options: RequestOptions = {},
+  ): Promise<Answer<Data>> => {
     const request = prepare(endpoint, parts, options)
     const { signal } = options
+    const { retries, timeoutMs } = limitsOf(options, defaults)
     const attemptMs = timeoutMs + request.waitMs
     const headers = headersOf(request, remembered())
     const body = request.body === undefined ? null : encode(request.body)
-    const init = { method: request.method, headers, body, newestWrite }
+    const init = { method: request.method, headers, body }
     const hasKey = headers.has('Idempotency-Key')
     let [answerLost, renewed] = [false, false]
+    let response: Response | null = null
+    const note = (received: Response) => {
+      response = received
+      newestWrite.note(received.headers)
+    }
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted()
       let token: string | undefined
       let sent = false
+      let failure: Error | null = null
+      let pauseMs: number | null = null
+      response = null
+      const log = attemptLog(logger, request, attempt)
       try {
         if (request.isAuthorized) token = await authorization.get()
         if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
         sent = true
-        return (await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, signal)) as Data
+        const data = (await sendOnce(fetchFunction, attemptMs, `${base}${request.path}`, init, note, signal)) as Data
+        return { data, response: response! }
       } catch (error) {
+        failure = error as Error
         if (!isFailure(error)) throw error
         error.attempts = attempt
         if (error instanceof KithError) error.answerLost = answerLost
         // The deletion was done by an attempt whose response was lost. A dry run deletes nothing, so it finds the entity in every attempt.
         const isDone = answerLost && request.method === 'DELETE' && !options.dryRun && isKithError(error, 'not_found')
-        if (isDone) return true as Data
+        if (isDone) return { data: true as Data, response: response! }
         if (sent && !renewed && authorization.renew(token, error)) {
           renewed = true
+          pauseMs = 0
           continue
         }
         // The write was done, or may have been. A retry without a key could misreport the outcome.
         const repeatable = !sent || hasKey || (request.isRepeatable && !mayBeDone(error))
-        const pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
+        pauseMs = pauseBefore(error, { attempt, retries, repeatable, random })
         if (pauseMs === null) throw error
         answerLost ||= sent && outcomeOf(error) === 'unknown'
-        await sleep(pauseMs, signal)
+      } finally {
+        log(response, failure, pauseMs)
       }
+      await sleep(pauseMs, signal)
     }
   }
   async function* stream<T>(request: StreamRequest<T>, renewed = false): AsyncGenerator<T, void, undefined> {
@@ -191,17 +210,64 @@ export function createTransport(options: ClientOptions): Transport {
     const token = await untilAborted(authorization.get(), signal)
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`)
     const url = `${base}${path}`
+    const { timeoutMs } = limitsOf(callOptions, defaults)
+    const log = attemptLog(logger, request, renewed ? 2 : 1)
+    let response: Response | null = null
+    let failure: Error | null = null
+    const note = (received: Response) => {
+      response = received
+      if (received.ok) onResponse?.(received.headers)
+    }
     try {
       const isBodyWhole = options.session === true
-      const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole, onResponse }
-      yield* valuesFrom(call)
+      const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole }
+      return yield* valuesFrom({ ...call, onResponse: note })
     } catch (error) {
+      failure = error as Error
       // The lines of the request have been consumed and cannot be sent again.
       if (!authorization.renew(token, error) || renewed || lines) throw error
-      yield* stream(request, true)
+    } finally {
+      log(response, failure, null)
     }
+    yield* stream(request, true)
   }
-  return { send, sendAs: send, stream, newestWrite, retries, random, sleep }
+  return { send, sendAs: send, stream, newestWrite, retries: defaults.retries, random, sleep }
+}
+
+type Answer<Data> = { data: Data; response: Response }
+
+function callOf<Data>(answer: Promise<Answer<Data>>): Call<Data> {
+  const call = answer.then(({ data }) => data)
+  const withResponse = () => {
+    // The caller handles the errors of the promise that it gets here, and not those of the call.
+    call.catch(() => {})
+    return answer
+  }
+  return Object.assign(call, { withResponse })
+}
+
+type Limits = { retries: number; timeoutMs: number }
+
+/** The retries and the timeout of a client or a call. Throws a TypeError for invalid ones. */
+function limitsOf(options: Partial<Limits> = {}, defaults: Limits): Limits {
+  const { retries = defaults.retries, timeoutMs = defaults.timeoutMs } = options
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries must be a whole number, 0 or more')
+  if (!(timeoutMs > 0 && timeoutMs <= maxTimerMs))
+    throw new TypeError(`timeoutMs must be more than 0 and at most ${maxTimerMs}`)
+  return { retries, timeoutMs }
+}
+
+type Log = (response: Response | null, error: Error | null, pauseMs: number | null) => void
+
+/** Starts an attempt, and returns what logs its end. */
+function attemptLog(logger: ClientOptions['logger'], request: Pick<Attempt, 'method' | 'path'>, attempt: number): Log {
+  const startedMs = performance.now()
+  const { method, path } = request
+  return (response, error, pauseMs) => {
+    const durationMs = performance.now() - startedMs
+    const [status, requestId] = [response?.status ?? null, response?.headers.get('x-request-id') ?? null]
+    logger?.({ method, path, attempt, durationMs, status, requestId, error, pauseMs })
+  }
 }
 
 /** Options by the names that the API gives them. */
@@ -212,9 +278,16 @@ const misspelt: Readonly<Record<string, string>> = {
   if_sequence: 'ifSequence',
   idempotency_key: 'idempotencyKey',
   request_id: 'requestId',
+  after_id: 'after',
+  before_version: 'after',
+  before: 'after',
+  cursor: 'after',
+  limit: 'size',
+  sorting_type: 'order',
+  sort_direction: 'order',
 }
 
-/** Throws a TypeError for an option that only the types would refuse: without `dryRun`, a call would write. */
+/** Throws a TypeError for an option that only the types would refuse: without `dryRun`, a call would write, and without `after` repeat a page. */
 function refuseMisspelt(options: object = {}): void {
   for (const name of Object.keys(options))
     if (Object.hasOwn(misspelt, name)) throw new TypeError(`${name} is not an option: its name is ${misspelt[name]}`)
@@ -310,7 +383,8 @@ async function sendOnce(
   fetchFunction: typeof fetch,
   timeoutMs: number,
   url: string,
-  { newestWrite, ...init }: RequestInit & { newestWrite: NewestWrite },
+  init: RequestInit,
+  onResponse: (response: Response) => void,
   signal: AbortSignal | undefined,
 ): Promise<unknown> {
   const controller = new AbortController()
@@ -321,7 +395,7 @@ async function sendOnce(
   try {
     // A redirect could send a write to another host, or turn it into a GET.
     const response = await fetchFunction(url, { ...init, redirect: 'error', signal: controller.signal })
-    newestWrite.note(response.headers)
+    onResponse(response)
     return payloadOf(response, await response.text(), Date.now())
   } catch (error) {
     if (controller.signal.aborted) throw controller.signal.reason

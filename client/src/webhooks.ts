@@ -1,4 +1,5 @@
-import type { CallOptions, WriteOptions } from './options.ts'
+import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
+import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { Send } from './transport.ts'
 import type {
   NewWebhook,
@@ -15,12 +16,10 @@ import type {
 /** The options of a write of a webhook. */
 export type WebhookOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
 
-/** Selects deliveries: of a status or a state, of changes before a number. A page has 50 by default, at most 500. */
-export type DeliveryOptions = {
+/** Selects deliveries of a status or a state. A page has 50 by default, at most 500. */
+export type DeliveryOptions = PageOptions & {
   status?: WebhookDelivery['status']
   state?: WebhookDelivery['state']
-  before?: number
-  limit?: number
 } & CallOptions
 
 /** The webhooks of an organization. The scopes are `webhooks:read` and `webhooks:write`. */
@@ -44,7 +43,7 @@ export class WebhookEndpoints {
    * console.log(id, secret.startsWith('whsec_')) // 2 true
    * ```
    */
-  create(body: NewWebhook, options?: WebhookOptions): Promise<WebhookWithSecret> {
+  create(body: NewWebhook, options?: WebhookOptions): Call<WebhookWithSecret> {
     return this.#send('POST /v1/webhooks', { body }, options)
   }
 
@@ -52,12 +51,12 @@ export class WebhookEndpoints {
    * Lists all webhooks.
    *
    * ```ts
-   * const webhooks = await client.webhooks.list()
+   * const webhooks = await client.webhooks.list().all()
    * console.log(webhooks.map(webhook => webhook.events.join()).join()) // person.*
    * ```
    */
-  async list(options?: CallOptions): Promise<Webhook[]> {
-    return (await this.#send('GET /v1/webhooks', {}, options)).items
+  list(options?: CallOptions): Listing<Webhook> {
+    return listingOfAll(() => this.#send('GET /v1/webhooks', {}, options))
   }
 
   /**
@@ -68,7 +67,7 @@ export class WebhookEndpoints {
    * console.log(active, disabled) // true null
    * ```
    */
-  get(id: number, options?: CallOptions): Promise<Webhook> {
+  get(id: number, options?: CallOptions): Call<Webhook> {
     return this.#send('GET /v1/webhooks/{id}', { params: { id } }, options)
   }
 
@@ -81,7 +80,7 @@ export class WebhookEndpoints {
    * console.log(paused.active) // false
    * ```
    */
-  update(id: number, body: WebhookPatch, options?: WebhookOptions): Promise<Webhook> {
+  update(id: number, body: WebhookPatch, options?: WebhookOptions): Call<Webhook> {
     return this.#send('PATCH /v1/webhooks/{id}', { params: { id }, body }, options)
   }
 
@@ -92,7 +91,7 @@ export class WebhookEndpoints {
    * console.log(await client.webhooks.delete(1)) // true
    * ```
    */
-  delete(id: number, options?: CallOptions): Promise<true> {
+  delete(id: number, options?: CallOptions): Call<true> {
     return this.#send('DELETE /v1/webhooks/{id}', { params: { id } }, options)
   }
 
@@ -104,23 +103,25 @@ export class WebhookEndpoints {
    * console.log(secret.startsWith('whsec_')) // true
    * ```
    */
-  rotate(id: number, options?: WebhookOptions): Promise<WebhookWithSecret> {
+  rotate(id: number, options?: WebhookOptions): Call<WebhookWithSecret> {
     return this.#send('POST /v1/webhooks/{id}/rotate', { params: { id } }, options)
   }
 
   /**
-   * Reads the deliveries of a webhook, newest first. If `has_more` is true, older ones follow: pass the `sequence` of the
-   * last item as `before`. A page without `before` also has the last `tests`.
+   * Lists the deliveries of a webhook, newest first. The first page also has the last `tests`.
    *
    * ```ts
-   * const { items } = await client.webhooks.deliveries(1, { state: 'failing' })
+   * const { items } = await client.webhooks.deliveries(1, { state: 'failing' }).page()
    * console.log(items.length) // 0
    * ```
    */
-  deliveries(id: number, options: DeliveryOptions = {}): Promise<WebhookDeliveryPage> {
-    const { status, state, before, limit, ...callOptions } = options
-    const query = { status, state, before, limit }
-    return this.#send('GET /v1/webhooks/{id}/deliveries', { params: { id }, query }, callOptions)
+  deliveries(id: number, options: DeliveryOptions = {}): Listing<WebhookDelivery, Pick<WebhookDeliveryPage, 'tests'>> {
+    const { status, state, size, after, ...callOptions } = options
+    const read = (before?: string) => {
+      const query = { status, state, before: numberOf(before), limit: size }
+      return this.#send('GET /v1/webhooks/{id}/deliveries', { params: { id }, query }, callOptions)
+    }
+    return new Listing(after => pageOf(read(after), ({ sequence }) => sequence), after)
   }
 
   /**
@@ -131,7 +132,7 @@ export class WebhookEndpoints {
    * console.log(delivered, response_status) // true 204
    * ```
    */
-  test(id: number, options?: CallOptions): Promise<WebhookTest> {
+  test(id: number, options?: CallOptions): Call<WebhookTest> {
     return this.#send('POST /v1/webhooks/{id}/test', { params: { id } }, options)
   }
 
@@ -145,7 +146,7 @@ export class WebhookEndpoints {
    * console.log(range.until - range.after) // 2
    * ```
    */
-  replay(id: number, body: WebhookReplay, options?: WebhookOptions): Promise<WebhookReplayed> {
+  replay(id: number, body: WebhookReplay, options?: WebhookOptions): Call<WebhookReplayed> {
     return this.#send('POST /v1/webhooks/{id}/replay', { params: { id }, body }, options)
   }
 }

@@ -11,7 +11,7 @@ const { client } = organization
 /** The number of the newest change before the test. */
 let start: number
 beforeEach(async () => {
-  start = (await client.changes.list()).head
+  start = (await client.changes.list().page()).head
 })
 
 /** Takes the changes of a stream until the one with the number `until`. */
@@ -38,7 +38,7 @@ describe('client.changes.list', () => {
     const seen: Change[] = []
     let after = start
     for (;;) {
-      const page = await client.changes.list({ after, limit: 2 })
+      const page = await client.changes.list({ after, size: 2 }).page()
       seen.push(...page.items)
       after = page.last
       if (page.last === page.head) break
@@ -51,7 +51,7 @@ describe('client.changes.list', () => {
     await client.stack('orders').create({ external_id: 'o-1' })
     await client.people.delete('ada')
     const listed = async (filter: Parameters<typeof client.changes.list>[0]) =>
-      numbers((await client.changes.list({ after: start, ...filter })).items).map(number => number - start)
+      numbers((await client.changes.list({ after: start, ...filter }).page()).items).map(number => number - start)
     expect(await listed({ subject: 'person' })).toEqual([1, 3])
     expect(await listed({ subject: ['person', 'record'], operation: ['create'] })).toEqual([1, 2])
     expect(await listed({ stack: 'orders' })).toEqual([2])
@@ -59,9 +59,9 @@ describe('client.changes.list', () => {
 
   it('waits for the first change, also for longer than the timeout of the client', async () => {
     const patient = createClient({ url: service.address, token: organization.token, timeoutMs: 500, retries: 0 })
-    const waiting = patient.changes.list({ after: start, wait: 2 })
+    const waiting = patient.changes.list({ after: start, wait: 2 }).page()
     expect(await waiting).toMatchObject({ items: [], last: start })
-    const next = client.changes.list({ after: start, wait: 20 })
+    const next = client.changes.list({ after: start, wait: 20 }).page()
     await client.people.create({ external_id: 'ada' })
     expect((await next).items).toMatchObject([{ sequence: start + 1, external_id: 'ada' }])
   })
@@ -73,7 +73,7 @@ describe('client.changes.follow', () => {
     const stream = client.changes.follow({ after: start })
     const first = await take(stream, start + 1_200)
     expect(numbers(first)).toEqual(numbersTo(start + 1_200, start + 1))
-    const { items, log_id } = await client.changes.list({ after: start, limit: 1_000 })
+    const { items, log_id } = await client.changes.list({ after: start, size: 1_000 }).page()
     expect(first.slice(0, 1_000)).toEqual(items)
     expect(stream.logId).toBe(log_id)
     const rest = take(client.changes.follow({ after: start + 1_200, subject: 'person' }), start + 1_202)
@@ -145,7 +145,7 @@ describe('the past of an entity', () => {
     await client.people.patch('ada', { first_name: 'Augusta', attribute_values: { n: null } })
     const { as_of, ...past } = await client.people.get('ada', { version: 1 })
     expect([past, as_of]).toEqual([created, { at: created.updated_at, sequence: start + 1, version: 1 }])
-    const at = await client.people.getById(created.id, { at: created.updated_at })
+    const at = await client.people.get({ id: created.id }, { at: created.updated_at })
     expect(at).toMatchObject({ first_name: 'Ada', as_of: { version: 1 } })
     expect(await client.people.get('ada', { at: new Date(created.updated_at) })).toEqual(at)
     await client.people.replace('ada', writable(at))
@@ -161,34 +161,36 @@ describe('the past of an entity', () => {
     await orders.patch('o-1', { attribute_values: { total: 2 } })
     const { as_of, ...past } = await orders.get('o-1', { version: 1 })
     expect([past, as_of?.version]).toEqual([order, 1])
-    await orders.replace('o-1', writable(await orders.getById(order.record_id, { version: 1 })))
+    await orders.replace('o-1', writable(await orders.get({ id: order.record_id }, { version: 1 })))
     expect((await orders.get('o-1')).attribute_values).toEqual({ total: 1 })
-    expect((await orders.history('o-1')).items).toMatchObject([{ version: 3 }, { version: 2 }, { version: 1 }])
-    expect((await orders.historyById(order.record_id, { limit: 1 })).items).toMatchObject([{ version: 3 }])
+    expect((await orders.history('o-1').page()).items).toMatchObject([{ version: 3 }, { version: 2 }, { version: 1 }])
+    expect((await orders.history({ id: order.record_id }, { size: 1 }).page()).items).toMatchObject([{ version: 3 }])
   })
 
   it('is listed by pages, newest first, also of a deleted person', async () => {
     const { id } = await client.people.create({ external_id: 'ada' })
     for (const language of ['en', 'fr', 'de']) await client.people.patch('ada', { language })
-    const newest = await client.people.history('ada', { limit: 2 })
+    const newest = await client.people.history('ada', { size: 2 }).page()
     expect(newest).toMatchObject({ items: [{ version: 4 }, { version: 3 }], has_more: true })
-    const older = await client.people.history('ada', { before_version: 3 })
+    const older = await client.people.history('ada', { after: newest.next! }).page()
     expect(older).toMatchObject({ items: [{ version: 2 }, { version: 1 }], has_more: false })
     await client.people.delete('ada')
-    await expect(client.people.history('ada')).rejects.toMatchObject({ status: 404 })
-    expect((await client.people.historyById(id, { limit: 1 })).items).toMatchObject([{ operation: 'delete' }])
+    await expect(client.people.history('ada').page()).rejects.toMatchObject({ status: 404 })
+    expect((await client.people.history({ id }, { size: 1 }).page()).items).toMatchObject([{ operation: 'delete' }])
   })
 
   it('comes back by a restore', async () => {
     const created = await client.people.create({ external_id: 'ada', first_name: 'Ada' })
     await client.people.delete('ada')
-    const restored = await client.people.restore(created.id)
+    const restored = await client.people.restore({ id: created.id })
     expect(restored).toMatchObject({ id: created.id, external_id: 'ada', first_name: 'Ada', version: 3 })
-    expect(await client.people.restore(created.id)).toEqual(restored)
-    expect((await client.people.history('ada', { limit: 1 })).items).toMatchObject([{ operation: 'restore' }])
+    expect(await client.people.restore({ id: created.id })).toEqual(restored)
+    expect((await client.people.history('ada', { size: 1 }).page()).items).toMatchObject([{ operation: 'restore' }])
     const order = await client.stack('orders').create({ external_id: 'o-1', attribute_values: { buyer: 'ada' } })
-    await client.stack('orders').deleteById(order.record_id)
+    await client.stack('orders').delete({ id: order.record_id })
     await client.stack('orders').create({ external_id: 'o-1' })
-    await expect(client.stack('orders').restore(order.record_id)).rejects.toMatchObject({ code: 'duplicate_entry' })
+    await expect(client.stack('orders').restore({ id: order.record_id })).rejects.toMatchObject({
+      code: 'duplicate_entry',
+    })
   })
 })

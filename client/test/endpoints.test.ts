@@ -40,17 +40,19 @@ describe('people', () => {
     })
     expect(created).toMatchObject({ first_name: 'Ada', version: 1, attribute_values: { x: 1 }, state: 'active' })
     expect(await client.people.get('a/b?ä')).toEqual(created)
-    expect(await client.people.getById(created.id)).toEqual(created)
+    expect(await client.people.get({ id: created.id })).toEqual(created)
     expect(await client.people.patch('a/b?ä', { last_name: 'L' })).toBe(true)
-    expect(await client.people.patchById(created.id, { attribute_values: { y: 2 } })).toBe(true)
+    expect(await client.people.patch({ id: created.id }, { attribute_values: { y: 2 } })).toBe(true)
     expect(await client.people.get('a/b?ä')).toMatchObject({ last_name: 'L', attribute_values: { x: 1, y: 2 } })
     expect(await client.people.replace('a/b?ä', { first_name: 'B' })).toBe(true)
-    expect(await client.people.replaceById(created.id, { language: 'en' }, { representation: true })).toMatchObject({
-      first_name: null,
-      language: 'en',
-      version: 5,
-    })
-    expect(await client.people.deleteById(created.id)).toBe(true)
+    expect(await client.people.replace({ id: created.id }, { language: 'en' }, { representation: true })).toMatchObject(
+      {
+        first_name: null,
+        language: 'en',
+        version: 5,
+      },
+    )
+    expect(await client.people.delete({ id: created.id })).toBe(true)
     expect(await refusalOf(client.people.delete('a/b?ä'))).toBe('404 not_found')
   })
 
@@ -101,7 +103,7 @@ describe('the options of a call', () => {
   it('representation returns the updated entity', async () => {
     const { id } = await client.people.create({ external_id: 'ada' })
     const patched = await client.people.patch('ada', { first_name: 'Ada' }, { representation: true })
-    expect(patched).toEqual(await client.people.getById(id))
+    expect(patched).toEqual(await client.people.get({ id }))
   })
 
   it('references: strict creates no placeholder', async () => {
@@ -127,8 +129,8 @@ it('an error has the path of every invalid value', async () => {
 it('records have the same endpoints as people, within their stack', async () => {
   const orders = client.stack('orders')
   const { record_id } = await orders.create({ external_id: 'o', attribute_values: { total: 10 } })
-  expect(await orders.patchById(record_id, { attribute_values: { note: 'x' } })).toBe(true)
-  expect(await orders.getById(record_id)).toMatchObject({ stack_key: 'orders', attribute_values: { total: 10 } })
+  expect(await orders.patch({ id: record_id }, { attribute_values: { note: 'x' } })).toBe(true)
+  expect(await orders.get({ id: record_id })).toMatchObject({ stack_key: 'orders', attribute_values: { total: 10 } })
   expect(await orders.replace('o', {}, { representation: true })).toMatchObject({ attribute_values: {} })
   expect((await orders.upsert({ external_id: 'o', attribute_values: { total: 1 } })).record_id).toBe(record_id)
   const batch = await orders.batch([{ op: 'delete', record_id }])
@@ -149,13 +151,13 @@ it('lists, filters and related reads find all entities over several pages', asyn
   }
   const stack = client.stack('orders')
   expect(await namesOf(stack.list({ size: 2 }))).toEqual(orders.toReversed())
-  expect(await namesOf(stack.list({ size: 7, sorting_type: 'asc' }))).toEqual(orders)
+  expect(await namesOf(stack.list({ size: 7, order: 'asc' }))).toEqual(orders)
   const large = { 'attribute_values.total': { $gte: 2 }, 'attribute_values.buyer': { $some: { external_id: 'ada' } } }
-  expect(await namesOf(stack.filter(large, { size: 3, sort_direction: 'asc' }))).toEqual(orders.slice(2))
-  const incoming = { target: 'orders', direction: 'incoming', size: 3, sorting_type: 'asc' } as const
+  expect(await namesOf(stack.filter(large, { size: 3, order: 'asc' }))).toEqual(orders.slice(2))
+  const incoming = { target: 'orders', direction: 'incoming', size: 3, order: 'asc' } as const
   expect(await namesOf(client.people.related('ada', incoming))).toEqual(orders)
   const { id } = await client.people.get('ada')
-  expect(await namesOf(client.people.relatedById(id, incoming))).toEqual(orders)
+  expect(await namesOf(client.people.related({ id }, incoming))).toEqual(orders)
   expect(await namesOf(client.people.list())).toEqual(['ada'])
   expect(await refusalOf(client.people.filter({ $not: { state: 'active' } }, { size: 501 }).page())).toBe(
     '400 invalid_parameter',
@@ -184,9 +186,9 @@ it('definitions are created, listed, read and changed', async () => {
   expect(await consentTypes.patch(surveys.id, { name: 'Surveys' })).toMatchObject({ name: 'Surveys' })
   expect(await consentTypes.get(surveys.id)).toMatchObject({ key: 'surveys', mandatory: false })
   expect(await client.schema.get()).toEqual({
-    stacks: await stacks.list(),
-    attributes: await attributes.list(),
-    consent_types: await consentTypes.list(),
+    stacks: await stacks.list().all(),
+    attributes: await attributes.list().all(),
+    consent_types: await consentTypes.list().all(),
   })
 })
 

@@ -12,7 +12,7 @@ async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
 describe('a listing', () => {
   it('iterates the items of all pages, each after the last item of the one before', async () => {
     const { client, sent } = scriptedClient([pageOf(['a', 'b'], true), pageOf(['c', 'd'], true), pageOf(['e'], false)])
-    const people = await collect(client.people.list({ size: 2, sorting_type: 'asc' }))
+    const people = await collect(client.people.list({ size: 2, order: 'asc' }))
     expect(people.map(person => person.id)).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect(sent.map(({ body }) => body)).toEqual([
       { sorting_type: 'asc', cursor_configuration: { size: 2 } },
@@ -31,10 +31,10 @@ describe('a listing', () => {
 
   it('iterates pages from the given cursor', async () => {
     const { client, sent } = scriptedClient([pageOf(['b'], true), pageOf([], false)])
-    const pages = await collect(client.people.list({ after_id: 'a' }).pages())
+    const pages = await collect(client.people.list({ after: 'a' }).pages())
     expect(pages).toEqual([
-      { items: [{ id: 'b' }], has_more: true, after_id: 'b' },
-      { items: [], has_more: false, after_id: null },
+      { items: [{ id: 'b' }], has_more: true, next: 'b' },
+      { items: [], has_more: false, next: null },
     ])
     expect(sent.map(({ body }) => (body as { cursor_configuration: object }).cursor_configuration)).toEqual([
       { after_id: 'a' },
@@ -44,14 +44,14 @@ describe('a listing', () => {
 
   it('returns one page with the cursor of the next', async () => {
     const { client } = scriptedClient([pageOf(['a'], true)])
-    expect(await client.people.list({ size: 1 }).page()).toMatchObject({ has_more: true, after_id: 'a' })
+    expect(await client.people.list({ size: 1 }).page()).toMatchObject({ has_more: true, next: 'a' })
   })
 
   it('of a stack uses record_id as its cursor, also for related records of a person', async () => {
     const records = (record_id: string, has_more: boolean) => success({ items: [{ record_id }], has_more })
     const { client, sent } = scriptedClient([records('r1', true), records('r2', false), records('r3', true)])
     await collect(client.stack('orders').list())
-    await client.people.related('ada', { target: 'orders', after_id: 'r2' }).page()
+    await client.people.related('ada', { target: 'orders', after: 'r2' }).page()
     expect(sent.map(({ body }) => (body as { cursor_configuration: object }).cursor_configuration)).toEqual([
       {},
       { after_id: 'r1' },
@@ -65,9 +65,9 @@ describe('a listing', () => {
     const { client, sent } = scriptedClient([page('a', 'c1'), page('b', null)])
     const selection = { fields: ['external_id'], sort: { field: 'last_name', direction: 'desc' }, count: true } as const
     const pages = await collect(client.people.list({ size: 1, ...selection }).pages())
-    expect(pages.map(({ after_id, next_cursor, count }) => [after_id, next_cursor, count])).toEqual([
-      [null, 'c1', 2],
-      [null, null, 2],
+    expect(pages.map(({ next, count }) => [next, count])).toEqual([
+      ['c1', 2],
+      [null, 2],
     ])
     const { count, ...rest } = selection
     expect(sent.map(({ body }) => body)).toEqual([
@@ -78,7 +78,7 @@ describe('a listing', () => {
 
   it('continues after a cursor that is given', async () => {
     const { client, sent } = scriptedClient([success({ items: [], has_more: false, next_cursor: null })])
-    await client.people.list({ cursor: 'c1', sort: { field: 'email' } }).page()
+    await client.people.list({ after: 'c1', sort: { field: 'email' } }).page()
     expect(sent[0]!.body).toEqual({ sort: { field: 'email' }, cursor_configuration: { cursor: 'c1' } })
   })
 
@@ -101,7 +101,7 @@ describe('a listing', () => {
     const { client, sent } = scriptedClient([page('c1'), page(null), success({ items: [{ id: 'p' }], has_more: true })])
     const selection = { fields: ['email'], sort: { field: 'email', direction: 'desc' }, count: true } as const
     expect(await collect(client.segments.people('vips', { size: 1, ...selection }))).toHaveLength(2)
-    expect((await client.segments.people('vips').page()).after_id).toBe('p')
+    expect((await client.segments.people('vips').page()).next).toBe('p')
     expect(sent.map(({ url }) => url)).toEqual([
       'https://kith.test/v1/segments/vips/people?size=1&fields=email&sort=email%3Adesc&count=true',
       'https://kith.test/v1/segments/vips/people?size=1&cursor=c1&fields=email&sort=email%3Adesc',
@@ -143,7 +143,7 @@ describe('the request of a listing', () => {
   it('contains a filter with its order', async () => {
     const { client, sent } = scriptedClient([emptyPage()])
     const filter = { $or: [{ email: { $exists: true } }, { 'attribute_values.city': 'Rome' }] }
-    await client.people.filter(filter, { sort_direction: 'asc', size: 5, requestId: 'r' }).page()
+    await client.people.filter(filter, { order: 'asc', size: 5, requestId: 'r' }).page()
     expect(sent[0]).toMatchObject({
       method: 'POST',
       url: 'https://kith.test/v1/people/filter',
@@ -168,7 +168,7 @@ describe('the request of a listing', () => {
     await client.stack('orders').related('o/1', query).page()
     await client
       .stack('orders')
-      .relatedById('0'.repeat(24), { ...query, sorting_type: 'asc' })
+      .related({ id: '0'.repeat(24) }, { ...query, order: 'asc' })
       .page()
     expect(sent.map(({ url }) => url)).toEqual([
       'https://kith.test/v1/stacks/orders/o%2F1/related',

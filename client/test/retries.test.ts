@@ -15,7 +15,7 @@ const repeatable: [string, Call][] = [
   ['filter', client => client.people.filter({ state: 'active' }).page()],
   ['related', client => client.people.related('ada', { target: 'orders' }).page()],
   ['replace', client => client.people.replace('ada', {})],
-  ['replaceById that renames', client => client.people.replaceById('1', { external_id: 'other' })],
+  ['replaceById that renames', client => client.people.replace({ id: '1' }, { external_id: 'other' })],
   ['patch with a version', client => client.people.patch('ada', {}, { ifMatch: 3 })],
   ['upsert with a version', client => client.people.upsert({ external_id: 'ada' }, { ifMatch: 3 })],
   ['delete', client => client.people.delete('ada')],
@@ -230,5 +230,46 @@ describe('an idempotency key', () => {
     await client.people.patch('ada', {}, { idempotencyKey: 'mine' })
     await client.people.create({}, { idempotencyKey: 'mine too' })
     expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual([null, null, 'mine', 'mine too'])
+  })
+})
+
+describe('the options of a call', () => {
+  it('retries and timeoutMs replace those of the client', async () => {
+    const { client, sent, pauses } = scriptedClient([refusal('operation_failed', 503), 'silence', success({ id: '1' })])
+    await expect(client.people.get('ada', { retries: 0 })).rejects.toMatchObject({ status: 503, attempts: 1 })
+    expect(await client.people.get('ada', { retries: 1, timeoutMs: 5 })).toEqual({ id: '1' })
+    expect([sent.length, pauses.length]).toEqual([3, 1])
+    for (const options of [{ retries: -1 }, { timeoutMs: 0 }])
+      await expect(client.people.get('ada', options)).rejects.toBeInstanceOf(TypeError)
+  })
+
+  it('by another name are refused before anything is sent', async () => {
+    const { client, sent } = scriptedClient([])
+    for (const options of [{ after_id: 'a' }, { cursor: 'a' }, { limit: 1 }, { sort_direction: 'asc' }])
+      await expect(client.people.list(options as object).page()).rejects.toThrow(/is not an option: its name is/)
+    expect(sent).toEqual([])
+  })
+})
+
+describe('a call', () => {
+  it('has its response beside its data, and rejects once', async () => {
+    const { client } = scriptedClient([success({ id: '1' }, 201), refusal('not_found', 404)])
+    const { data, response } = await client.people.create({}).withResponse()
+    expect([data, response.status]).toEqual([{ id: '1' }, 201])
+    await expect(client.people.get('nobody').withResponse()).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  it('reports each attempt to the logger, with its error and the pause after it', async () => {
+    const attempts: unknown[] = []
+    const logger = (attempt: object) => void attempts.push(attempt)
+    const steps = [networkError('ECONNRESET'), refusal('operation_failed', 503), success({ id: '1' })]
+    const { client, pauses } = scriptedClient(steps, { logger })
+    await client.people.get('ada')
+    const request = { method: 'GET', path: '/v1/people/ada', durationMs: expect.any(Number) }
+    expect(attempts).toEqual([
+      { ...request, attempt: 1, status: null, requestId: null, error: expect.any(Error), pauseMs: pauses[0] },
+      { ...request, attempt: 2, status: 503, requestId: null, error: expect.any(Error), pauseMs: pauses[1] },
+      { ...request, attempt: 3, status: 200, requestId: null, error: null, pauseMs: null },
+    ])
   })
 })

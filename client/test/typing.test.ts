@@ -201,7 +201,7 @@ describe('a client with a schema', () => {
         expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
         expectTypeOf(order.record_id).toBeString()
       }
-      for await (const person of shop.stack('orders').relatedById('o', { target: 'people' }))
+      for await (const person of shop.stack('orders').related({ id: 'o' }, { target: 'people' }))
         expectTypeOf(person.attribute_values.age).toEqualTypeOf<number | undefined>()
       // @ts-expect-error: there is no such stack
       shop.people.related('ada', { target: 'ordres' })
@@ -235,7 +235,7 @@ describe('changes', () => {
     // @ts-expect-error: there is no such stack
     never(() => shop.changes.follow({ stack: 'ordres' }))
     // @ts-expect-error: the subject is called person
-    never(() => client.changes.list({ subject: 'people' }))
+    never(() => client.changes.list({ subject: 'people' }).page())
     never(async () => {
       for await (const change of client.changes.follow()) expectTypeOf(change).toEqualTypeOf<Change>()
     })
@@ -246,7 +246,7 @@ describe('changes', () => {
       const order = await shop.stack('orders').get('o', { at: new Date() })
       expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
       expectTypeOf(order.as_of?.sequence).toEqualTypeOf<number | undefined>()
-      await shop.stack('visits').restore('v')
+      await shop.stack('visits').restore({ id: 'v' })
       // @ts-expect-error: either at or version
       await client.people.get('ada', { at: '2027-01-01T00:00:00Z', version: 1 })
     })
@@ -293,7 +293,7 @@ describe('results', () => {
       expectTypeOf(await client.people.create({}, { dryRun: true })).toEqualTypeOf<DryRun>()
       expectTypeOf(await client.people.patch('a', {}, { dryRun: true })).toEqualTypeOf<DryRun>()
       expectTypeOf(await client.people.delete('a', { dryRun: true })).toEqualTypeOf<DryRun>()
-      expectTypeOf(await client.people.restore('a', { dryRun: true })).toEqualTypeOf<DryRun>()
+      expectTypeOf(await client.people.restore({ id: 'a' }, { dryRun: true })).toEqualTypeOf<DryRun>()
       expectTypeOf(await client.people.create({}, { ifMatch: '*' })).toExtend<Person>()
       expectTypeOf(await client.people.delete('a')).toEqualTypeOf<true>()
       const dryRun = Math.random() < 0.5
@@ -313,7 +313,7 @@ describe('results', () => {
 
   it('of definitions are definitions', () => {
     expectTypeOf(client.schema.stacks.get).returns.resolves.toEqualTypeOf<Stack>()
-    expectTypeOf(client.schema.attributes.list).returns.resolves.toEqualTypeOf<Attribute[]>()
+    expectTypeOf(client.schema.attributes.list).returns.toEqualTypeOf<Listing<Attribute>>()
     never(async () => expectTypeOf(await client.schema.consentTypes.patch(1, {})).toEqualTypeOf<ConsentType>())
     never(() => expectTypeOf(client.people.list()).toExtend<Listing<Person>>())
   })

@@ -80,7 +80,7 @@ it('an operator makes a webhook, whose secret is shown once, sees what waits and
       await page.getByText(/^whsec_/).waitFor()
       await page.getByRole('button', { name: 'Close' }).click()
       expect(await page.getByText(/whsec_/).count()).toBe(0)
-      expect((await client.webhooks.list())[0]!.events).toEqual(['person.*', 'segment.*'])
+      expect((await client.webhooks.list().all())[0]!.events).toEqual(['person.*', 'segment.*'])
 
       const { external_id } = await client.people.create({ external_id: 'ada' })
       await deliver()

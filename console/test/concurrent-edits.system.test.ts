@@ -42,14 +42,14 @@ it('two people who record answers to one question: the second sees the other ans
       await people.patch('ada', { consents: [{ consent_type_id: 1, channel: 'email', state: false }] })
       await button(page, 'Record the answer').click()
       await dialog(page).getByText('Somebody recorded another answer in the meantime').waitFor()
-      expect((await consents.history('ada')).items).toHaveLength(1)
+      expect((await consents.history('ada').page()).items).toHaveLength(1)
       expect(await page.getByLabel('Where').inputValue()).toBe('shop counter')
       await button(page, 'Record the answer').click()
       await expect.poll(() => dialog(page).getByText('shop counter').count()).toBe(1)
     },
     { expectedErrors: /412/ },
   )
-  const { items } = await consents.history('ada')
+  const { items } = await consents.history('ada').page()
   expect(items.map(({ state, source }) => [state, source])).toEqual([
     [true, 'shop counter'],
     [false, null],

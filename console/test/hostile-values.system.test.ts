@@ -98,7 +98,7 @@ it('are text in identifiers, keys and values of a record, whose page keeps its l
     expect(await page.locator('img[src=x], main b, main i').count()).toBe(0)
     expect(await overflowOf(page)).toBe(0)
   })
-  expect((await client.stack('orders').getById(record_id)).attribute_values['a/b~c "d"']).toBe('<i>e</i>')
+  expect((await client.stack('orders').get({ id: record_id })).attribute_values['a/b~c "d"']).toBe('<i>e</i>')
 })
 
 it('are text in names and keys of the schema', async () => {

@@ -235,7 +235,7 @@ it('creating again after a lost answer, and a double click, create once, and a r
     await page.getByRole('checkbox').first().press('Space')
     await create(page).last().dblclick()
     await page.getByRole('alertdialog').waitFor()
-    expect((await shop.client.access.clients.list()).items).toHaveLength(1)
+    expect((await shop.client.access.clients.list().page()).items).toHaveLength(1)
 
     // A refusal is an answer: what stood in its way may be gone, so the same body is a new request.
     await shop.client.people.create({ external_id: 'taken' })

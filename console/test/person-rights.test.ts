@@ -52,7 +52,7 @@ it('a marketer sees why somebody may not be written to, with the evidence of eac
     await button(page, 'Record the answer').click()
     await expect.poll(() => answers.count()).toBe(3)
   })
-  const [recorded] = (await organization.client.consents.history('ada')).items
+  const [recorded] = (await organization.client.consents.history('ada').page()).items
   expect(recorded).toMatchObject({ state: true, method: 'phone', source: 'shop counter' })
   expect(recorded!.actor).toMatch(/^Ada/)
 })
@@ -99,7 +99,7 @@ it('a data protection officer exports the dossier and erases the person, and get
       const certificate = await downloaded(page, () =>
         box.getByRole('button', { name: 'Download the certificate' }).click(),
       )
-      expect(certificate.trim()).toBe((await erasures.list()).items[0]!.certificate)
+      expect(certificate.trim()).toBe((await erasures.list().page()).items[0]!.certificate)
       await box.getByRole('button', { name: 'Close' }).click()
       await page.getByRole('heading', { name: 'This person was erased' }).waitFor()
       expect(await page.locator('main').innerText()).not.toContain('ada@example.com')
@@ -108,7 +108,7 @@ it('a data protection officer exports the dossier and erases the person, and get
     },
     { expectedErrors: /404/ },
   )
-  await expect(people.getById(id)).rejects.toMatchObject({ status: 404 })
+  await expect(people.get({ id })).rejects.toMatchObject({ status: 404 })
 })
 
 it('a data protection officer previews a merge side by side, merges, arrives by the old identifier, and undoes it', async () => {

@@ -41,7 +41,7 @@ it('a support agent sees the person as of a moment, plainly marked and read only
     await page.getByText('Version 3', { exact: true }).waitFor()
     expect(new URL(page.url()).search).toBe('')
   })
-  expect(await people.getById(id)).toMatchObject({ last_name: 'Byron', attribute_values: {}, version: 3 })
+  expect(await people.get({ id })).toMatchObject({ last_name: 'Byron', attribute_values: {}, version: 3 })
   await openPerson(
     organization,
     'ada',
@@ -68,7 +68,7 @@ it('a support agent deletes a person and brings the person back, by the last nam
       await choose(page, /Delete/)
       await page.getByRole('alertdialog').getByRole('button', { name: 'Delete the person' }).click()
       await page.getByRole('heading', { name: 'Ada Lovelace was deleted' }).waitFor()
-      await expect(people.getById(id)).rejects.toMatchObject({ status: 404 })
+      await expect(people.get({ id })).rejects.toMatchObject({ status: 404 })
       await page.goto(`${service.address}/console/people/ada`)
       await page.getByRole('heading', { name: 'Ada Lovelace was deleted' }).waitFor()
       await button(page, 'Restore the person').click()
@@ -78,7 +78,7 @@ it('a support agent deletes a person and brings the person back, by the last nam
     },
     { expectedErrors: /404/ },
   )
-  expect(await people.getById(id)).toMatchObject({ external_id: 'ada', version: 3 })
+  expect(await people.get({ id })).toMatchObject({ external_id: 'ada', version: 3 })
 })
 
 it('a support agent edits attributes by their types, and values under keys that nobody declared as JSON', async () => {

@@ -27,7 +27,7 @@ async function shop(): Promise<Organization> {
 }
 
 const attributeOf = async ({ client }: Organization, key: string) =>
-  (await client.schema.attributes.list()).find(attribute => attribute.key === key)
+  (await client.schema.attributes.list().all()).find(attribute => attribute.key === key)
 
 it('an engineer declares an observed key and sees what would not fit', async () => {
   const organization = await shop()

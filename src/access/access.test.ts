@@ -11,7 +11,8 @@ const service = useOwnService()
 const path = '/v1/clients'
 
 /** The names of the clients that the list of an organization shows, newest first. */
-const namesOf = async ({ client }: Organization) => (await client.access.clients.list()).items.map(({ name }) => name)
+const namesOf = async ({ client }: Organization) =>
+  (await client.access.clients.list().page()).items.map(({ name }) => name)
 
 describe('a client that was created over the API', () => {
   it('fetches tokens with its scopes, until it is revoked', async () => {
@@ -56,7 +57,7 @@ describe('a client that was created over the API', () => {
     const secret: string = body.data.client_secret
     const stored = await service.sql('select from idempotency_keys where organization_id = $1', [id])
     expect(stored).toEqual([])
-    const { items } = await client.access.clients.list()
+    const { items } = await client.access.clients.list().page()
     expect(items).toHaveLength(2)
     expect(JSON.stringify([items, await client.access.clients.get(body.data.client_id)])).not.toContain(secret)
     expect(service.logs.join('')).not.toContain(secret)
@@ -72,18 +73,18 @@ describe('a client that was created over the API', () => {
     const { client } = organization
     for (const name of ['one', 'two', 'three']) await client.access.clients.create({ name, scopes: ['people:read'] })
     expect(await namesOf(organization)).toEqual(['three', 'two', 'one'])
-    const first = await client.access.clients.list({ limit: 2 })
+    const first = await client.access.clients.list({ size: 2 }).page()
     expect([first.items.map(({ name }) => name), first.has_more]).toEqual([['three', 'two'], true])
-    const rest = await client.access.clients.list({ limit: 2, before: first.items[1]!.client_id })
+    const rest = await client.access.clients.list({ size: 2, after: first.next! }).page()
     expect([rest.items.map(({ name }) => name), rest.has_more]).toEqual([['one'], false])
-    expect((await client.access.clients.list({ before: 'nobody' })).items).toEqual([])
+    expect((await client.access.clients.list({ after: 'nobody' }).page()).items).toEqual([])
   })
 
   it('belongs to its organization alone: another one neither sees nor revokes it', async () => {
     const [one, other] = [await service.organization(), await service.organization()]
     const { client_id } = await one.client.access.clients.create({ name: 'Shop', scopes: ['people:read'] })
     expect(await namesOf(other)).toEqual([])
-    expect((await other.client.access.clients.list({ before: client_id })).items).toEqual([])
+    expect((await other.client.access.clients.list({ after: client_id }).page()).items).toEqual([])
     await expect(other.client.access.clients.get(client_id)).rejects.toMatchObject({ status: 404 })
     await expect(other.client.access.clients.revoke(client_id)).rejects.toMatchObject({ status: 404 })
     expect(await one.client.access.clients.get(client_id)).toMatchObject({ revoked_at: null })

@@ -31,7 +31,7 @@ const newestFirst = (kept: Kept[]) =>
   )
 
 async function historyOf(life: Life) {
-  const { items, has_more } = await told.organization.client.consents.history(life.external_id, { limit: 1_000 })
+  const { items, has_more } = await told.organization.client.consents.history(life.external_id, { size: 1_000 }).page()
   expect(has_more).toBe(false)
   return items
 }

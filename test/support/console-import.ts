@@ -10,6 +10,6 @@ export const countOf = (page: Page, name: string): Locator =>
 /** The people of an organization, the first one first. */
 export async function storedPeople({ client }: Organization): Promise<Record<string, unknown>[]> {
   const found = []
-  for await (const person of client.people.list({ size: 500, sorting_type: 'asc' })) found.push(person)
+  for await (const person of client.people.list({ size: 500, order: 'asc' })) found.push(person)
   return found
 }

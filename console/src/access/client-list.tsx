@@ -25,9 +25,9 @@ export function ClientList() {
   const [revoking, setRevoking] = useState<ApiClient | null>(null)
   const clients = useInfiniteQuery({
     queryKey: ['clients'],
-    queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, ...(pageParam && { before: pageParam }) }),
-    initialPageParam: '',
-    getNextPageParam: page => (page.has_more ? page.items.at(-1)!.client_id : undefined),
+    queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, after: pageParam }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
   })
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['clients'] })
   const rows = clients.data?.pages.flatMap(page => page.items) ?? []

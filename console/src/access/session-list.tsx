@@ -22,7 +22,7 @@ export function SessionList() {
   const [error, setError] = useState<unknown>()
   const sessions = useQuery({
     queryKey: ['sessions'],
-    queryFn: ({ signal }) => client.sessions.list({ signal }),
+    queryFn: ({ signal }) => client.sessions.list({ signal }).all(),
     refetchInterval: 10_000,
   })
   const end = async ({ id }: ConsoleSession) => {

@@ -37,9 +37,9 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
     const follow = async () => {
       let after = range?.until
       if (after === undefined) {
-        const { head } = await client.changes.list({ limit: 1, signal })
+        const { head } = await client.changes.list({ size: 1, signal }).page()
         const from = Math.max(0, head - windowSize)
-        const page = await client.changes.list({ ...filter, after: from, limit: windowSize, signal })
+        const page = await client.changes.list({ ...filter, after: from, size: windowSize, signal }).page()
         after = Math.max(page.last, from)
         add(page.items)
         setRange({ from, until: after })
@@ -64,7 +64,7 @@ export function useChangeFeed({ subject, operation, stack }: ChangesSearch, isPa
     if (!range) return
     const from = Math.max(0, range.from - windowSize)
     const filter = { ...(subject && { subject }), ...(operation && { operation }), ...(stack && { stack }) }
-    const page = await client.changes.list({ ...filter, after: from, limit: windowSize })
+    const page = await client.changes.list({ ...filter, after: from, size: windowSize }).page()
     const older = page.items.filter(({ sequence }) => sequence <= range.from)
     setChanges(before => [...before, ...older.toReversed()])
     setRange({ ...range, from })

@@ -72,7 +72,7 @@ export function useEdit({ owner, id, entity, onSaved }: EditOptions): Edit {
     try {
       const references = state?.makesTargets ? {} : { references: 'strict' as const }
       const options = { ifMatch: base.version, representation: true, ...references } as const
-      finish(await entities.patchById(id, bodyOf(changes), options))
+      finish(await entities.patch({ id }, bodyOf(changes), options))
     } catch (error) {
       if (!isKithError(error) || error.status !== 412 || repeats >= maxRepeats)
         return change({ error, isSaving: false })
@@ -81,13 +81,13 @@ export function useEdit({ owner, id, entity, onSaved }: EditOptions): Edit {
   }
   const merge = async (base: Entity, changes: ReadonlyMap<Field, unknown>, repeats: number) => {
     try {
-      const theirs = await entities.getById(id)
+      const theirs = await entities.get({ id })
       const open = [...changes].filter(([field, mine]) => !isEqual(storedValue(field, theirs), mine))
       const conflicts = open
         .filter(([field]) => !isEqual(storedValue(field, theirs), storedValue(field, base)))
         .map(([field, mine]) => ({ field, before: storedValue(field, base), mine, theirs: storedValue(field, theirs) }))
       if (conflicts.length === 0) return await send(theirs, new Map(open), repeats + 1)
-      const [otherChange] = mayReadChanges ? (await entities.historyById(id, { limit: 1 })).items : []
+      const [otherChange] = mayReadChanges ? (await entities.history({ id }, { size: 1 }).page()).items : []
       // A draft that equals what was read is no change, so it must not overwrite what others wrote.
       const kept = new Set(open.map(([{ path }]) => path))
       setState(

@@ -5,25 +5,28 @@ const maxPagesSearched = 5
 
 /** People or the records of a stack: what a search and a filter need of their client. */
 type Searched<E> = {
-  search(text: string, options: { size: number; cursor?: string; signal?: AbortSignal }): { page(): Promise<Page<E>> }
+  search(
+    text: string,
+    options: { size: number; after?: string | undefined; signal?: AbortSignal },
+  ): { page(): Promise<Page<E>> }
   filter(filter: Filter, options: { size: number; signal?: AbortSignal }): { page(): Promise<Page<E>> }
 }
 
 type Within<K> = { text: string; filter: Filter | undefined; idField: K }
-type PageOptions = { cursor?: string | undefined; size: number; signal?: AbortSignal | undefined }
+type PageOptions = { after?: string | undefined; size: number; signal?: AbortSignal | undefined }
 
 /** Reads a page of the results of a search. A filter is applied to each page of results, which keeps their order. */
 export async function searchWithin<K extends string, E extends Record<K, string>>(
   entities: Searched<E>,
   { text, filter, idField }: Within<K>,
-  { cursor, size, signal }: PageOptions,
+  { after, size, signal }: PageOptions,
 ): Promise<Page<E>> {
   const options = { size: Math.min(size, 100), ...(signal && { signal }) }
-  let next = cursor
+  let next = after
   for (let pages = 1; ; pages++) {
-    const page = await entities.search(text, { ...options, ...(next !== undefined && { cursor: next }) }).page()
+    const page = await entities.search(text, { ...options, after: next }).page()
     const items = filter ? await keepMatching(page.items) : page.items
-    next = page.next_cursor ?? undefined
+    next = page.next ?? undefined
     if (items.length > 0 || next === undefined || pages === maxPagesSearched) return { ...page, items }
   }
 

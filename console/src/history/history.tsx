@@ -47,13 +47,9 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: ['history', owner, id, version],
     queryFn: ({ pageParam, signal }) =>
-      entitiesOf(owner).historyById(id, {
-        limit: pageSize,
-        signal,
-        ...(pageParam !== undefined && { before_version: pageParam }),
-      }),
-    initialPageParam: undefined as number | undefined,
-    getNextPageParam: ({ items, has_more }) => (has_more ? (items.at(-1)?.version ?? undefined) : undefined),
+      entitiesOf(owner).history({ id }, { size: pageSize, after: pageParam, signal }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
   })
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />

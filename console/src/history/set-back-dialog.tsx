@@ -36,8 +36,8 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['history', owner, id, 'set-back', change?.sequence ?? version],
     queryFn: async ({ signal }): Promise<Plan> => {
-      const now = await entities.getById(id, { signal })
-      const then = change ? withoutChange(now, change) : await entities.getById(id, { version: version!, signal })
+      const now = await entities.get({ id }, { signal })
+      const then = change ? withoutChange(now, change) : await entities.get({ id }, { version: version!, signal })
       return { version: now.version, ...valuesToRestore(now, then) }
     },
     gcTime: 0,
@@ -45,7 +45,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
   const save = useMutation({
     mutationFn: ({ version, settable }: Plan): Promise<Entity> =>
       // A target that is gone is refused. Otherwise it would come back as a placeholder.
-      entities.patchById(id, bodyOf(settable), { ifMatch: version, references: 'strict', representation: true }),
+      entities.patch({ id }, bodyOf(settable), { ifMatch: version, references: 'strict', representation: true }),
     onSuccess: onSaved,
     onError: async error => {
       if (!isKithError(error) || error.status !== 412) return

@@ -10,7 +10,7 @@ import { Select } from '../ui/field.tsx'
 import { Loading } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './people.module.css'
-import { countQuery, type PeopleQuery, type Position, readPeople } from './people-query.ts'
+import { countQuery, type PeopleQuery, readPeople } from './people-query.ts'
 import { useDefinitions } from './use-definitions.ts'
 
 type ExportDialogProps = { query: PeopleQuery; columns: readonly string[]; onClose(): void }
@@ -72,10 +72,10 @@ function ExportForm({ query, columns, definitions, onClose }: ExportDialogProps 
 
 /** Reads the pages of a list one after the other, with whole people. */
 function pagesOf(query: PeopleQuery): ExportedList['readNext'] {
-  let next: Position | null | undefined
+  let next: string | null | undefined
   return async options => {
     if (next === null) return null
-    const page = await readPeople({ ...query, fields: undefined }, { ...options, at: next })
+    const page = await readPeople({ ...query, fields: undefined }, { ...options, after: next })
     next = page.next
     return page.items
   }

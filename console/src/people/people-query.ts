@@ -18,10 +18,7 @@ export type PeopleQuery = {
   fields: readonly string[] | undefined
 }
 
-/** Where a page begins. A list of whole people in the order of their creation has no cursor. */
-export type Position = { cursor: string } | { after_id: string }
-
-export type PeoplePage = { items: PersonRow[]; next: Position | null }
+export type PeoplePage = { items: PersonRow[]; next: string | null }
 
 /** The list that an address stands for, with the members that its columns show. */
 export function listOf(search: PeopleSearch, columns: readonly string[]): PeopleQuery {
@@ -40,34 +37,29 @@ const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
 
-type ReadOptions = { at?: Position | undefined; size: number; signal?: AbortSignal | undefined }
+type ReadOptions = { after?: string | undefined; size: number; signal?: AbortSignal | undefined }
 
 /** Reads a page of the people of a list. */
 export async function readPeople(query: PeopleQuery, options: ReadOptions): Promise<PeoplePage> {
   const { text, filter } = query
   if (text === '') return readFiltered(query, options)
   const within = { text, filter: filter as ClientFilter | undefined, idField: 'id' } as const
-  const { at, ...page } = options
-  return pageOf(await searchWithin(client.people, within, { ...page, ...(at && 'cursor' in at && at) }))
+  return searchWithin(client.people, within, options)
 }
 
 async function readFiltered(
   { filter, sort, fields }: PeopleQuery,
-  { at, size, signal }: ReadOptions,
+  { after, size, signal }: ReadOptions,
 ): Promise<PeoplePage> {
   const options = {
     size,
+    after,
     ...(fields && { fields: [...new Set([...rowFields, ...fields])].slice(0, maxFields) as 'id'[] }),
     ...(sort && { sort: sort as { field: 'last_name'; direction: 'asc' } }),
-    ...at,
     ...(signal && { signal }),
   }
   const listing = filter ? client.people.filter(filter as ClientFilter, options) : client.people.list(options)
-  return pageOf((await listing.page()) as Page<PersonRow>)
-}
-
-function pageOf({ items, next_cursor, after_id }: Page<PersonRow>): PeoplePage {
-  return { items, next: next_cursor ? { cursor: next_cursor } : after_id === null ? null : { after_id } }
+  return (await listing.page()) as Page<PersonRow>
 }
 
 /** The pages of a list, kept while the person looks at somebody, so that the list is there when they come back. */
@@ -76,9 +68,9 @@ export const peopleQuery = (query: PeopleQuery) =>
     queryKey: ['people', 'list', query],
     queryFn: ({ pageParam, signal }) => {
       const size = query.text !== '' ? searchPageSize : pageParam === undefined ? firstPageSize : pageSize
-      return readPeople(query, { at: pageParam, size, signal })
+      return readPeople(query, { after: pageParam, size, signal })
     },
-    initialPageParam: undefined as Position | undefined,
+    initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
     placeholderData: keepPreviousData,
     staleTime: 30_000,

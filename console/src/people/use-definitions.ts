@@ -15,7 +15,7 @@ export function useSegments(): UseQueryResult<Segment[]> {
   const canRead = useScope('schema:read')
   return useQuery({
     queryKey: ['segments'],
-    queryFn: ({ signal }) => client.segments.list({ signal }),
+    queryFn: ({ signal }) => client.segments.list({ signal }).all(),
     enabled: canRead,
     staleTime: 60_000,
   })

@@ -76,7 +76,7 @@ function Ending({ id, change, onShow }: EndingProps) {
   const formats = useFormats()
   const [mayWrite, mayErase] = [useScope('people:write'), useScope('people:erase')]
   const restore = useMutation({
-    mutationFn: async () => (await client.people.restore(id)) as Person,
+    mutationFn: async () => (await client.people.restore({ id })) as Person,
     onSuccess: onShow,
   })
   const when = formats.exactTime(change.at)

@@ -55,10 +55,10 @@ async function recordAnswer(base: Person, draft: Draft, purpose: Purpose) {
   for (let [read, repeats] = [base, 0]; ; repeats++) {
     try {
       const options = { ifMatch: read.version, representation: true } as const
-      return { person: (await client.people.patchById(base.id, body, options)) as Person, isRecorded: true }
+      return { person: (await client.people.patch({ id: base.id }, body, options)) as Person, isRecorded: true }
     } catch (error) {
       if (!isKithError(error) || error.status !== 412 || repeats === maxRepeats) throw error
-      const now = (await client.people.getById(base.id)) as Person
+      const now = (await client.people.get({ id: base.id })) as Person
       if (!isEqual(effectiveOf(now, purpose), effectiveOf(read, purpose))) return { person: now, isRecorded: false }
       read = now
     }
@@ -174,7 +174,9 @@ function useTextVersions(count: number, consentTypeId: number | undefined) {
   const { data } = useQuery({
     queryKey: ['consents', 'texts', consentTypeId, count],
     queryFn: ({ signal }) =>
-      client.schema.consentTypes.texts(consentTypeId!, { after: Math.max(0, count - 20), limit: 20, signal }),
+      client.schema.consentTypes
+        .texts(consentTypeId!, { after: String(Math.max(0, count - 20)), size: 20, signal })
+        .page(),
     enabled: mayRead && consentTypeId !== undefined && count > 0,
   })
   return (data?.items ?? []).toReversed().map(({ version, language, text }) => ({

@@ -26,15 +26,20 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
     // With a past moment, the history is that of now, and answers of later are left out.
     queryKey: ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version],
     queryFn: ({ pageParam, signal }) =>
-      client.consents.historyById(person.id, {
-        consent_type_id,
-        channel,
-        limit: pageSize,
-        signal,
-        ...(pageParam !== undefined && { before_version: pageParam }),
-      }),
-    initialPageParam: undefined as number | undefined,
-    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
+      client.consents
+        .history(
+          { id: person.id },
+          {
+            consent_type_id,
+            channel,
+            size: pageSize,
+            signal,
+            after: pageParam,
+          },
+        )
+        .page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
   })
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const answers = data.pages
@@ -76,7 +81,7 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const owner = merged_person_id ?? personId
   const receipt = useMutation({
     mutationFn: async () => {
-      const content = await client.consents.receiptById(owner, { consent_type_id, channel }, { sequence })
+      const content = await client.consents.receipt({ id: owner }, { consent_type_id, channel }, { sequence })
       saveBlob(
         new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' }),
         `receipt-${sequence}.json`,
@@ -127,8 +132,8 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
   const { data, error, refetch } = useQuery({
     queryKey: ['consents', 'text', consentTypeId, version],
     queryFn: async ({ signal }) =>
-      (await client.schema.consentTypes.texts(consentTypeId, { after: version - 1, limit: 1, signal })).items[0] ??
-      null,
+      (await client.schema.consentTypes.texts(consentTypeId, { after: String(version - 1), size: 1, signal }).page())
+        .items[0] ?? null,
     enabled: isOpen,
     // A text never changes.
     staleTime: Number.POSITIVE_INFINITY,

@@ -16,7 +16,7 @@ const pageSize = 500
 /** The erasure of a person, from the list of all. */
 async function findErasure(id: string): Promise<Erasure | undefined> {
   for (let before: number | undefined; ; ) {
-    const page = await client.erasures.list({ limit: pageSize, ...(before !== undefined && { before }) })
+    const page = await client.erasures.list({ size: pageSize, ...(before !== undefined && { before }) }).page()
     const found = page.items.find(({ person_id }) => person_id === id)
     if (found || !page.has_more) return found
     before = page.items.at(-1)!.id

@@ -33,8 +33,8 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   const decision = useQuery({
     queryKey: ['consents', 'decision', person.id, person.version, consent_type_id, channel, at],
     queryFn: ({ signal }) =>
-      client.consents.contactableById(
-        person.id,
+      client.consents.contactable(
+        { id: person.id },
         { consent_type_id, channel },
         { signal, ...(at !== undefined && { at }) },
       ),

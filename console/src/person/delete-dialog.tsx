@@ -17,7 +17,7 @@ export function DeleteDialog({ person, onClose, onRefresh }: DeleteDialogProps) 
   const navigate = useNavigate()
   const queryClient = useQueryClient()
   const remove = useMutation({
-    mutationFn: () => client.people.deleteById(person.id, { ifMatch: person.version }),
+    mutationFn: () => client.people.delete({ id: person.id }, { ifMatch: person.version }),
     onSuccess: async () => {
       onClose()
       await navigate({

@@ -41,7 +41,7 @@ export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
     const { signal } = controller.current
     let count = 0
     async function* countedLines() {
-      for await (const line of client.people.dossierById(id, { signal })) {
+      for await (const line of client.people.dossier({ id }, { signal })) {
         count += 1
         if (count % linesPerUpdate === 0) setProgress({ count, state: 'running' })
         yield line

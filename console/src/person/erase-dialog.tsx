@@ -27,10 +27,10 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()
   const rehearse = useMutation({
-    mutationFn: () => client.people.eraseById(id, reason, { dryRun: true }),
+    mutationFn: () => client.people.erase({ id }, reason, { dryRun: true }),
     onSuccess: setPreview,
   })
-  const erase = useMutation({ mutationFn: () => client.people.eraseById(id, reason) })
+  const erase = useMutation({ mutationFn: () => client.people.erase({ id }, reason) })
   const end = async () => {
     onClose()
     if (!erase.data) return

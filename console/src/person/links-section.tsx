@@ -50,22 +50,21 @@ function useRelated({ id, version }: Person, { attribute, direction, owner }: Re
     queryKey: ['people', 'related', id, version, attribute.id, direction],
     queryFn: ({ pageParam, signal }) =>
       client.people
-        .relatedById(id, {
-          target: owner,
-          attribute_key: attribute.key,
-          direction,
-          size: pageSize,
-          count: true,
-          signal,
-          ...(pageParam.after_id !== undefined && { after_id: pageParam.after_id }),
-          ...(pageParam.cursor !== undefined && { cursor: pageParam.cursor }),
-        })
+        .related(
+          { id },
+          {
+            target: owner,
+            attribute_key: attribute.key,
+            direction,
+            size: pageSize,
+            count: true,
+            signal,
+            after: pageParam,
+          },
+        )
         .page(),
-    initialPageParam: {} as { after_id?: string; cursor?: string },
-    getNextPageParam: ({ has_more, after_id, next_cursor }) => {
-      if (!has_more) return undefined
-      return typeof next_cursor === 'string' ? { cursor: next_cursor } : after_id === null ? undefined : { after_id }
-    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
   })
 }
 

@@ -41,7 +41,7 @@ export function MergeDialog({ person, onClose, onShow, onNotice }: MergeDialogPr
               <MergeNotice
                 key={other.id}
                 survivorId={survivor.id}
-                from={{ from_id: other.id }}
+                from={{ from: { id: other.id } }}
                 title={texts.mergedTitle(nameOf(other))}
                 onShow={onShow}
               />,
@@ -128,16 +128,16 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['people', 'merge', ...ids],
     queryFn: async ({ signal }) => {
-      const [survivor, other] = (await Promise.all(ids.map(id => client.people.getById(id, { signal })))) as Person[]
+      const [survivor, other] = (await Promise.all(ids.map(id => client.people.get({ id }, { signal })))) as Person[]
       const options = { dryRun: true, ifMatch: survivor!.version, signal }
-      const result = await client.people.mergeById(survivor!.id, { from_id: other!.id }, options)
+      const result = await client.people.merge({ id: survivor!.id }, { from: { id: other!.id } }, options)
       return { pair: { survivor: survivor!, other: other! }, result }
     },
     gcTime: 0,
   })
   const merge = useMutation({
     mutationFn: ({ survivor, other }: Pair) =>
-      client.people.mergeById(survivor.id, { from_id: other.id }, { ifMatch: survivor.version }),
+      client.people.merge({ id: survivor.id }, { from: { id: other.id } }, { ifMatch: survivor.version }),
     onSuccess: (result, pair) => onMerged(result, pair),
     onError: error => isKithError(error) && error.status === 412 && refetch(),
   })

@@ -45,7 +45,7 @@ export function MergeNotice({ survivorId, from, title, children, onShow }: Merge
   const texts = useMessages(rightsMessages)
   const mayWrite = useScope('people:write')
   const undo = useMutation({
-    mutationFn: () => client.people.unmergeById(survivorId, from),
+    mutationFn: () => client.people.unmerge({ id: survivorId }, from),
     onSuccess: ({ person }) => onShow(person as Person),
   })
   if (undo.data)

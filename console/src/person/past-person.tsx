@@ -39,7 +39,7 @@ export function PastPerson({ id, found, moment: { at, version }, setMoment, onSh
     queryKey: ['people', 'past', id, at ?? version],
     queryFn: async ({ signal }) => {
       const when = at !== undefined ? { at } : { version: version! }
-      return (await client.people.getById(id, { ...when, signal })) as Person
+      return (await client.people.get({ id }, { ...when, signal })) as Person
     },
   })
   const back = <Button onPress={() => setMoment({})}>{texts.toNow}</Button>
@@ -94,7 +94,7 @@ export function PastPerson({ id, found, moment: { at, version }, setMoment, onSh
           id={id}
           version={data.version}
           onClose={() => setRestoring(false)}
-          onSaved={async () => onShow((await client.people.getById(id)) as Person)}
+          onSaved={async () => onShow((await client.people.get({ id })) as Person)}
         />
       )}
     </Page>

@@ -17,7 +17,7 @@ export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: ()
   const { close } = useMessages(messages)
   const { data, error, refetch } = useQuery({
     queryKey: ['people', 'links', id],
-    queryFn: ({ signal }) => client.consents.linksById(id, {}, { signal }),
+    queryFn: ({ signal }) => client.consents.links({ id }, {}, { signal }),
     gcTime: 0,
   })
   return (

@@ -33,7 +33,7 @@ export async function findPerson(
   signal: AbortSignal,
 ): Promise<FoundPerson | undefined> {
   if (by === 'id') {
-    const person = await attempt(() => client.people.getById(identifier, { signal }), isMissing)
+    const person = await attempt(() => client.people.get({ id: identifier }, { signal }), isMissing)
     return person ? { kind: 'present', person: person as Person } : findAbsent(identifier, signal)
   }
   const person = await lookUp(identifier, signal)
@@ -62,13 +62,13 @@ async function idOfDeleted(identifier: string, signal: AbortSignal): Promise<str
 }
 
 async function findAbsent(id: string, signal: AbortSignal): Promise<FoundPerson | undefined> {
-  const history = await attempt(() => client.people.historyById(id, { limit: 1, signal }))
+  const history = await attempt(() => client.people.history({ id }, { size: 1, signal }).page())
   const change = history?.items[0]
   if (!change) return undefined
   const { operation, version } = change
   const last =
     operation === 'erase' || version === null || version < 2
       ? undefined
-      : await attempt(() => client.people.getById(id, { version: version - 1, signal }))
+      : await attempt(() => client.people.get({ id }, { version: version - 1, signal }))
   return { kind: 'absent', id, change, last: last as Person | undefined }
 }

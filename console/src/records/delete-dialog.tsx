@@ -13,7 +13,7 @@ export function DeleteDialog({ record, onClose }: { record: StackRecord; onClose
   const queryClient = useQueryClient()
   const { stack_key: stackKey, record_id: recordId, external_id, version } = record
   const remove = useMutation({
-    mutationFn: () => client.stack(stackKey).deleteById(recordId, { ifMatch: version }),
+    mutationFn: () => client.stack(stackKey).delete({ id: recordId }, { ifMatch: version }),
     onSuccess: () => {
       queryClient.removeQueries({ queryKey: ['records', stackKey, 'last-change', recordId] })
       return queryClient.resetQueries({ queryKey: ['records', stackKey] })

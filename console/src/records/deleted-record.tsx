@@ -18,7 +18,7 @@ export function DeletedRecord({ stackKey, recordId }: { stackKey: string; record
   const mayReadChanges = useScope('changes:read')
   const { data, error, refetch } = useQuery({
     queryKey: ['records', stackKey, 'last-change', recordId],
-    queryFn: ({ signal }) => client.stack(stackKey).historyById(recordId, { limit: 1, signal }),
+    queryFn: ({ signal }) => client.stack(stackKey).history({ id: recordId }, { size: 1, signal }).page(),
     enabled: mayReadChanges,
   })
   if (!mayReadChanges || isKithError(error, 'not_found')) return <MissingRecord stackKey={stackKey} name={recordId} />
@@ -51,7 +51,7 @@ function Deletion({ stackKey, recordId, actor, at, isErased }: DeletionProps) {
   const queryClient = useQueryClient()
   const isKnown = useSchema().stacks.some(({ key }) => key === stackKey)
   const restore = useMutation({
-    mutationFn: () => client.stack(stackKey).restore(recordId),
+    mutationFn: () => client.stack(stackKey).restore({ id: recordId }),
     onSuccess: () =>
       Promise.all([
         queryClient.invalidateQueries({ queryKey: ['records', stackKey] }),

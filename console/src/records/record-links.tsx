@@ -59,12 +59,12 @@ function LinkGroup({ stackKey, recordId, definitions, attribute, direction }: Li
       const fields = [target === 'people' ? 'id' : 'record_id', 'external_id', 'state'] as const
       const related = client
         .stack(stackKey)
-        .relatedById(recordId, { ...options, fields, ...(pageParam !== null && { cursor: pageParam }) } as never)
+        .related({ id: recordId }, { ...options, fields, after: pageParam } as never)
       const page = await related.page()
       return { ...page, items: page.items as unknown as Linked[] }
     },
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
     enabled: mayRead,
   })
   if (!mayRead) return null

@@ -36,7 +36,7 @@ export const listQuery = (
     queryKey: ['records', stackKey, 'list', { text, filter, sort, direction, keys }],
     queryFn: async ({ pageParam, signal }): Promise<Page<ListedRecord>> => {
       const stack = client.stack(stackKey)
-      const page = { size: pageSize, signal, ...(pageParam !== null && { cursor: pageParam }) }
+      const page = { size: pageSize, signal, after: pageParam }
       if (text) return searchWithin(stack, { text, filter, idField: 'record_id' }, page)
       const options = {
         ...page,
@@ -46,8 +46,8 @@ export const listQuery = (
       const listing = filter ? stack.filter(filter, options) : stack.list(options)
       return (await listing.page()) as Page<ListedRecord>
     },
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
     placeholderData: keepPreviousData,
   })
 
@@ -56,5 +56,5 @@ export const recordQuery = (stackKey: string, recordId: string, version?: number
   queryOptions({
     queryKey: ['records', stackKey, 'one', recordId, version ?? null],
     queryFn: ({ signal }) =>
-      client.stack(stackKey).getById(recordId, { signal, ...(version !== undefined && { version }) }),
+      client.stack(stackKey).get({ id: recordId }, { signal, ...(version !== undefined && { version }) }),
   })

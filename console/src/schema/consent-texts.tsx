@@ -24,9 +24,9 @@ export function ConsentTexts({ type }: { type: ConsentType }) {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: textsKey(type.id),
     queryFn: ({ pageParam, signal }) =>
-      client.schema.consentTypes.texts(type.id, { after: pageParam, limit: 100, signal }),
-    initialPageParam: 0,
-    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
+      client.schema.consentTypes.texts(type.id, { after: pageParam, size: 100, signal }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
   })
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const versions = data.pages.flatMap(({ items }) => items).toReversed()

@@ -15,11 +15,9 @@ export function Violations({ attribute }: { attribute: Attribute }) {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: ['schema', 'violations', attribute.id, attribute.updated_at],
     queryFn: ({ pageParam, signal }) =>
-      client.schema.attributes
-        .violations(attribute.id, { signal, ...(pageParam !== null && { after_id: pageParam }) })
-        .page(),
-    initialPageParam: null as string | null,
-    getNextPageParam: ({ after_id }) => after_id,
+      client.schema.attributes.violations(attribute.id, { signal, after: pageParam }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
   })
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const found = data.pages.flatMap(({ items }) => items)

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Format } from '../../../transfer/file.ts'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
@@ -9,7 +10,6 @@ import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Page } from '../ui/page.tsx'
 import { ExportPanel, SpreadsheetChoice, useExport } from './export-panel.tsx'
 import { createExport, type ExportSetup } from './export-setup.ts'
-import type { FileFormat } from './file-source.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
@@ -22,7 +22,7 @@ export function ExportPage() {
   const definitions = useQuery({ ...schemaQuery, enabled: mayReadSchema })
   const segments = useQuery({
     queryKey: ['segments'],
-    queryFn: () => client.segments.list(),
+    queryFn: () => client.segments.list().all(),
     enabled: mayReadSchema && mayReadPeople,
   })
   const [chosen, setSetup] = useState<ExportSetup>({
@@ -54,7 +54,7 @@ export function ExportPage() {
           value={setup.owner}
           onChange={owner => setSetup({ ...setup, owner, segment: null })}
         />
-        <Select<FileFormat>
+        <Select<Format>
           label={texts.format}
           options={[
             ...(mayReadSchema ? [{ value: 'csv' as const, label: texts.csv }] : []),

@@ -15,14 +15,14 @@ export type Exporting = { run: ExportRun | null; isActive: boolean; start: () =>
 /** `create` makes the run of an export. */
 export function useExport(create: () => Promise<ExportRun>): Exporting {
   const [run, setRun] = useState<ExportRun | null>(null)
-  const state = useSyncExternalStore(run?.subscribe ?? subscribeToNothing, () => run?.getState() ?? null)
+  useSyncExternalStore(run?.subscribe ?? subscribeToNothing, () => run?.getState() ?? null)
   const start = async () => {
     const next = await create()
     setRun(next)
     const file = await next.start()
     if (file) saveBlob(file, next.job.fileName)
   }
-  return { run, isActive: state?.phase === 'running' || state?.phase === 'paused', start }
+  return { run, isActive: run?.isActive ?? false, start }
 }
 
 const subscribeToNothing = () => () => {}
@@ -62,13 +62,12 @@ export function SpreadsheetChoice({ isSafe, onChange }: { isSafe: boolean; onCha
 function ExportProgress({ run }: { run: ExportRun }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { phase, count, bytes, error } = useSyncExternalStore(run.subscribe, run.getState)
+  const { phase, pause, count, bytes, error } = useSyncExternalStore(run.subscribe, run.getState)
   const { total, fileName } = run.job
-  const isActive = phase === 'running' || phase === 'paused'
   const shown = formats.number(count)
   return (
     <>
-      {isActive && (
+      {run.isActive && (
         <div className={styles.progress!}>
           <p className={styles.fileName!}>
             <strong>{texts.exporting}</strong> · {fileName}
@@ -83,9 +82,9 @@ function ExportProgress({ run }: { run: ExportRun }) {
           </p>
         </div>
       )}
-      {phase === 'paused' && (
+      {pause && (
         <Notice kind="caution" title={texts.exportPaused}>
-          <p>{(error as Error).message}</p>
+          <p>{(pause.error as Error).message}</p>
           <p>{texts.exportPausedAdvice}</p>
           <div>
             <Button onPress={() => run.goOn()}>{texts.goOn}</Button>

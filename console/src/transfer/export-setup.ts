@@ -1,14 +1,14 @@
-import type { Definitions, Person, StackRecord } from '@kith/client'
-import { csvShape } from '../../../cli/export/csv.ts'
+import { type Definitions, idOf, type Person, type StackRecord } from '@kith/client'
+import { csvShape, ndjsonShape } from '../../../transfer/export-shape.ts'
+import type { Format } from '../../../transfer/file.ts'
 import { client } from '../app/client.ts'
-import { type ExportJob, ExportRun } from './export-run.ts'
-import type { FileFormat } from './file-source.ts'
+import { ExportRun, type ExportSource } from './export-run.ts'
 
 /** What a person chooses before an export. */
 export type ExportSetup = {
   /** People, or the key of a stack. */
   owner: string
-  format: FileFormat
+  format: Format
   /** Only the people of this segment. */
   segment: string | null
   isSafeForSpreadsheets: boolean
@@ -37,7 +37,7 @@ export async function createExport(setup: ExportSetup, definitions: Definitions 
   const shape =
     format === 'csv' && definitions
       ? csvShape(owner, definitions, '|', { escapesFormulas: isSafeForSpreadsheets, names: columns })
-      : { header: '', rowsOf: (entities: Entity[]) => entities.map(entity => `${JSON.stringify(entity)}\n`).join('') }
+      : ndjsonShape
   const name = [owner, ...(segment === null ? [] : [segment]), new Date().toISOString().slice(0, 10)].join('-')
   return new ExportRun({
     fileName: `${name}.${format}`,
@@ -46,13 +46,13 @@ export async function createExport(setup: ExportSetup, definitions: Definitions 
     header: format === 'csv' && isSafeForSpreadsheets ? byteOrderMark + shape.header : shape.header,
     textOf: entities => shape.rowsOf(entities as Entity[]),
     open: list ? openList(list) : (after, signal) => open(setup, after, signal),
-    identify: entity => String(entity[owner === 'people' ? 'id' : 'record_id']),
+    identify: entity => idOf(entity as { id: string }),
   })
 }
 
 async function countOf({ owner, segment }: Pick<ExportSetup, 'owner' | 'segment'>): Promise<number> {
   const filter = segment === null ? {} : { $segment: segment }
-  const { count } = owner === 'people' ? await client.people.count(filter) : await client.stack(owner).count({})
+  const { count } = await client.entities(owner).count(filter)
   return count
 }
 
@@ -60,22 +60,14 @@ function open(
   { owner, segment }: Pick<ExportSetup, 'owner' | 'segment'>,
   after: string | undefined,
   signal: AbortSignal,
-): ReturnType<ExportJob['open']> {
-  const position = after !== undefined && { after_id: after }
-  if (segment !== null)
-    // The export of the API has everybody. The pages of a segment are read in the same order.
-    return client.segments.people(segment, {
-      ...position,
-      size: pageSize,
-      sort_direction: 'asc',
-      signal,
-    } as object) as never
-  const entities = owner === 'people' ? client.people : client.stack(owner)
-  return entities.export({ ...position, signal }) as never
+): ReturnType<ExportSource['open']> {
+  if (segment === null) return client.entities(owner).export({ after, signal }) as never
+  // The export of the API has everybody. The pages of a segment are read in the same order.
+  return client.segments.people(segment, { after, size: pageSize, order: 'asc', signal }) as never
 }
 
 /** Pages arrive whole, so a list goes on after its last page. An order of its own has no identifier to go on after. */
-function openList({ readNext }: ExportedList): ExportJob['open'] {
+function openList({ readNext }: ExportedList): ExportSource['open'] {
   return async function* (_, signal) {
     for (;;) {
       const items = await readNext({ size: pageSize, signal })

@@ -1,15 +1,17 @@
 import type { Definitions } from '@kith/client'
-import type { ParseOptions } from '../../../cli/import/cell-parser.ts'
-import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../cli/import/columns.ts'
-import { bodyOf, type CsvSettings, cellOf, csvItems, type FileColumns, textOf } from '../../../cli/import/csv.ts'
-import type { ImportItem } from '../../../cli/import/item.ts'
-import { ndjsonItems } from '../../../cli/import/ndjson.ts'
+import type { ParseOptions } from '../../../transfer/cell-parser.ts'
+import { findTarget, nothing, readOnlyColumnsOf, type Target, targetsOf } from '../../../transfer/columns.ts'
+import { bodyOf, type CsvSettings, cellOf, csvItems, type FileColumns, textOf } from '../../../transfer/csv.ts'
+import type { Format } from '../../../transfer/file.ts'
+import type { ImportItem } from '../../../transfer/item.ts'
+import { ndjsonItems } from '../../../transfer/ndjson.ts'
+import type { Pieces } from '../../../transfer/pieces.ts'
 import { attributePrefix } from '../filters/field-types.ts'
-import { type Encoding, type FileFormat, openFile } from './file-source.ts'
+import { type Encoding, openFile } from './file-source.ts'
 
 /** How a file is read. A person sets it before an import. */
 export type ReadOptions = {
-  format: FileFormat
+  format: Format
   encoding: Encoding
   delimiter: string | null
   dateOrder: 'dmy' | 'mdy' | null
@@ -168,7 +170,7 @@ function convertedValue(body: Body | undefined, target: Target): unknown {
 
 /** Reads all items of a file. `columns` is null for JSON lines. */
 export function itemsOf(
-  pieces: ReturnType<typeof openFile>['pieces'],
+  pieces: Pieces,
   owner: string,
   options: ReadOptions,
   columns: FileColumns | null,

@@ -40,7 +40,7 @@ export function startImport(
     totalBytes: file.size,
     isDryRun,
     importAfterCheck: isDryRun ? () => startImport(setup, definitions, start, false) : null,
-    isMatching: match.length > 1,
+    isRepeatable: isDryRun || match.length > 1,
     head: start && { names: start.names, delimiter: start.delimiter },
     open() {
       const { pieces, readBytes } = openFile(file, options.encoding)
@@ -50,9 +50,7 @@ export function startImport(
       typeof content === 'string' ? itemOfLine(line, content, owner) : itemOfCells(line, content, columns!, options),
     send(lines, signal) {
       const sendOptions = { signal, dryRun: isDryRun, createOnly: isCreateOnly }
-      return owner === 'people'
-        ? client.people.import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
-        : client.stack(owner).import(lines, sendOptions)
+      return client.entities(owner).import(lines, { ...sendOptions, ...(match.length > 1 && { match }) })
     },
   })
   showRun(run)

@@ -1,6 +1,6 @@
 import type { Definitions } from '@kith/client'
 import { useMemo } from 'react'
-import { evidenceColumns, targetsOf } from '../../../cli/import/columns.ts'
+import { evidenceColumns, targetsOf } from '../../../transfer/columns.ts'
 import { useMessages } from '../app/language.tsx'
 import { attributePrefix } from '../filters/field-types.ts'
 import { type Option, Select } from '../ui/field.tsx'

@@ -1,6 +1,6 @@
 import type { Definitions } from '@kith/client'
 import { useMemo } from 'react'
-import type { ImportItem } from '../../../cli/import/item.ts'
+import type { ImportItem } from '../../../transfer/item.ts'
 import { useMessages } from '../app/language.tsx'
 import { EmptyState, Section } from '../ui/page.tsx'
 import { type CsvStart, columnsOfMapping, type Mapping, previewOf, type ReadOptions } from './file-reader.ts'

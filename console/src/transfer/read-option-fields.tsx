@@ -1,8 +1,9 @@
 import type { MatchKind } from '@kith/client'
+import type { Format } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, Select } from '../ui/field.tsx'
 import type { ReadOptions } from './file-reader.ts'
-import { type Encoding, encodings, type FileFormat } from './file-source.ts'
+import { type Encoding, encodings } from './file-source.ts'
 import type { ImportSetup } from './import-setup.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
@@ -20,7 +21,7 @@ export function ReadOptionFields({ setup, onChange }: { setup: ImportSetup; onCh
   const change = (changed: Partial<ReadOptions>) => onChange({ ...setup, options: { ...options, ...changed } })
   return (
     <div className={styles.options!}>
-      <Select<FileFormat>
+      <Select<Format>
         label={texts.format}
         options={[
           { value: 'csv', label: texts.csv },

@@ -1,6 +1,6 @@
-import { stringify } from 'csv-stringify/sync'
-import { type ImportItem, type Refusal, reasonColumn, reasonOf } from '../../../cli/import/item.ts'
-import { withReason } from '../../../cli/import/ndjson.ts'
+import { type CsvHead, cellOf } from '../../../transfer/csv.ts'
+import type { Refusal, RefusedItem } from '../../../transfer/item.ts'
+import { refusedText } from '../../../transfer/refused.ts'
 import { shownCell } from './file-reader.ts'
 
 /** A line that was refused, with its content as a person can change it. */
@@ -19,15 +19,20 @@ const maxShownCharacters = 8_388_608
 /** The header of a CSV file, for the download of its refused records. */
 export type FileHead = { names: string[]; delimiter: string }
 
-const contentOf = ({ original }: ImportItem): RefusedLine['content'] =>
+const contentOf = ({ original }: RefusedItem): RefusedLine['content'] =>
   Array.isArray(original) ? original.map(shownCell) : new TextDecoder().decode(original)
+
+const itemOf = ({ content, ...line }: RefusedLine): RefusedItem => ({
+  ...line,
+  original: typeof content === 'string' ? new TextEncoder().encode(content) : content.map(cellOf),
+})
 
 const charactersOf = (content: RefusedLine['content']) =>
   typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0)
 
 /** The refused lines of an import. Those past the first ones are kept as a file, so that memory stays bounded. */
 export class RefusedLines {
-  readonly #head: FileHead | null
+  readonly #head: CsvHead | null
   #shown: readonly RefusedLine[] = []
   #characters = 0
   #further: Blob[] = []
@@ -35,7 +40,7 @@ export class RefusedLines {
 
   /** `head` is null for a file of JSON lines. */
   constructor(head: FileHead | null) {
-    this.#head = head
+    this.#head = head && { cells: head.names.map(cellOf), delimiter: head.delimiter }
   }
 
   get shown(): readonly RefusedLine[] {
@@ -47,9 +52,9 @@ export class RefusedLines {
     return this.#furtherCount
   }
 
-  add(items: (ImportItem & { refusal: Refusal })[]): void {
+  add(items: RefusedItem[]): void {
     const shown: RefusedLine[] = []
-    const further: ImportItem[] = []
+    const further: RefusedItem[] = []
     for (const item of items) {
       const content = contentOf(item)
       const fits = this.#shown.length + shown.length < maxShownLines && this.#characters < maxShownCharacters
@@ -60,8 +65,7 @@ export class RefusedLines {
     }
     this.#shown = [...this.#shown, ...shown]
     this.#furtherCount += further.length
-    if (further.length > 0)
-      this.#further.push(new Blob(further.map(item => this.#textOf(contentOf(item), reasonOf(item as never)))))
+    if (further.length > 0) this.#further.push(new Blob(refusedText(further, this.#head, false)))
   }
 
   /** Removes the shown lines and returns them, to send them again. */
@@ -84,18 +88,7 @@ export class RefusedLines {
 
   /** All lines with their reasons, as `kith import` writes them. An import reads the file after it was corrected. */
   file(): Blob {
-    const header = this.#head ? [this.#row([reasonColumn, ...this.#head.names])] : []
-    const shown = this.#shown.map(line => this.#textOf(line.content, reasonOf(line)))
-    return new Blob([...header, ...shown, ...this.#further])
-  }
-
-  #textOf(content: RefusedLine['content'], reason: string): BlobPart {
-    if (typeof content !== 'string') return this.#row([reason, ...content])
-    return new Blob([withReason(new TextEncoder().encode(content), reason) as Uint8Array<ArrayBuffer>, '\n'])
-  }
-
-  #row(cells: string[]): string {
-    return stringify([cells], { delimiter: this.#head!.delimiter })
+    return new Blob([...refusedText(this.#shown.map(itemOf), this.#head, true), ...this.#further])
   }
 }
 

@@ -1,22 +1,22 @@
 import { useState } from 'react'
+import { refusedName } from '../../../transfer/refused.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Badge, Section } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
-import type { ImportRun, RunState } from './import-run.ts'
+import type { ImportRun, ImportRunState } from './import-run.ts'
 import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
 import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
 
 /** The refused lines with their reasons. They can be mended and sent again, or downloaded. */
-export function RefusedSection({ run, state }: { run: ImportRun; state: RunState }) {
+export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const [mending, setMending] = useState<RefusedLine | null>(null)
   const { refusedLines, furtherRefused } = state
-  const isActive = state.phase === 'running' || state.phase === 'paused'
   const columns: Column<RefusedLine>[] = [
     {
       key: 'line',
@@ -50,7 +50,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: RunState
           className={styles.linkButton!}
           aria-label={texts.mendLine(formats.number(line.line))}
           onClick={() => setMending(line)}
-          disabled={isActive}
+          disabled={run.isActive}
         >
           {texts.mend}
         </button>
@@ -66,7 +66,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: RunState
       actions={
         <>
           <Button onPress={download}>{texts.download}</Button>
-          <Button look="primary" isDisabled={isActive || refusedLines.length === 0} onPress={() => run.resend()}>
+          <Button look="primary" isDisabled={run.isActive || refusedLines.length === 0} onPress={() => run.resend()}>
             {again(formats.number(refusedLines.length))}
           </Button>
         </>
@@ -97,10 +97,6 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: RunState
     </Section>
   )
 }
-
-/** `people.csv.gz` → `people.refused.csv`, as `kith import` names it. */
-const refusedName = (fileName: string, extension: string) =>
-  `${fileName.replace(/\.gz$/i, '').replace(/\.\w+$/, '')}.refused.${extension}`
 
 function reason({ message, details }: RefusedLine['refusal']): string {
   if (details.length === 0) return message

@@ -1,12 +1,12 @@
-import { KithError } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { useRunState } from './current-run.ts'
-import type { ImportRun, RunState } from './import-run.ts'
+import type { ImportRun, ImportRunState } from './import-run.ts'
 import { messages } from './messages.ts'
 import { RefusedSection } from './refused-section.tsx'
+import { isSignedOut } from './run.ts'
 import styles from './transfer.module.css'
 
 /** An import at work or at its end: how far it is, what it did, and what was refused. */
@@ -22,14 +22,13 @@ export function RunPanel({
 }) {
   const texts = useMessages(messages)
   const state = useRunState(run)
-  const isActive = state.phase === 'running' || state.phase === 'paused'
   return (
     <>
       <Outcome run={run} state={state} />
       {state.pause && <PauseNotice run={run} pause={state.pause} />}
       <CountList state={state} isDryRun={run.job.isDryRun} />
       <Actions>
-        {isActive ? (
+        {run.isActive ? (
           <Button onPress={() => run.cancel()}>{texts.cancel}</Button>
         ) : (
           <>
@@ -43,12 +42,12 @@ export function RunPanel({
           </>
         )}
       </Actions>
-      {state.refused > 0 && <RefusedSection run={run} state={state} />}
+      {state.failed > 0 && <RefusedSection run={run} state={state} />}
     </>
   )
 }
 
-function Outcome({ run, state }: { run: ImportRun; state: RunState }) {
+function Outcome({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const { isDryRun, fileName } = run.job
   if (state.phase === 'done')
@@ -67,7 +66,7 @@ function Outcome({ run, state }: { run: ImportRun; state: RunState }) {
   return <Progress run={run} state={state} />
 }
 
-function Progress({ run, state }: { run: ImportRun; state: RunState }) {
+function Progress({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { fileName, totalBytes, isDryRun } = run.job
@@ -96,10 +95,13 @@ function Progress({ run, state }: { run: ImportRun; state: RunState }) {
   )
 }
 
-function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<RunState['pause']> }) {
+function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<ImportRunState['pause']> }) {
   const texts = useMessages(messages)
-  const isSignedOut = pause.error instanceof KithError && pause.error.status === 401
-  const advice = isSignedOut ? texts.pausedSignedOut : pause.isDoubling ? texts.pausedDoubling : texts.pausedAdvice
+  const advice = isSignedOut(pause.error)
+    ? texts.pausedSignedOut
+    : pause.isDoubling
+      ? texts.pausedDoubling
+      : texts.pausedAdvice
   return (
     <Notice kind="caution" title={texts.paused}>
       <p>{(pause.error as Error).message}</p>
@@ -112,7 +114,7 @@ function PauseNotice({ run, pause }: { run: ImportRun; pause: NonNullable<RunSta
   )
 }
 
-function CountList({ state, isDryRun }: { state: RunState; isDryRun: boolean }) {
+function CountList({ state, isDryRun }: { state: ImportRunState; isDryRun: boolean }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const counts: [string, number][] = [
@@ -120,9 +122,9 @@ function CountList({ state, isDryRun }: { state: RunState; isDryRun: boolean }) 
     [isDryRun ? texts.wouldCreate : texts.created, state.created],
     [isDryRun ? texts.wouldChange : texts.updated, state.updated],
     [isDryRun ? texts.wouldStay : texts.unchanged, state.unchanged],
-    [texts.refused, state.refused],
+    [texts.refused, state.failed],
     ...(state.overwriting > 0 ? ([[texts.overwriting, state.overwriting]] as [string, number][]) : []),
-    ...(state.skipped > 0 ? ([[texts.skipped, state.skipped]] as [string, number][]) : []),
+    ...(state.leftOut > 0 ? ([[texts.skipped, state.leftOut]] as [string, number][]) : []),
   ]
   return (
     <dl className={styles.counts!}>

@@ -52,9 +52,9 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const deliveries = useInfiniteQuery({
     queryKey: ['webhooks', id, 'deliveries', state],
     queryFn: ({ pageParam, signal }) =>
-      client.webhooks.deliveries(id, { signal, ...(state && { state }), ...(pageParam && { before: pageParam }) }),
-    initialPageParam: 0,
-    getNextPageParam: page => (page.has_more ? page.items.at(-1)!.sequence : undefined),
+      client.webhooks.deliveries(id, { signal, ...(state && { state }), after: pageParam }).page(),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
     refetchInterval: 5_000,
   })
   const sendAgain = async ({ sequence }: WebhookDelivery) => {
@@ -232,7 +232,7 @@ function SentChange({ sequence }: { sequence: number }) {
   const change = useQuery({
     queryKey: ['changes', 'one', sequence],
     queryFn: async ({ signal }) =>
-      (await client.changes.list({ after: sequence - 1, limit: 1, signal })).items[0] ?? null,
+      (await client.changes.list({ after: sequence - 1, size: 1, signal }).page()).items[0] ?? null,
     enabled: useScope('changes:read'),
     staleTime: Number.POSITIVE_INFINITY,
   })

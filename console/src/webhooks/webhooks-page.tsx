@@ -24,7 +24,7 @@ export function WebhooksPage() {
   const [secret, setSecret] = useState<string | null>(null)
   const webhooks = useQuery({
     queryKey: ['webhooks'],
-    queryFn: ({ signal }) => client.webhooks.list({ signal }),
+    queryFn: ({ signal }) => client.webhooks.list({ signal }).all(),
     refetchInterval: 5_000,
   })
   const createButton = mayWrite && (

@@ -1,17 +1,21 @@
 import { stringify } from 'csv-stringify/sync'
-import type { Attribute, Definitions, Person, StackRecord } from '../../client/index.ts'
-import { plainColumns, summaryColumns } from '../../src/profile-fields.ts'
-import { answerableConsents } from '../import/columns.ts'
+import { type Attribute, type Definitions, type Person, profileFieldNames, type StackRecord } from '../client/index.ts'
+import { answerableConsents, summaryFields } from './columns.ts'
 
 type Entity = Person | StackRecord
 type Cell = string | number | boolean | null
 type Column = { name: string; cellOf: (entity: Entity) => Cell }
 
-const readOnlyPersonFields = [...summaryColumns, 'id', 'state', 'version', 'created_at', 'updated_at']
+const readOnlyPersonFields = [...summaryFields, 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
-/** Formats entities as CSV that an import reads again. `header` and `rowsOf` return text with line ends. */
-export type CsvShape = { header: string; rowsOf: (entities: Entity[]) => string }
+/** Formats entities as lines that an import reads again. `header` and `rowsOf` return text with line ends. */
+export type ExportShape = { header: string; rowsOf: (entities: Entity[]) => string }
+
+export const ndjsonShape: ExportShape = {
+  header: '',
+  rowsOf: entities => entities.map(entity => `${JSON.stringify(entity)}\n`).join(''),
+}
 
 /**
  * Returns the columns of an export: each field, each declared attribute, and each consent that can be answered. A consent
@@ -26,11 +30,13 @@ export function csvShape(
   definitions: Definitions,
   listSeparator: string,
   { escapesFormulas = false, names }: { escapesFormulas?: boolean; names?: readonly string[] | undefined } = {},
-): CsvShape {
+): ExportShape {
   const declared = definitions.attributes.filter(each => each.owner === owner && each.state === 'active')
   const all = [
     field('external_id'),
-    ...(owner === 'people' ? [...plainColumns.map(field), ...consentColumns(definitions)] : []),
+    ...(owner === 'people'
+      ? [...profileFieldNames.filter(name => !summaryFields.includes(name)).map(field), ...consentColumns(definitions)]
+      : []),
     ...declared.map(attribute => attributeColumn(attribute, listSeparator)),
     remainderColumn(declared, listSeparator),
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),

@@ -3,8 +3,7 @@ import { jsonOf, listOf, type ParseOptions } from './cell-parser.ts'
 import type { Columns, Target } from './columns.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal, reasonColumn } from './item.ts'
 import { beginning, type Pieces } from './pieces.ts'
-import { type Column, firstValue, type ReadAnswers, readAnswers } from './profile-answers.ts'
-import type { ProfilePlan } from './profile-columns.ts'
+import { type Column, firstValue, type ProfilePlan, type ReadAnswers, readAnswers } from './profile-answers.ts'
 
 export type CsvSettings = ParseOptions & {
   /** The separator of cells; null detects it from the header. */
@@ -248,10 +247,9 @@ const shortCell = new Uint8Array(1_024)
 /** Decodes a cell that was read as Latin-1 as UTF-8. Throws if it is not valid UTF-8. */
 export function textOf(cell: string): string {
   if (ascii.test(cell)) return cell
-  const bytes = cell.length <= shortCell.length ? shortCell.subarray(0, cell.length) : new Uint8Array(cell.length)
-  for (let index = 0; index < cell.length; index++) bytes[index] = cell.charCodeAt(index)
+  const bytes = cell.length <= shortCell.length ? shortCell.subarray(0, cell.length) : undefined
   try {
-    return utf8.decode(bytes)
+    return utf8.decode(bytesOf(cell, bytes))
   } catch {
     throw new Error('is not UTF-8')
   }
@@ -259,6 +257,12 @@ export function textOf(cell: string): string {
 
 /** The cell of a text, as the cells of a record are: one character per byte of UTF-8. */
 export const cellOf = (text: string): string => (ascii.test(text) ? text : latin1Of(new TextEncoder().encode(text)))
+
+/** The bytes of a Latin-1 text. */
+export function bytesOf(text: string, bytes = new Uint8Array(text.length)): Uint8Array<ArrayBuffer> {
+  for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index)
+  return bytes
+}
 
 // TextDecoder has no Latin-1: that name stands for windows-1252.
 function latin1Of(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-/** The pieces of a file. This file and those that import it run in the console too, so they use nothing of Node. */
+/** The pieces of a file. */
 export type Pieces = AsyncIterable<Uint8Array>
 
 /** Returns the first `bytes` bytes or more, as far as there are any, and all pieces again including these. */
@@ -24,7 +24,7 @@ export async function beginning(
   return [start, all()]
 }
 
-export function concat(parts: Uint8Array[]): Uint8Array {
+export function concat(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
   let at = 0
   for (const part of parts) {

@@ -1,8 +1,7 @@
 import type { ImportItem, Refusal } from './item.ts'
 
-/** The limits of unacknowledged items. A fast service works some seconds on them, and they need little memory. */
-const maxBytes = 16_777_216
-const maxItems = 50_000
+/** The limits of unacknowledged items: of how many, and of the bytes that they need, about twice those of the file. */
+export type Limits = { maxItems: number; maxBytes: number }
 
 /**
  * The items that were taken from the file and are not acknowledged, in the order of the file. After a failed request they are
@@ -15,15 +14,24 @@ export class UnacknowledgedItems {
   #lines = 0
   #acknowledged = 0
   #acknowledgement = Promise.withResolvers<void>()
+  readonly #limits: Limits
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** The items to send again. */
+  get sent(): ImportItem[] {
+    return this.#items.filter(({ body }) => body !== null)
+  }
 
   /** Starts a new request, whose lines are counted from 1. Returns the items to send again. */
   restart(): ImportItem[] {
     this.#sent.clear()
     ;[this.#lines, this.#acknowledged] = [0, 0]
-    const resent = this.#items.filter(item => item.body !== null)
     // The service decides again about an item that it has refused.
-    for (const item of resent) delete item.refusal
-    return resent
+    for (const item of this.sent) delete item.refusal
+    return this.sent
   }
 
   /** Adds an item. An item without a body waits here until those before it are acknowledged. */
@@ -58,8 +66,18 @@ export class UnacknowledgedItems {
     return this.#items.splice(0, count)
   }
 
+  /** Removes and returns all items. */
+  takeAll(): ImportItem[] {
+    this.#bytes = 0
+    return this.#items.splice(0)
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.length === 0
+  }
+
   get isFull(): boolean {
-    return this.#bytes >= maxBytes || this.#items.length >= maxItems
+    return this.#bytes >= this.#limits.maxBytes || this.#items.length >= this.#limits.maxItems
   }
 
   /** Resolves at the next acknowledgement. */

@@ -1,7 +1,9 @@
-import type { Attribute } from '../../client/index.ts'
-import { isDate, isDateTime } from '../../src/formats.ts'
-import { readsBackEqual } from '../../src/scalars.ts'
-import type { OffsetOf } from './time-zone.ts'
+import type { Attribute } from '../client/index.ts'
+import { isDate, isDateTime } from '../src/formats.ts'
+import { readsBackEqual } from '../src/scalars.ts'
+
+/** Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`. */
+export type OffsetOf = (localTime: string) => string
 
 /** The type that a cell is converted to, of an attribute or a profile field. */
 export type CellType = Attribute['type']

@@ -1,5 +1,4 @@
-import type { Definitions } from '../../client/index.ts'
-import { profileFlags, profileTexts, summaryColumns, textFields } from '../../src/profile-fields.ts'
+import { type Definitions, profileFieldNames, profileFields as storedFields } from '../client/index.ts'
 import type { CellType } from './cell-parser.ts'
 
 /** The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it in messages. */
@@ -32,13 +31,14 @@ export type ColumnOptions = {
 
 const profileFields: [name: string, type: CellType][] = [
   ['external_id', 'text'],
-  ...profileTexts.map((name): [string, CellType] => [name, textFields[name].type ?? 'text']),
-  ...profileFlags.map((name): [string, CellType] => [name, 'boolean']),
+  ...profileFieldNames.map((name): [string, CellType] => [name, storedFields[name].type]),
 ]
+/** The fields of a person that summarize the consent answers. */
+export const summaryFields = profileFieldNames.filter(name => storedFields[name].isSummary)
 /** A file with all of these columns is an export. In any other file a column `state` has another meaning. */
 const signature = ['state', 'version', 'created_at', 'updated_at']
 /** Read-only columns of an export. The two consent flags summarize the answers, which have columns of their own. */
-const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', ...summaryColumns]
+const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', ...summaryFields]
 
 /** The columns of an exported file that an import leaves out. A file that is no export has none. */
 export function readOnlyColumnsOf(names: string[]): string[] {

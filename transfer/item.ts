@@ -17,6 +17,9 @@ export type ImportItem = {
 /** The column of the reason in a file of refused records. It is the first, because records may have any number of cells. */
 export const reasonColumn = 'refused_because'
 
+/** An item that was refused. */
+export type RefusedItem = Pick<ImportItem, 'line' | 'original'> & { refusal: Refusal }
+
 /** The reason of a refusal. `code` is the error code of the service, or `unfit` for a line that was not sent. */
 export type Refusal = { code: string; message: string; details: { path: string; message: string }[] }
 
@@ -28,8 +31,21 @@ export const buildUnfitRefusal = (message: string, details: Refusal['details'] =
 })
 
 /** Formats a refusal as one line of text. */
-export function reasonOf({ line, refusal }: Pick<ImportItem, 'line'> & { refusal: Refusal }): string {
+export function reasonOf({ line, refusal }: Pick<RefusedItem, 'line' | 'refusal'>): string {
   const details = refusal.details.map(({ path, message }) => (path === '' ? message : `${path} ${message}`))
   const reason = details.length > 0 ? details.join('; ') : refusal.message
   return `line ${line}: ${refusal.code === 'unfit' ? '' : `${refusal.code}: `}${reason}`
+}
+
+/**
+ * The `external_id` of a line; null for a line without one, which creates an entity each time it is sent. The service refuses a line that
+ * is not JSON, so its empty identifier does not count.
+ */
+export function identifierOf({ body }: ImportItem): string | null {
+  try {
+    const { external_id = null } = (JSON.parse(body!) ?? {}) as { external_id?: unknown }
+    return external_id === null ? null : String(external_id).trim()
+  } catch {
+    return ''
+  }
 }

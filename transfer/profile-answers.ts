@@ -1,8 +1,19 @@
-import type { Channel } from '../../src/channels.ts'
-import type { Detail } from '../../src/errors.ts'
-import { jsonOf, type ParseOptions } from './cell-parser.ts'
+import type { Channel } from '../client/index.ts'
+import type { Detail } from '../src/errors.ts'
+import { jsonOf, type OffsetOf, type ParseOptions } from './cell-parser.ts'
+import type { Target } from './columns.ts'
 import { normalize } from './normalize-name.ts'
-import type { Outcome } from './profile-file.ts'
+
+/**
+ * The meaning of a word of a column, the strongest first. `refuse_all` refuses every consent type of the channel. `refuse` and `grant`
+ * answer the consent type of the column. `withhold` answers nothing, and takes back the grants of the channel that other columns of the
+ * record give. `none` answers nothing.
+ */
+export const outcomes = ['refuse_all', 'refuse', 'withhold', 'grant', 'none'] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** Splits a phone number into its country prefix, such as `+49`, and its number. Throws the reason if it cannot. */
+export type PhoneSplitter = (text: string) => { mobile_prefix: string; mobile_number: string }
 
 type Method = 'import' | 'double_opt_in'
 
@@ -31,6 +42,23 @@ export type PlannedRule = {
   refusal: Evidence
   method: Method
   doubleOptIn: Record<'asked' | 'asked_ip' | 'confirmed' | 'confirmed_ip', Column> | null
+}
+
+/** The plan of reading a file with a profile. Its columns are beside those that other options map. */
+export type ProfilePlan = {
+  product: string
+  exportedAt: string | null
+  timeZone: OffsetOf | null
+  /** The columns of the product's identifier, which is the reference of each answer. */
+  reference: Column[]
+  /** The source of the external identifier; null if another option sets it. */
+  externalId: { columns: Column[]; prefix: string; isEmail: boolean } | null
+  fields: { columns: Column[]; target: Exclude<Target, { to: 'nothing' }> }[]
+  phone: Column[]
+  splitPhone: PhoneSplitter
+  rules: PlannedRule[]
+  /** The columns that neither the profile nor another option names. */
+  leftOut: string[]
 }
 
 /**
@@ -70,8 +98,6 @@ export type AnswerOptions = {
 
 /** Returns the text of a record's cell, by its index. Throws if the cell is not valid UTF-8. */
 export type CellReader = (index: number) => string
-
-const strongestFirst: Outcome[] = ['refuse_all', 'refuse', 'withhold', 'grant', 'none']
 
 /**
  * Reads the answers of one record. A refusal of any rule wins over every grant, and `withhold` over the grants of its channel.
@@ -118,7 +144,7 @@ function decide(read: Read[]): Answer[] {
 }
 
 const strongest = (words: ReadWord[]) =>
-  words.reduce((a, b) => (strongestFirst.indexOf(b.outcome) < strongestFirst.indexOf(a.outcome) ? b : a))
+  words.reduce((a, b) => (outcomes.indexOf(b.outcome) < outcomes.indexOf(a.outcome) ? b : a))
 
 function wordsOf(rule: PlannedRule, cell: CellReader): ReadWord[] {
   const text = rule.status ?? valueIn(rule.column, cell)

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { normalize } from './normalize-name.ts'
-import { type PlannedRule, readAnswers } from './profile-answers.ts'
-import type { Outcome } from './profile-file.ts'
+import { type Outcome, type PlannedRule, readAnswers } from './profile-answers.ts'
 
 const time = { name: 'Time', indices: [0] }
 const evidence = { time: [time], ip: [], source: [] }

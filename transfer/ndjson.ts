@@ -1,4 +1,4 @@
-import { writable } from '../../client/index.ts'
+import { writable } from '../client/index.ts'
 import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 import { concat, type Pieces } from './pieces.ts'
 
@@ -83,7 +83,7 @@ class Lines {
 }
 
 /** Adds the reason to a refused line: as its first field, or before the line if it is not an object. */
-export function withReason(original: Uint8Array, reason: string): Uint8Array {
+export function withReason(original: Uint8Array, reason: string): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder()
   const head = `{"refused_because":${JSON.stringify(reason)}`
   const body = /^\s*\{\s*/.exec(String.fromCharCode(...original.subarray(0, keptBytes)))
