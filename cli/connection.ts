@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
+import { issueToken } from '../src/auth/token.ts'
 import { loadConfig } from '../src/config.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
-import { withSession } from './session.ts'
-import { makeToken } from './token.ts'
+import { requireOrganization, type Session, withSession } from './session.ts'
 import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
 /** The service that a command connects to, and the credentials. */
@@ -60,6 +60,36 @@ export async function connect(
   const target = await resolveTarget(environment, options, scope)
   const clientOptions = { ...target, ...settings } as ClientOptions
   return { client: createClient(clientOptions), url: target.url }
+}
+
+/** What a command does at a service, and what it does on the database that {@link withSession} opens. */
+type Places<T> = {
+  service: (client: Client) => Promise<T>
+  database: (session: Session, organizationKey: string | undefined) => Promise<T>
+}
+
+/**
+ * Runs a command at the service that {@link connect} finds. It runs on the database in place of a service for which the command would
+ * create its own token, and with `--org`.
+ */
+export async function atServiceOrDatabase<T>(
+  environment: NodeJS.ProcessEnv,
+  options: ConnectionOptions,
+  scope: string,
+  { service, database }: Places<T>,
+): Promise<T> {
+  const { org, ...others } = options
+  if (
+    org !== undefined &&
+    (others.profile ?? serviceOptions.find(name => options[name] !== undefined && name !== 'org'))
+  )
+    throw new UsageError(
+      '--org selects the database of this machine. Leave it out, or the options that name a service.',
+    )
+  const target = org === undefined ? await resolveTarget(environment, options, scope) : null
+  return target && !target.getToken
+    ? service(createClient(target as ClientOptions))
+    : withSession(environment, session => database(session, org))
 }
 
 /** Finds the service and the credentials of a command, as {@link connect} does. */
@@ -148,6 +178,15 @@ export async function resolveAccess(
     return { clientCredentials: { clientId, clientSecret } }
   }
   if (url) throw new UsageError(`A token with the scope ${scope} is missing. Use --token, --token-file or KITH_TOKEN.`)
-  const tokenOptions = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
+  const tokenOptions = { org: options.org, scope, ttl: ownTokenSeconds, subject: options.subject }
   return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
+}
+
+type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subject?: string | undefined }
+
+/** Creates a token, signed with the service's key. Throws if the organization or a scope does not exist. */
+export async function makeToken({ db }: Session, options: TokenOptions): Promise<string> {
+  const { org = 'default', scope, ttl, subject = 'cli' } = options
+  const { key } = await requireOrganization(db, org)
+  return issueToken(db, { organizationKey: key, scope, subject, ttlSeconds: ttl })
 }

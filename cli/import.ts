@@ -208,7 +208,7 @@ async function transfer(job: Job): Promise<Outcome> {
     fraction: fractionOf(input, state),
     refused: state.failed,
   })
-  const progressLine = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
+  const progressLine = startProgress('lines', reading, options)
   const interrupt = handleInterrupt(() =>
     progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
   )

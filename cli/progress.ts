@@ -13,13 +13,16 @@ const barCells = 24
 /** The rate is averaged over the last 50 readings, so that it follows a change. */
 const rateReadings = 50
 
-/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5; `silent` shows only messages. */
+/** The options of a command that shows no progress. With `--json`, its only output is the result. */
+export type QuietOptions = { quiet?: boolean; json?: boolean }
+
+/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5. A quiet command shows only messages. */
 export function startProgress(
   noun: string,
   readProgress: () => ProgressReading,
-  { silent = false } = {},
+  { quiet, json }: QuietOptions,
 ): ProgressLine {
-  if (silent) return { print: printStderr, end() {} }
+  if (quiet || json) return { print: printStderr, end() {} }
   const output = process.stderr
   const rateOf = createRateMeter()
   const onTerminal = output.isTTY

@@ -42,7 +42,7 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
   const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
-  const done = await sendShop(client, dataset, Boolean(options.json))
+  const done = await sendShop(client, dataset, options)
   printResult(options, { value: Object.fromEntries(done), messages: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
 }
@@ -50,13 +50,12 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
 type Done = [FileName, ImportCounts]
 
 /** Sends all files and shows the progress. */
-async function sendShop(client: Client, dataset: Dataset, silent: boolean): Promise<Done[]> {
+async function sendShop(client: Client, dataset: Dataset, options: SeedOptions): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
-  const progressLine = startProgress('lines', () => ({ count: count(), fraction: count() / linesIn(dataset) }), {
-    silent,
-  })
+  const readProgress = () => ({ count: count(), fraction: count() / linesIn(dataset) })
+  const progressLine = startProgress('lines', readProgress, options)
   try {
     await sendEarlierVersions(client, dataset)
     for (const file of files) {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const writeMutated = (head: object | string, body: Uint8Array) => writeSealed(pathTo('mutated'), head, body)
 
-const verify = (file: string) => verifyBackup(file, pathTo(file), () => {}, signal)
+const verify = (file: string) => verifyBackup(file, pathTo(file), { quiet: true }, signal)
 
 /** One line in kith's words. Errors of libraries do not begin so. */
 const refusal =
