@@ -22,7 +22,7 @@ export async function confirm(
 ): Promise<void> {
   if (yes) return
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UsageError(`Nothing was done, because there is no terminal to ask: ${question} Use --yes to go on.`)
+    throw new UsageError(`${question} There is no terminal to ask, so nothing was done. Use --yes to go on.`)
   for (const line of await describe()) printStderr(visible(line))
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await new Promise<string>(resolve => {

@@ -75,8 +75,7 @@ describe('kith erase', () => {
     expect(await erase('ada', ...reason)).toEqual({
       code: 2,
       stdout: '',
-      stderr:
-        'Nothing was done, because there is no terminal to ask: Erase ada? It cannot be undone. Use --yes to go on.\n',
+      stderr: 'Erase ada? It cannot be undone. There is no terminal to ask, so nothing was done. Use --yes to go on.\n',
     })
     expect((await organization.client.people.get('ada')).email).toBe('ada@example.com')
   })

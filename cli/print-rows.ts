@@ -98,7 +98,7 @@ const printers: Record<RowFormat, Printer> = {
       columns ??= columnsOf(rows)
       const cells = rows.map(row => columns!.map(column => tableCell(column, row)))
       const header = columns.map(({ name }) => visible(name))
-      if (isFirst) widths = header.map((_, at) => Math.max(...[header, ...cells].map(line => stringWidth(line[at]!))))
+      if (isFirst) widths = header.map((_, at) => Math.max(...[header, ...cells].map(line => widthOf(line[at]!))))
       if (isFirst) yield `${styleText('bold', alignCells(header, widths), { stream: process.stdout })}\n`
       yield cells.map(line => `${alignCells(line, widths)}\n`).join('')
     }
@@ -122,6 +122,9 @@ const csvOptions = {
 
 const readCell = ({ name, read }: ColumnOf, row: Row): unknown => (read ? read(row) : row[name])
 
+/** The columns of a terminal that a text takes. Most texts are ASCII. */
+const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text))
+
 const maxCellWidth = 60
 const graphemes = new Intl.Segmenter()
 
@@ -129,10 +132,10 @@ function tableCell(column: ColumnOf, row: Row): string {
   const value = readCell(column, row)
   const { textOf = (each: unknown) => (typeof each === 'string' ? each : JSON.stringify(each)) } = column
   const text = value === undefined || value === null ? '' : visible(textOf(value))
-  if (column.isWhole || stringWidth(text) <= maxCellWidth) return text
+  if (column.isWhole || widthOf(text) <= maxCellWidth) return text
   let [start, width] = ['', 0]
   for (const { segment } of graphemes.segment(text)) {
-    width += stringWidth(segment)
+    width += widthOf(segment)
     if (width >= maxCellWidth) break
     start += segment
   }
@@ -142,6 +145,6 @@ function tableCell(column: ColumnOf, row: Row): string {
 /** Pads cells to widths on a terminal, where a character takes 0 to 2 columns. */
 const alignCells = (cells: string[], widths: number[]): string =>
   cells
-    .map((cell, at) => cell + ' '.repeat(Math.max(0, widths[at]! - stringWidth(cell))))
+    .map((cell, at) => cell + ' '.repeat(Math.max(0, widths[at]! - widthOf(cell))))
     .join('  ')
     .trimEnd()

@@ -10,6 +10,8 @@ export type ProgressLine = { print(line: string): void; end(): void }
 const redrawMs = 200
 const printMs = 5_000
 const barCells = 24
+/** A narrower terminal shows the numbers alone. */
+const minBarColumns = 80
 /** The rate is averaged over the last 50 readings, so that it follows a change. */
 const rateReadings = 50
 
@@ -31,8 +33,11 @@ export function startProgress(
     const current = readProgress()
     const text = textOf(noun, current, rateOf(current))
     if (!onTerminal) return printStderr(text)
-    const bar = current.fraction === null ? '' : `${drawBar(current.fraction)} `
-    output.write(`\r${bar}${text.slice(0, Math.max(20, (output.columns ?? 80) - barCells - 4))}\x1b[K`)
+    const columns = output.columns || 80
+    const hasBar = current.fraction !== null && columns >= minBarColumns
+    const bar = hasBar ? `${drawBar(current.fraction!)} ` : ''
+    // A line that wrapped could not be drawn again.
+    output.write(`\r${bar}${text.slice(0, columns - 1 - (hasBar ? barCells + 1 : 0))}\x1b[K`)
   }
   const timer = setInterval(show, onTerminal ? redrawMs : printMs).unref()
   return {
