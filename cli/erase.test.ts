@@ -71,7 +71,21 @@ describe('kith erase', () => {
     expect((await runInProcess(['verify', await keep(JSON.stringify(reply.body))], {})).code).toBe(0)
   })
 
-  it('asks on a terminal, and without one erases nothing unless --yes is given', async () => {
+  it('asks on a terminal after it has shown what would be removed, and erases only after a yes', async () => {
+    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+    const answer = (text: string) => runInProcess(['erase', 'ada', ...reason], environment, folder, text, true)
+    for (const text of ['n\r', '\r', '\x03', ''])
+      expect(await answer(text)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^This would erase the person .*Erase ada\? .*\nNothing was done\.\n$/s),
+      })
+    expect((await organization.client.people.get('ada')).email).toBe('ada@example.com')
+    expect(await answer('y\r')).toMatchObject({ code: 0, stderr: expect.stringContaining('Erased the person') })
+    expect((await organization.send('GET', '/v1/people/ada')).status).toBe(404)
+  })
+
+  it('without a terminal erases nothing unless --yes is given', async () => {
     expect(await erase('ada', ...reason)).toEqual({
       code: 2,
       stdout: '',
