@@ -62,15 +62,15 @@ export async function connect(
   return { client: createClient(clientOptions), url: target.url }
 }
 
-/** What a command does at a service, and what it does on the database that {@link withSession} opens. */
+/** The work of a command at a service, and the same on the database that {@link withSession} opens. */
 type Places<T> = {
   service: (client: Client) => Promise<T>
   database: (session: Session, organizationKey: string | undefined) => Promise<T>
 }
 
 /**
- * Runs a command at the service that {@link connect} finds. It runs on the database in place of a service for which the command would
- * create its own token, and with `--org`.
+ * Runs a command at the service that {@link connect} finds. It runs on the database with `--org`, and where `connect` would create a
+ * token on the database.
  */
 export async function atServiceOrDatabase<T>(
   environment: NodeJS.ProcessEnv,
@@ -78,18 +78,13 @@ export async function atServiceOrDatabase<T>(
   scope: string,
   { service, database }: Places<T>,
 ): Promise<T> {
-  const { org, ...others } = options
-  if (
-    org !== undefined &&
-    (others.profile ?? serviceOptions.find(name => options[name] !== undefined && name !== 'org'))
-  )
-    throw new UsageError(
-      '--org selects the database of this machine. Leave it out, or the options that name a service.',
-    )
-  const target = org === undefined ? await resolveTarget(environment, options, scope) : null
-  return target && !target.getToken
-    ? service(createClient(target as ClientOptions))
-    : withSession(environment, session => database(session, org))
+  const { org } = options
+  if (org === undefined) {
+    const target = await resolveTarget(environment, options, scope)
+    if (!target.getToken) return service(createClient(target as ClientOptions))
+  } else if ([...serviceOptions, 'profile' as const].some(name => options[name] !== undefined))
+    throw new UsageError('--org selects the database of this machine. Leave it out, or the options of a service.')
+  return withSession(environment, session => database(session, org))
 }
 
 /** Finds the service and the credentials of a command, as {@link connect} does. */
@@ -121,7 +116,7 @@ const accessOf = ({ token, client_id, client_secret }: Profile): Access =>
  */
 async function selectProfile(environment: NodeJS.ProcessEnv, options: ConnectionOptions): Promise<Profile | null> {
   const { profile, ...others } = options
-  const given = serviceOptions.find(name => others[name] !== undefined)
+  const given = [...serviceOptions, ...databaseOptions].find(name => others[name] !== undefined)
   if (profile !== undefined && given !== undefined)
     throw new UsageError(
       'A profile has an address and credentials. Leave out --profile, or the options that name them.',
@@ -133,7 +128,8 @@ async function selectProfile(environment: NodeJS.ProcessEnv, options: Connection
   return findProfile(environment, defaultProfile)
 }
 
-const serviceOptions = ['url', 'token', 'tokenFile', 'clientId', 'clientSecret', 'org', 'subject'] as const
+const serviceOptions = ['url', 'token', 'tokenFile', 'clientId', 'clientSecret'] as const
+const databaseOptions = ['org', 'subject'] as const
 
 async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Promise<Profile> {
   const profile = await findProfile(environment, name)

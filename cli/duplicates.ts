@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { DuplicateGroup, DuplicatesBody } from '../client/index.ts'
-import { newPlainCommand, parseWholeNumber } from './command.ts'
+import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
@@ -9,7 +9,8 @@ type SharedKey = NonNullable<DuplicatesBody['by']>[number]
 type Options = ConnectionOptions & FormatOption & { by?: SharedKey[]; limit?: number }
 
 const sharedKeys: readonly string[] = ['email', 'mobile', 'name'] satisfies SharedKey[]
-const groupsPerPage = 100
+/** The most groups of a page. */
+const maxGroups = 100
 
 export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -25,7 +26,7 @@ export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
       'The keys that they share: email, mobile or name, separated by commas. Default: all.',
       parseKeys,
     )
-    .option('--limit <count>', 'The most groups to list. Default: all.', parseWholeNumber)
+    .option('--limit <count>', 'The most groups to list. Default: all.', wholeNumber())
   return addConnectionOptions(addFormatOption(command)).action((options: Options) => list(environment, options))
 }
 
@@ -36,13 +37,16 @@ function parseKeys(text: string): string[] {
 }
 
 async function list(environment: NodeJS.ProcessEnv, options: Options): Promise<void> {
-  const { by, limit = Number.POSITIVE_INFINITY } = options
+  const { limit = Number.POSITIVE_INFINITY } = options
   const format = formatOf(options)
   const { client } = await connect(environment, options, { scope: 'people:read' })
   let count = 0
   async function* readRows() {
     if (limit > 0)
-      for await (const group of client.people.duplicates({ size: Math.min(limit, groupsPerPage), ...(by && { by }) })) {
+      for await (const group of client.people.duplicates({
+        size: Math.min(limit, maxGroups),
+        ...givenOf(options, 'by'),
+      })) {
         count += 1
         yield* format === 'json' || format === 'ndjson' ? [group] : personRows(group, count)
         if (count >= limit) return

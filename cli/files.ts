@@ -42,7 +42,10 @@ async function readOrNull(file: string): Promise<Buffer | null> {
 export const fileExists = (path: string): Promise<boolean> => stat(path).then(Boolean, () => false)
 
 /** Writes parts of a text no faster than the output takes them. The output stays open. */
-export async function writeAll(output: Writable, parts: AsyncIterable<string>): Promise<void> {
+export async function writeAll(
+  output: Writable,
+  parts: AsyncIterable<string | Uint8Array> | Iterable<string>,
+): Promise<void> {
   for await (const part of parts) if (!output.write(part)) await once(output, 'drain')
 }
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Client, MatchKind } from '../client/index.ts'
-import { newCommand, parsePair, parseWholeNumber, printResult, UsageError } from './command.ts'
+import { newCommand, parsePair, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
@@ -75,7 +75,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option('--skip-lines <count>', 'Continue after this line of the file.', parseWholeNumber, 0)
+    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber(), 0)
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))

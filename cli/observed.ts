@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { DeclareBody, ObservedKey } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
@@ -71,17 +71,11 @@ function declareCommand(environment: NodeJS.ProcessEnv): Command {
 async function declare(
   environment: NodeJS.ProcessEnv,
   address: Pick<DeclareBody, 'owner' | 'key'>,
-  { type, cardinality, indexed, name, dryRun = false, ...options }: DeclareOptions,
+  { dryRun = false, ...options }: DeclareOptions,
 ) {
   const scope = 'schema:read schema:write people:read records:read'
   const { client } = await connect(environment, options, { scope })
-  const body = {
-    ...address,
-    type,
-    ...(cardinality && { cardinality }),
-    ...(indexed && { indexed }),
-    ...(name !== undefined && { name }),
-  }
+  const body = { ...address, ...givenOf(options, 'type', 'cardinality', 'indexed', 'name') }
   const value = await client.schema.declare(body, { dryRun })
   const { fits, misfits, misfit_types, examples } = value
   const summary = dryRun ? 'Nothing has changed.' : `Declared ${address.key} of ${address.owner}.`

@@ -100,16 +100,10 @@ async function storeInput(path: string, { options, signal }: Work): Promise<void
 }
 
 async function load(url: string, backup: Backup, { options, signal }: Work): Promise<Loaded> {
-  let [read, rows] = [0, 0]
-  const readProgress = () => ({ count: rows, fraction: Math.min(1, read / backup.bytes) })
+  const progress = { bytes: 0, rows: 0 }
+  const readProgress = () => ({ count: progress.rows, fraction: Math.min(1, progress.bytes / backup.bytes) })
   const progressLine = startProgress('rows', readProgress, options)
-  const onBytes = (bytes: number) => {
-    read += bytes
-  }
-  const onRows = (count: number) => {
-    rows += count
-  }
-  return loadBackup({ url, backup, signal, onBytes, onRows }).finally(progressLine.end)
+  return loadBackup({ url, backup, signal, progress }).finally(progressLine.end)
 }
 
 type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
@@ -52,15 +52,8 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     async (key: string, options: CreateOptions) => {
       const filter = await readCondition(environment, options)
       if (filter === undefined) throw new UsageError('A condition is missing. Use --where or --filter.')
-      const { name, description } = options
       const { client } = await connect(environment, options, { scope: 'schema:write people:read records:read' })
-      const body = {
-        key,
-        filter,
-        ...(name !== undefined && { name }),
-        ...(description !== undefined && { description }),
-      }
-      const value = await client.segments.create(body)
+      const value = await client.segments.create({ key, filter, ...givenOf(options, 'name', 'description') })
       const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
       printResult(options, { value, messages: [`Created the segment ${value.key}.`, ...warnings] })
     },

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { NewApiToken } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/scopes.ts'
-import { newCommand, printResult } from './command.ts'
+import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeToken } from './connection.ts'
 
 type TokenOptions = ConnectionOptions & { scope: string; ttl: number; json?: boolean }
@@ -14,7 +14,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     'token --profile acme --scope people:read --ttl 600',
   ])
     .requiredOption('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
-    .option('--ttl <seconds>', 'The lifetime.', parseSeconds, 3_600)
+    .option('--ttl <seconds>', 'The lifetime.', wholeNumber(1), 3_600)
     .option(
       '--subject <name>',
       'The subject, recorded as the actor of every change. Default: cli, or that of the credentials.',
@@ -30,9 +30,4 @@ export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
     })
     printResult({ json }, { value: { token, expires_in: ttl, scope }, lines: [token] })
   })
-}
-
-function parseSeconds(text: string): number {
-  if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('Give whole seconds, 1 or more.')
-  return Number(text)
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Webhook, WebhookDelivery } from '../client/index.ts'
-import { newCommand, newPlainCommand, parseWholeNumber, printResult } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type Column, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
@@ -55,7 +55,7 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
     'webhooks deliveries 1',
     'webhooks deliveries 1 --status failed --limit 500',
   ])
-    .argument('<id>', 'The id, as shown by webhooks list.', parseWholeNumber)
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
     .addOption(new Option('--status <status>', 'Only these.').choices(['waiting', 'delivered', 'failed']))
     .addOption(
       new Option(
@@ -63,17 +63,12 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
         'Only these. due, failing and blocked wait: now, after a failed attempt, and for an earlier change.',
       ).choices(['due', 'failing', 'blocked', 'delivered', 'failed']),
     )
-    .option('--before <number>', 'Only deliveries of changes before this number.', parseWholeNumber)
-    .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', parseWholeNumber)
+    .option('--before <number>', 'Only deliveries of changes before this number.', wholeNumber())
+    .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', wholeNumber())
   return addConnectionOptions(addFormatOption(command)).action(async (id: number, options: DeliveriesOptions) => {
-    const { status, state, before, limit } = options
     const { client } = await connect(environment, options, readScope)
-    const { items, has_more } = await client.webhooks.deliveries(id, {
-      ...(status && { status }),
-      ...(state && { state }),
-      ...(before !== undefined && { before }),
-      ...(limit !== undefined && { limit }),
-    })
+    const selection = givenOf(options, 'status', 'state', 'before', 'limit')
+    const { items, has_more } = await client.webhooks.deliveries(id, selection)
     await printRows(formatOf(options), deliveryColumns, items)
     const last = items.at(-1)
     if (has_more && last) printStderr(`There are more: --before ${last.sequence}`)
@@ -93,13 +88,12 @@ function replayCommand(environment: NodeJS.ProcessEnv): Command {
     'webhooks replay 1 --after 1200 --until 1300',
     'webhooks replay 1 --after 0',
   ])
-    .argument('<id>', 'The id, as shown by webhooks list.', parseWholeNumber)
-    .requiredOption('--after <number>', 'Begin after the change with this number.', parseWholeNumber)
-    .option('--until <number>', 'End with this change. Default: the position of the webhook.', parseWholeNumber)
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
+    .requiredOption('--after <number>', 'Begin after the change with this number.', wholeNumber())
+    .option('--until <number>', 'End with this change. Default: the position of the webhook.', wholeNumber())
   return addConnectionOptions(command).action(async (id: number, options: ReplayOptions) => {
-    const { after, until } = options
     const { client } = await connect(environment, options, { scope: 'webhooks:write' })
-    const value = await client.webhooks.replay(id, { after, ...(until !== undefined && { until }) })
+    const value = await client.webhooks.replay(id, givenOf(options, 'after', 'until'))
     const messages = [`kith sends the matching changes after ${value.after} up to ${value.until} again.`]
     printResult(options, { value, messages })
   })

@@ -97,7 +97,7 @@ export async function writeContainer(
 export type Backup = {
   header: Header
   bytes: number
-  frames(onBytes: (bytes: number) => void, signal: AbortSignal): AsyncGenerator<Frame, undefined>
+  frames(progress: { bytes: number }, signal: AbortSignal): AsyncGenerator<Frame, undefined>
 }
 
 /**
@@ -134,7 +134,11 @@ export async function verifyBackup(
       throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one at its end.`)
     if (header.signed_by !== undefined && !isSignedBy(header.signed_by, sha256, signature ?? ''))
       throw new Error(`${file} is damaged or was changed: the key that its header names did not sign it.`)
-    return { header, bytes: size, frames: (onBytes, signal) => framesOf(createReadStream(path, body), onBytes, signal) }
+    return {
+      header,
+      bytes: size,
+      frames: (progress, signal) => framesOf(createReadStream(path, body), progress, signal),
+    }
   } finally {
     progressLine.end()
     await handle.close()
@@ -200,10 +204,12 @@ async function read(handle: FileHandle, position: number, length: number): Promi
 /** Reads the frames of the body, with back-pressure. Throws an Error if it is damaged, and the reason of the signal. */
 async function* framesOf(
   source: Readable,
-  onBytes: (bytes: number) => void,
+  progress: { bytes: number },
   signal: AbortSignal,
 ): AsyncGenerator<Frame, undefined> {
-  source.on('data', piece => onBytes(piece.length))
+  source.on('data', piece => {
+    progress.bytes += piece.length
+  })
   const plain = createZstdDecompress()
   const reading = pipeline(source, plain, { signal })
   // The loop below reads from the same stream and throws its error.

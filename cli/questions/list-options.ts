@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { givenOf, wholeNumber } from '../command.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
 import { printStderr } from '../stderr.ts'
 import { visible } from '../visible.ts'
@@ -49,9 +50,7 @@ function parseSort(text: string): ListOptions['sort'] {
 }
 
 function parseLimit(text: string): number {
-  if (text === 'all') return Number.POSITIVE_INFINITY
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('Give a whole number, 1 or more, or all.')
-  return Number(text)
+  return text === 'all' ? Number.POSITIVE_INFINITY : wholeNumber(1)(text)
 }
 
 type Kind = 'people' | 'records'
@@ -67,11 +66,11 @@ export async function printListing(
   list: (selection: Selection) => Pages,
   { maxSize = 500, convert = item => item }: ListingOptions = {},
 ): Promise<void> {
-  const { limit = defaultLimit, include, sort } = options
+  const { limit = defaultLimit, include } = options
   const format = formatOf(options)
   const fields = fieldsFor(options.fields, format, kind)
   const size = Math.min(limit, maxSize)
-  const selection = { size, ...(fields && { fields }), ...(include && { include }), ...(sort && { sort }) }
+  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'sort') }
   let count = 0
   let hasMore = false
   let warned = false
