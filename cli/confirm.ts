@@ -21,13 +21,14 @@ export async function confirm(
   describe: () => Promise<string[]> = async () => [],
 ): Promise<void> {
   if (yes) return
+  const shown = visible(question)
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UsageError(`${question} There is no terminal to ask, so nothing was done. Use --yes to go on.`)
+    throw new UsageError(`${shown} There is no terminal to ask, so nothing was done. Use --yes to go on.`)
   for (const line of await describe()) printStderr(visible(line))
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await new Promise<string>(resolve => {
     // Ctrl-C and Ctrl-D close the interface, and leave the cursor behind the question.
-    terminal.once('close', () => resolve('\n')).question(`${visible(question)} [y/N] `, resolve)
+    terminal.once('close', () => resolve('\n')).question(`${shown} [y/N] `, resolve)
   })
   terminal.close()
   if (answer === '\n') printStderr('')

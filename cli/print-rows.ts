@@ -22,9 +22,10 @@ type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: u
 export const addFormatOption = (command: Command): Command =>
   command
     .addOption(
-      new Option('--format <format>', 'The format: json prints one JSON value, ndjson one for each row.')
-        .choices(formats)
-        .default(undefined, 'table on a terminal, else ndjson'),
+      new Option(
+        '--format <format>',
+        'The format: json is one JSON value, ndjson one for each row. Default: table on a terminal, else ndjson.',
+      ).choices(formats),
     )
     .addOption(new Option('--json', 'Same as --format json.').implies({ format: 'json' }))
 
