@@ -56,7 +56,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   }
 }
 
-/** What the steps of a restore share. */
+/** The options and the signal that the steps of a restore share. */
 type Work = { options: RestoreOptions; signal: AbortSignal }
 
 /** `file` is the name for messages, `path` the file that is read. */
