@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { Aggregate, AggregateBody, Filter } from '../client/index.ts'
 import { newPlainCommand } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat, type Row } from './output-format.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import { createExactFetch } from './questions/exact-numbers.ts'
 import { printStderr } from './stderr.ts'
@@ -13,7 +13,8 @@ type Measure = NonNullable<AggregateBody['measures']>[number]
 type Named<T> = { name: string; value: T }
 
 type Options = ConnectionOptions &
-  ConditionOptions & { groupBy: Named<Group>[]; measure: Named<Measure>[]; timeZone?: string; output?: OutputFormat }
+  ConditionOptions &
+  FormatOption & { groupBy: Named<Group>[]; measure: Named<Measure>[]; timeZone?: string }
 
 const units = ['day', 'week', 'month', 'quarter', 'year'] as const
 const operations = ['count', 'sum', 'avg', 'min', 'max'] as const
@@ -28,7 +29,7 @@ export function aggregateCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--group-by <field[:unit]>', `A field, and for a time ${units.join(', ')} (repeatable).`, parseGroup, [])
     .option('--measure <operation[:field]>', `${operations.join(', ')} (repeatable). Default: count.`, parseMeasure, [])
     .option('--time-zone <name>', 'The time zone of the groups by time: Europe/Berlin. Default: UTC.')
-  return addConnectionOptions(addOutputOption(addConditionOptions(command, true))).action(
+  return addConnectionOptions(addFormatOption(addConditionOptions(command, true))).action(
     (owner: string, options: Options) => run(environment, owner, options),
   )
 }
@@ -58,21 +59,21 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
   const exact = createExactFetch()
   const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
   await client.entities(owner).aggregate(body)
-  printGroups(options, exact.payload() as Aggregate)
+  await printGroups(options, exact.payload() as Aggregate)
 }
 
-function printGroups({ groupBy, measure, output }: Options, { groups, sequence, skipped, warnings = [] }: Aggregate) {
+async function printGroups(options: Options, { groups, sequence, skipped, warnings = [] }: Aggregate) {
+  const { groupBy, measure } = options
   for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
   for (const { path, values } of skipped)
     printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
   const measures = measure.length > 0 ? measure.map(({ name }) => name) : ['count']
   const names = [...groupBy.map(({ name }) => name), ...measures]
-  const format = outputFormat(output)
-  const columns = names.map(name => ({ name, read: (row: Row) => row[name] }))
+  const format = formatOf(options)
   const rows = groups.map(({ by, measures: numbers }) =>
     Object.fromEntries([...by, ...numbers].map((value, at) => [names[at]!, value])),
   )
-  createRowPrinter(format, () => columns)(rows)
+  await printRows(format, names, rows)
   if (format === 'table')
     printStderr(`${groups.length === 1 ? '1 group' : `${groups.length} groups`}, at change ${sequence}`)
 }

@@ -5,7 +5,7 @@ import { validToken } from '../client/src/transport.ts'
 import { scopes } from '../src/scopes.ts'
 import { newPlainCommand, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, resolveTarget, type Target } from './connection.ts'
-import { readArgument } from './files.ts'
+import { readArgument, writeAll } from './files.ts'
 import { printStderr } from './stderr.ts'
 import { visible } from './visible.ts'
 
@@ -64,7 +64,7 @@ async function send(environment: NodeJS.ProcessEnv, method: string, path: string
   printStderr(`${response.status} ${STATUS_CODES[response.status] ?? ''}`.trimEnd())
   // Set before the body is printed, because a reader that closes the pipe ends the process.
   if (response.status >= 400) process.exitCode = 1
-  await printBody(response)
+  await writeAll(process.stdout, partsOf(response))
 }
 
 async function tokenOf({ url, token, getToken, clientCredentials }: Target): Promise<string> {
@@ -74,29 +74,18 @@ async function tokenOf({ url, token, getToken, clientCredentials }: Target): Pro
   return createTokenSource(fetch, tokenUrl, clientCredentials!, tokenTimeoutMs).get()
 }
 
-/** Prints a body while it arrives. Throws if it is cut off. */
-async function printBody(response: Response): Promise<void> {
-  const { stdout } = process
-  const textOf = stdout.isTTY ? visibleText() : null
-  const chunks = response.body?.values()[Symbol.asyncIterator]()
-  while (chunks) {
-    const { done, value } = await chunks.next().catch(cause => {
-      throw new Error('The connection broke before the end of the response.', { cause })
-    })
-    const part = textOf ? textOf(value) : value
-    if (part?.length && !stdout.write(part)) await new Promise(resolve => stdout.once('drain', resolve))
-    if (done) return
-  }
-}
-
-/** A function that returns a chunk as text that moves no cursor, and after the last chunk a line end if it is missing. */
-function visibleText(): (chunk: Uint8Array | undefined) => string {
-  const decoder = new TextDecoder()
+/** The parts of a body as they arrive, as text that moves no cursor on a terminal. Throws if the body is cut off. */
+async function* partsOf({ body }: Response): AsyncGenerator<string | Uint8Array> {
+  const decoder = process.stdout.isTTY ? new TextDecoder() : null
   let last = '\n'
-  return chunk => {
-    if (chunk === undefined) return last === '\n' ? '' : '\n'
-    const text = decoder.decode(chunk, { stream: true }).split('\n').map(visible).join('\n')
-    last = text.at(-1) ?? last
-    return text
+  try {
+    for await (const chunk of body ?? []) {
+      const part = decoder?.decode(chunk, { stream: true }).split('\n').map(visible).join('\n') ?? chunk
+      last = (part.at(-1) as string | undefined) ?? last
+      yield part
+    }
+  } catch (cause) {
+    throw new Error('The connection broke before the end of the response.', { cause })
   }
+  if (decoder && last !== '\n') yield '\n'
 }

@@ -97,7 +97,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
     const backup = await underWriters(organization.send, () => kith(['backup', file], url))
     expect(backup).toMatchObject({ code: 0, stdout: '' })
     expect(backup.stderr).toMatch(
-      /^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\nSigned by kith\+\S+\n$/,
+      /^[\d,]+ rows of \d+ tables in \d+ s, \d+\.\d MB: \d+\.backup\nSigned by kith\+\S+\n$/m,
     )
 
     const target = await emptyDatabase()

@@ -1,5 +1,5 @@
-import { constants, createWriteStream } from 'node:fs'
-import { access, open as openFile, rename, rm, stat } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { open as openFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Writable } from 'node:stream'
 import type { Command } from 'commander'
@@ -11,7 +11,7 @@ import { untilAborted, withConnection } from './backup/catalog.ts'
 import { type Progress, type Taken, takeBackup } from './backup/take.ts'
 import { newCommand, printResult, UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
-import { isDiskFull, pathOf } from './files.ts'
+import { fileExists, isDiskFull, pathOf } from './files.ts'
 import { formatCount, formatDuration, formatMegabytes, startProgress } from './progress.ts'
 import { withServer } from './session.ts'
 import { handleInterrupt } from './signal-handling.ts'
@@ -91,8 +91,8 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
   const partial = `${path}.partial`
   if (options.force) await rm(partial, { force: true })
   else {
-    if (await exists(path)) throw new Error(`${file} exists already. Use --force to replace it.`)
-    if (await exists(partial))
+    if (await fileExists(path)) throw new Error(`${file} exists already. Use --force to replace it.`)
+    if (await fileExists(partial))
       throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }
   // Mode 600, because the file holds personal data and the private keys.
@@ -125,9 +125,8 @@ async function takeSnapshot(
   const progress: Progress = { rows: 0, fraction: 0 }
   const abortController = new AbortController()
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. No backup was written.')))
-  const progressLine = startProgress('rows', () => ({ count: progress.rows, fraction: progress.fraction }), {
-    silent: Boolean(options.quiet || options.json),
-  })
+  const readProgress = () => ({ count: progress.rows, fraction: progress.fraction })
+  const progressLine = startProgress('rows', readProgress, options)
   try {
     return await withServer(config, url =>
       withConnection(url, 'kith backup', async client => {
@@ -154,12 +153,6 @@ const record = (client: pg.Client, at: string): Promise<string | undefined> =>
     () => undefined,
     (error: Error) =>
       `The database does not store the time of this backup (${error.message}), so /metrics and kith doctor do not know of it.`,
-  )
-
-const exists = (path: string) =>
-  access(path, constants.F_OK).then(
-    () => true,
-    () => false,
   )
 
 async function syncFolder(path: string) {

@@ -24,6 +24,12 @@ afterAll(async () => {
 
 const run = (args: string[], environment: Record<string, string>) => runInProcess(args, environment)
 const kith = (...args: string[]) => run(args, { DATABASE_URL: database.url })
+/** The rows that a command prints. */
+const rowsOf = async (...args: string[]) => {
+  const { code, stdout, stderr } = await kith(...args, '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
 
 async function callerOf(token: string, nowMs = Date.now) {
   const options = { db, keys: await loadOrCreateKeys(db), config: loadConfig({}), nowMs }
@@ -39,9 +45,11 @@ describe('kith org', () => {
   it('creates organizations and lists them and default, each with its time of creation', async () => {
     const created = await kith('org', 'create', 'acme')
     expect(created).toEqual({ code: 0, stdout: '', stderr: 'Created organization acme.\n' })
-    const { code, stdout, stderr } = await kith('org', 'list')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/^default\t\d{4}-\d\d-\d\dT[\d:.]+Z\nacme\t\d{4}-\d\d-\d\dT[\d:.]+Z\n$/)
+    const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+    expect(await rowsOf('org', 'list')).toEqual([
+      { key: 'default', created_at },
+      { key: 'acme', created_at },
+    ])
   })
 
   it.each([
@@ -113,26 +121,30 @@ describe('kith client', () => {
     const organization = { key: 'default' }
     expect(await verifyClient(db, client)).toMatchObject({ organization, name: 'the shop', scope: 'people:read' })
     const other = await create()
-    const listed = await kith('client', 'list')
-    const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
-    const lines = [
-      `${client.client_id}\tpeople:read\tthe shop\t${time}\t`,
-      `${other.client_id}\tpeople:read\t\t${time}\t`,
+    const listed = { scopes: ['people:read'], created_at: expect.any(String), revoked_at: null }
+    const rows = [
+      { ...listed, client_id: other.client_id, name: '' },
+      { ...listed, client_id: client.client_id, name: 'the shop' },
     ]
-    expect(listed.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
-    const revoked = await kith('client', 'revoke', client.client_id)
+    expect(await rowsOf('client', 'list')).toEqual(rows)
+    expect(await rowsOf('client', 'list', '--org', 'acme')).toEqual([])
+    expect(await kith('client', 'revoke', client.client_id)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/nothing was done.*--yes/),
+    })
+    const revoked = await kith('client', 'revoke', client.client_id, '--yes')
     expect(revoked).toEqual({ code: 0, stdout: '', stderr: `Revoked client ${client.client_id}.\n` })
     expect(await verifyClient(db, client)).toBeUndefined()
     expect(await verifyClient(db, other)).toBeDefined()
-    expect((await kith('client', 'list')).stdout).toMatch(new RegExp(`^${lines[0]}${time}\n${lines[1]}\n$`))
-    expect(await kith('client', 'revoke', client.client_id)).toMatchObject({ code: 1, stdout: '' })
+    expect(await rowsOf('client', 'list')).toEqual([rows[0], { ...rows[1], revoked_at: expect.any(String) }])
+    expect(await kith('client', 'revoke', client.client_id, '--yes')).toMatchObject({ code: 1, stdout: '' })
   })
 
   it.each([
     ['an unknown organization', ['create', '--org', 'nobody', '--scope', 'people:read'], /nobody/],
     ['an unknown scope', ['create', '--org', 'default', '--scope', 'people:admin'], /people:admin.*people:write/],
-    ['an unknown client', ['revoke', 'default.AAAAAAAAAAAAAAAA'], /default\.A/],
-    ['an invalid client id', ['revoke', 'x'], /"x"/],
+    ['an unknown client', ['revoke', 'default.AAAAAAAAAAAAAAAA', '--yes'], /default\.A/],
+    ['an invalid client id', ['revoke', 'x', '--yes'], /"x"/],
   ])('refuses %s in one sentence', async (_, args, pattern) => {
     const { code, stdout, stderr } = await kith('client', ...args)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -152,17 +164,16 @@ describe('kith keys', () => {
     expect(rotated.stderr).toBe(`The key ${kidOf(after)} signs from now on.\n`)
     expect(kidOf(before)).not.toBe(kidOf(after))
     for (const each of [before, after]) expect(await callerOf(each)).toMatchObject({ subject: 'cli' })
-    const lines = (await kith('keys', 'list')).stdout.trimEnd().split('\n')
-    const duties = lines.map(line => line.split('\t')).map(([kid, algorithm, , duty]) => [kid, algorithm, duty])
-    expect(duties).toEqual([
-      [kidOf(after), 'ES256', 'signs'],
-      [kidOf(before), 'ES256', expect.stringMatching(/^verifies until \d{4}-/)],
+    expect(await rowsOf('keys', 'list')).toMatchObject([
+      { kid: kidOf(after), algorithm: 'ES256', state: 'signs', verifies_until: null },
+      { kid: kidOf(before), state: 'verifies', verifies_until: expect.stringMatching(/^\d{4}-/) },
     ])
-    expect(await kith('keys', 'revoke', kidOf(after))).toMatchObject({
+    expect(await kith('keys', 'revoke', kidOf(before))).toMatchObject({ code: 2, stdout: '' })
+    expect(await kith('keys', 'revoke', kidOf(after), '--yes')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/rotate/),
     })
-    expect(await kith('keys', 'revoke', kidOf(before))).toMatchObject({ code: 0, stdout: '' })
+    expect(await kith('keys', 'revoke', kidOf(before), '--yes')).toMatchObject({ code: 0, stdout: '' })
     await expect(callerOf(before)).rejects.toThrow('not valid')
     expect(await callerOf(after)).toMatchObject({ subject: 'cli' })
   })
@@ -208,6 +219,18 @@ describe('wrong usage', () => {
   })
 })
 
+describe('a misspelt word', () => {
+  it.each([
+    ['a command', ['imprt'], 'import'],
+    ['a subcommand', ['observed', 'declar', 'people', 'age'], 'declare'],
+    ['an option', ['people', 'list', '--formt', 'csv'], '--format'],
+    ['an earlier name of an option', ['dossier', 'ada', '--out', 'ada.html'], '--output'],
+  ])('that is %s gets the right one suggested', async (_, args, word) => {
+    const { code, stdout, stderr } = await kith(...args)
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`(Did you mean ${word}?)`)])
+  })
+})
+
 describe('an unusable database or setting', () => {
   it('exits with 1 and one sentence if the database does not exist', async () => {
     const { pathname } = new URL(database.url)
@@ -248,16 +271,16 @@ describe('kith log renew', () => {
   it('gives one organization, or all, a new log_id, and prints it with the number of the newest change', async () => {
     await kith('org', 'create', 'renewed')
     const before = await ids()
-    const one = await kith('log', 'renew', '--org', 'renewed')
-    expect(one).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^renewed\t[\da-f-]{36}\t0\n$/) })
+    const log_id = expect.stringMatching(/^[\da-f-]{36}$/)
+    expect(await rowsOf('log', 'renew', '--org', 'renewed')).toEqual([{ organization: 'renewed', log_id, head: 0 }])
     expect((await ids()).filter(id => before.includes(id))).toHaveLength(before.length - 1)
-    expect((await kith('log', 'renew', '--all')).stdout.split('\n')).toHaveLength(before.length + 1)
+    expect(await rowsOf('log', 'renew', '--all')).toHaveLength(before.length)
     expect((await ids()).filter(id => before.includes(id))).toEqual([])
   })
 
   it('refuses an unknown organization with 1, and neither or both options with 2', async () => {
     const unknown = await kith('log', 'renew', '--org', 'nobody')
-    expect([unknown.code, unknown.stderr]).toEqual([1, 'There is no organization "nobody".\n'])
+    expect([unknown.code, unknown.stderr]).toEqual([1, 'There is no organization "nobody". See kith org list.\n'])
     expect((await kith('log', 'renew')).code).toBe(2)
     expect((await kith('log', 'renew', '--all', '--org', 'default')).code).toBe(2)
   })

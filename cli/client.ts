@@ -1,14 +1,21 @@
 import { type Command, Option } from 'commander'
+import type { ApiClient, Client, NewApiClient } from '../client/index.ts'
+import { clientToJson } from '../src/access/api-clients.ts'
 import { createClient, listClients, revokeClient } from '../src/auth/clients.ts'
 import { listOrganizations } from '../src/organizations/organizations.ts'
-import { scopes } from '../src/scopes.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
-import { withSession } from './session.ts'
+import { scopes, splitScopes } from '../src/scopes.ts'
+import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { requireOrganization } from './session.ts'
 
-type Json = { json?: boolean }
+type Options = ConnectionOptions & { json?: boolean }
 
 export function clientCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Creates, lists and revokes clients: programs that fetch their own tokens from POST /oauth/token.'
+  const description =
+    'Creates, lists and revokes clients: programs that fetch their own tokens from POST /oauth/token. Works on the database of this ' +
+    'machine, or at a service.'
   return newPlainCommand('client', description, ['client create --org default --scope "people:read"', 'client list'])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
@@ -17,42 +24,64 @@ export function clientCommand(environment: NodeJS.ProcessEnv): Command {
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Creates a client and prints its client_id and client_secret. The secret is shown only once.'
-  return newCommand('create', description, ['client create --org default --scope "people:read" --name shop'])
-    .requiredOption('--org <key>', 'The organization of the client.')
+  const command = newCommand('create', description, [
+    'client create --org default --scope "people:read" --name shop',
+    'client create --profile acme --scope "people:read" --name shop',
+  ])
     .requiredOption('--scope <scopes>', `The scopes it may request, separated by spaces: ${scopes.join(' ')}.`)
-    .addOption(new Option('--name <name>', 'A name for people to read.').default('', 'none'))
-    .action(({ org, scope, name, ...options }: { org: string; scope: string; name: string } & Json) =>
-      withSession(environment, async ({ db }) => {
-        const value = await createClient(db, { organizationKey: org, scope, name })
-        const lines = [`client_id=${value.client_id}`, `client_secret=${value.client_secret}`]
-        printResult(options, { value, lines })
-      }),
-    )
-}
-
-function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists the clients, one per line: id, scopes, name, time of creation, time of revocation, separated by tabs.'
-  return newCommand('list', description, ['client list']).action((options: Json) =>
-    withSession(environment, async ({ db }) => {
-      const value = []
-      for (const organization of await listOrganizations(db)) value.push(...(await listClients(db, organization.id)))
-      const lines = value.map(({ id, scope, name, created_at, revoked_at }) =>
-        [id, scope, name, created_at, revoked_at ?? ''].join('\t'),
-      )
-      printResult(options, { value, lines })
-    }),
+    .addOption(new Option('--name <name>', 'A name for people to read. A service requires it.').default('', 'none'))
+  return addConnectionOptions(command).action(
+    async ({ json, scope, name, ...options }: Options & { scope: string; name: string }) => {
+      const { client_id, client_secret } = await atServiceOrDatabase(environment, options, 'access:write', {
+        service: client => {
+          if (name === '') throw new UsageError('The service requires a name. Give --name.')
+          return client.access.clients.create({ name, scopes: splitScopes(scope) as NewApiClient['scopes'] })
+        },
+        database: ({ db }, organizationKey = 'default') => createClient(db, { organizationKey, scope, name }),
+      })
+      const lines = [`client_id=${client_id}`, `client_secret=${client_secret}`]
+      printResult({ json }, { value: { client_id, client_secret }, lines })
+    },
   )
 }
 
+function listCommand(environment: NodeJS.ProcessEnv): Command {
+  const description = 'Lists the clients, newest first. On the database, without --org, those of all organizations.'
+  const command = newPlainCommand('list', description, ['client list', 'client list --profile acme --format csv'])
+  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
+    const clients = await atServiceOrDatabase(environment, options, 'access:read', {
+      service: listOfService,
+      database: async ({ db }, key) => {
+        const found: ApiClient[] = []
+        for (const { id } of key === undefined ? await listOrganizations(db) : [await requireOrganization(db, key)])
+          found.push(...(await listClients(db, id)).toReversed().map(clientToJson))
+        return found
+      },
+    })
+    await printRows(formatOf(options), columns, clients)
+  })
+}
+
+const columns = [
+  ...['client_id', 'name'],
+  { name: 'scopes', textOf: (scopes: unknown) => (scopes as string[]).join(' ') },
+  ...['created_at', 'revoked_at'],
+]
+
+const listOfService = ({ access }: Client): Promise<ApiClient[]> => access.clients.list({ size: 500 }).all()
+
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Revokes a client. It gets no more tokens, and its tokens are rejected within ten seconds.'
-  return newCommand('revoke', description, ['client revoke default.Zm9vYmFyYmF6cXV4'])
-    .argument('<client_id>', 'The id, as shown by client list.')
-    .action((client_id: string, options: Json) =>
-      withSession(environment, async ({ db }) => {
-        await revokeClient(db, client_id)
-        printResult(options, { value: { client_id }, messages: [`Revoked client ${client_id}.`] })
-      }),
-    )
+  const command = newCommand('revoke', description, ['client revoke default.Zm9vYmFyYmF6cXV4 --yes']).argument(
+    '<client_id>',
+    'The id, as shown by client list.',
+  )
+  return addConnectionOptions(addYesOption(command)).action(async (client_id: string, options: Options & YesOption) => {
+    await confirm(options, `Revoke the client ${client_id}? It gets no more tokens.`)
+    await atServiceOrDatabase<unknown>(environment, options, 'access:write', {
+      service: client => client.access.clients.revoke(client_id),
+      database: ({ db }) => revokeClient(db, client_id),
+    })
+    printResult(options, { value: { client_id }, messages: [`Revoked client ${client_id}.`] })
+  })
 }

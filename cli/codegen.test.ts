@@ -24,7 +24,8 @@ beforeEach(async () => {
 
 const fileOf = (name: string) => join(directory, name)
 
-const codegen = (...args: string[]) => runInProcess(['codegen', '--out', 'schema.ts', ...args], environment, directory)
+const codegen = (...args: string[]) =>
+  runInProcess(['codegen', '--output', 'schema.ts', ...args], environment, directory)
 
 async function declareShop() {
   const { stacks, attributes } = client.schema

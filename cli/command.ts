@@ -39,11 +39,24 @@ export function printResult(
   process.stdout.write(text.map(line => `${line}\n`).join(''))
 }
 
-/** Parses a whole number of the command line. */
-export function parseWholeNumber(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
-  return Number(text)
+/** Returns a parser of a whole number of the command line. */
+export function wholeNumber(min = 0, max = 999_999_999_999_999): (text: string) => number {
+  return text => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`)
+  }
 }
+
+/** The options with these names that were given. */
+export const givenOf = <Options extends object, Name extends keyof Options>(
+  options: Options,
+  ...names: Name[]
+): Pick<Options, Name> =>
+  Object.fromEntries(names.flatMap(name => (options[name] === undefined ? [] : [[name, options[name]]]))) as Pick<
+    Options,
+    Name
+  >
 
 /** Adds `name=value` of the command line to the pairs. The name may contain an equals sign. */
 export function parsePair(text: string, pairs: Map<string, string>): Map<string, string> {

@@ -39,7 +39,7 @@ it.each([
   ['kith org ', ['create', 'list', 'help']],
   ["kith import people --format '=' c", ['csv']],
   ['kith import people peo', ['people one.csv']],
-  ['kith codegen --out ', ['kith', 'people one.csv']],
+  ['kith codegen --output ', ['kith', 'people one.csv']],
   ['kith nonsense ', []],
 ])('bash completes "%s" with %j', async (line, expected) => {
   expect((await completeInBash(line)).toSorted()).toEqual(expected.toSorted())
@@ -50,7 +50,7 @@ const fishCompletions = [
   ['kith org ', ['create', 'list', 'help']],
   ['kith import people --format=c', ['--format=csv']],
   ['kith import people peo', ['people one.csv']],
-  ['kith codegen --out=peo', ['--out=people one.csv']],
+  ['kith codegen --output=peo', ['--output=people one.csv']],
   ['kith nonsense ', []],
 ] as const
 

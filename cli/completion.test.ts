@@ -27,7 +27,7 @@ it.each([
   // The shell completes names of files itself.
   [['restore', 'peo'], [':files']],
   [['import', 'people', 'peo'], [':files']],
-  [['codegen', '--out', ''], [':files']],
+  [['codegen', '--output', ''], [':files']],
   [['token', '--org', ''], []],
   [['nonsense', ''], []],
 ])('completes %j with %j', async (words, expected) => {

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { type Client, type ClientOptions, createClient } from '../client/index.ts'
+import { issueToken } from '../src/auth/token.ts'
 import { loadConfig } from '../src/config.ts'
 import { UsageError } from './command.ts'
 import { readInput } from './files.ts'
 import { defaultProfile, findProfile, type Profile } from './profiles/profile-files.ts'
-import { withSession } from './session.ts'
-import { makeToken } from './token.ts'
+import { requireOrganization, type Session, withSession } from './session.ts'
 import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
 /** The service that a command connects to, and the credentials. */
@@ -62,6 +62,31 @@ export async function connect(
   return { client: createClient(clientOptions), url: target.url }
 }
 
+/** The work of a command at a service, and the same on the database that {@link withSession} opens. */
+type Places<T> = {
+  service: (client: Client) => Promise<T>
+  database: (session: Session, organizationKey: string | undefined) => Promise<T>
+}
+
+/**
+ * Runs a command at the service that {@link connect} finds. It runs on the database with `--org`, and where `connect` would create a
+ * token on the database.
+ */
+export async function atServiceOrDatabase<T>(
+  environment: NodeJS.ProcessEnv,
+  options: ConnectionOptions,
+  scope: string,
+  { service, database }: Places<T>,
+): Promise<T> {
+  const { org } = options
+  if (org === undefined) {
+    const target = await resolveTarget(environment, options, scope)
+    if (!target.getToken) return service(createClient(target as ClientOptions))
+  } else if ([...serviceOptions, 'profile' as const].some(name => options[name] !== undefined))
+    throw new UsageError('--org selects the database of this machine. Leave it out, or the options of a service.')
+  return withSession(environment, session => database(session, org))
+}
+
 /** Finds the service and the credentials of a command, as {@link connect} does. */
 export async function resolveTarget(
   environment: NodeJS.ProcessEnv,
@@ -91,7 +116,7 @@ const accessOf = ({ token, client_id, client_secret }: Profile): Access =>
  */
 async function selectProfile(environment: NodeJS.ProcessEnv, options: ConnectionOptions): Promise<Profile | null> {
   const { profile, ...others } = options
-  const given = serviceOptions.find(name => others[name] !== undefined)
+  const given = [...serviceOptions, ...databaseOptions].find(name => others[name] !== undefined)
   if (profile !== undefined && given !== undefined)
     throw new UsageError(
       'A profile has an address and credentials. Leave out --profile, or the options that name them.',
@@ -103,7 +128,8 @@ async function selectProfile(environment: NodeJS.ProcessEnv, options: Connection
   return findProfile(environment, defaultProfile)
 }
 
-const serviceOptions = ['url', 'token', 'tokenFile', 'clientId', 'clientSecret', 'org', 'subject'] as const
+const serviceOptions = ['url', 'token', 'tokenFile', 'clientId', 'clientSecret'] as const
+const databaseOptions = ['org', 'subject'] as const
 
 async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Promise<Profile> {
   const profile = await findProfile(environment, name)
@@ -148,6 +174,15 @@ export async function resolveAccess(
     return { clientCredentials: { clientId, clientSecret } }
   }
   if (url) throw new UsageError(`A token with the scope ${scope} is missing. Use --token, --token-file or KITH_TOKEN.`)
-  const tokenOptions = { org: options.org ?? 'default', scope, ttl: ownTokenSeconds, subject: options.subject ?? 'cli' }
+  const tokenOptions = { org: options.org, scope, ttl: ownTokenSeconds, subject: options.subject }
   return { getToken: createTokenCache(() => withSession(environment, session => makeToken(session, tokenOptions))) }
+}
+
+type TokenOptions = { org?: string | undefined; scope: string; ttl: number; subject?: string | undefined }
+
+/** Creates a token, signed with the service's key. Throws if the organization or a scope does not exist. */
+export async function makeToken({ db }: Session, options: TokenOptions): Promise<string> {
+  const { org = 'default', scope, ttl, subject = 'cli' } = options
+  const { key } = await requireOrganization(db, org)
+  return issueToken(db, { organizationKey: key, scope, subject, ttlSeconds: ttl })
 }

@@ -55,16 +55,16 @@ describe('kith dossier', () => {
   })
 
   it('writes a file that only its owner may read, and overwrites one only with --force', async () => {
-    expect((await run('ada', '--out', 'ada.ndjson')).code).toBe(0)
+    expect((await run('ada', '--output', 'ada.ndjson')).code).toBe(0)
     expect((await stat(join(folder, 'ada.ndjson'))).mode & 0o777).toBe(0o600)
-    const refused = await run('ada', '--out', 'ada.ndjson')
+    const refused = await run('ada', '--output', 'ada.ndjson')
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--force')])
-    expect((await run('ada', '--out', 'ada.ndjson', '--html', '--force')).code).toBe(0)
+    expect((await run('ada', '--output', 'ada.ndjson', '--format', 'html', '--force')).code).toBe(0)
     expect(await readFile(join(folder, 'ada.ndjson'), 'utf8')).toMatch(/^<!doctype html>/)
   })
 
   it('fails for a person who never existed, and leaves no file', async () => {
-    const { code, stderr } = await run('nobody', '--out', 'nobody.html')
+    const { code, stderr } = await run('nobody', '--output', 'nobody.html')
     expect([code, stderr]).toEqual([1, expect.stringContaining('There is no such person.')])
     expect((await readdir(folder)).filter(name => name.startsWith('nobody'))).toEqual([])
   })
@@ -74,7 +74,7 @@ describe('the page of a dossier', () => {
   const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
   it.each([1_200, 360])('shows every value as text, loads nothing, and fits a window of %i px', async width => {
-    expect((await run('ada', '--html', '--out', 'ada.html', '--force')).code).toBe(0)
+    expect((await run('ada', '--output', 'ada.html', '--force')).code).toBe(0)
     const url = pathToFileURL(join(folder, 'ada.html')).href
     await browser.open(
       async (page, requested) => {

@@ -1,19 +1,21 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { DuplicateGroup, DuplicatesBody } from '../client/index.ts'
-import { newPlainCommand, parseWholeNumber } from './command.ts'
+import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
-import { visible } from './visible.ts'
 
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
-type Options = ConnectionOptions & { by?: SharedKey[]; format: 'table' | 'ndjson'; limit?: number }
+type Options = ConnectionOptions & FormatOption & { by?: SharedKey[]; limit?: number }
 
 const sharedKeys: readonly string[] = ['email', 'mobile', 'name'] satisfies SharedKey[]
-const groupsPerPage = 100
+/** The most groups of a page. */
+const maxGroups = 100
 
 export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Lists groups of people who share an email, a phone number, or name and date of birth, and so may be one person. Nothing is changed.'
+    'Lists groups of people who share an email, a phone number, or name and date of birth, and so may be one person. A table and CSV have ' +
+    'a row for each person, JSON has one for each group. Nothing is changed.'
   const command = newPlainCommand('duplicates', description, [
     'duplicates',
     'duplicates --by email,mobile --limit 50',
@@ -24,9 +26,8 @@ export function duplicatesCommand(environment: NodeJS.ProcessEnv): Command {
       'The keys that they share: email, mobile or name, separated by commas. Default: all.',
       parseKeys,
     )
-    .addOption(new Option('--format <format>', 'The format.').choices(['table', 'ndjson']).default('table'))
-    .option('--limit <count>', 'The most groups to list. Default: all.', parseWholeNumber)
-  return addConnectionOptions(command).action((options: Options) => list(environment, options))
+    .option('--limit <count>', 'The most groups to list. Default: all.', wholeNumber())
+  return addConnectionOptions(addFormatOption(command)).action((options: Options) => list(environment, options))
 }
 
 function parseKeys(text: string): string[] {
@@ -36,43 +37,33 @@ function parseKeys(text: string): string[] {
 }
 
 async function list(environment: NodeJS.ProcessEnv, options: Options): Promise<void> {
-  const { by, format, limit = Number.POSITIVE_INFINITY } = options
+  const { limit = Number.POSITIVE_INFINITY } = options
+  const format = formatOf(options)
   const { client } = await connect(environment, options, { scope: 'people:read' })
   let count = 0
-  if (limit > 0)
-    for await (const group of client.people.duplicates({ size: Math.min(limit, groupsPerPage), ...(by && { by }) })) {
-      const lines = format === 'ndjson' ? [JSON.stringify(group)] : linesOf(group)
-      process.stdout.write(lines.map(line => `${line}\n`).join(''))
-      count += 1
-      if (count >= limit) break
-    }
+  async function* readRows() {
+    if (limit > 0)
+      for await (const group of client.people.duplicates({
+        size: Math.min(limit, maxGroups),
+        ...givenOf(options, 'by'),
+      })) {
+        count += 1
+        yield* format === 'json' || format === 'ndjson' ? [group] : personRows(group, count)
+        if (count >= limit) return
+      }
+  }
+  await printRows(format, columns, readRows())
   if (format === 'table') printStderr(count === 1 ? '1 group' : `${count} groups`)
 }
 
-type Person = DuplicateGroup['people'][number]
+const columns = 'group score size shared external_id name email mobile date_of_birth created_at'.split(' ')
 
-/** A group as a block of lines: why the people may be one, and a row for each. */
-function linesOf({ people, size, score, why }: DuplicateGroup): string[] {
-  const reasons = why.map(({ by, value }) => `${by} ${value}`).join(', ')
-  const rows = people.map(rowOf)
-  const widths = columns.map((_, index) => Math.max(...rows.map(row => row[index]!.length)))
-  const lines = rows.map(row =>
-    row
-      .map((cell, index) => cell.padEnd(widths[index]!))
-      .join('  ')
-      .trimEnd(),
-  )
-  const more = size > people.length ? [`  and ${size - people.length} more`] : []
-  return [visible(`${score}  ${size} people share ${reasons}`), ...lines.map(line => `  ${line}`), ...more, '']
-}
-
-const columns: ((person: Person) => string | null)[] = [
-  ({ external_id, id }) => external_id ?? id,
-  ({ first_name, last_name }) => [first_name, last_name].filter(Boolean).join(' '),
-  ({ email }) => email,
-  ({ mobile_prefix, mobile_number }) => [mobile_prefix, mobile_number].filter(Boolean).join(' '),
-  ({ date_of_birth }) => date_of_birth,
-  ({ created_at }) => `since ${created_at.slice(0, 10)}`,
-]
-
-const rowOf = (person: Person): string[] => columns.map(cell => visible(cell(person) ?? ''))
+/** A row for each person of a group that the service shows. `size` counts all of them. */
+const personRows = ({ people, size, score, why }: DuplicateGroup, group: number) =>
+  people.map(person => ({
+    ...person,
+    ...{ group, score, size, shared: why.map(({ by, value }) => `${by} ${value}`).join(', ') },
+    external_id: person.external_id ?? person.id,
+    name: [person.first_name, person.last_name].filter(Boolean).join(' '),
+    mobile: [person.mobile_prefix, person.mobile_number].filter(Boolean).join(' '),
+  }))

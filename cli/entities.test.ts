@@ -25,7 +25,7 @@ const environment = () => ({ KITH_URL: service.address, KITH_TOKEN: organization
 const kith = (...words: string[]) => runInProcess(words, environment(), folder)
 /** The parsed lines of JSON that a command prints. */
 const rowsOf = async (...words: string[]) => {
-  const { code, stdout, stderr } = await kith(...words, '--output', 'json')
+  const { code, stdout, stderr } = await kith(...words, '--format', 'ndjson')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   return stdout
     .trimEnd()
@@ -49,7 +49,7 @@ describe('kith people list and filter', () => {
   })
 
   it('print a table with a column for each field, without characters that move the cursor', async () => {
-    const { code, stdout, stderr } = await kith('people', 'list', '--output', 'table')
+    const { code, stdout, stderr } = await kith('people', 'list', '--format', 'table')
     expect([code, stderr]).toEqual([0, '3 people\n'])
     const lines = stdout.trimEnd().split('\n')
     expect(lines[0]).toMatch(/^external_id +first_name +last_name +email +mobile_number +state +created_at$/)
@@ -59,7 +59,7 @@ describe('kith people list and filter', () => {
   })
 
   it('print CSV with a header, also without rows', async () => {
-    const fields = ['--fields', 'external_id,first_name,attribute_values.tags', '--output', 'csv']
+    const fields = ['--fields', 'external_id,first_name,attribute_values.tags', '--format', 'csv']
     const { stdout } = await kith('people', 'filter', '--where', 'attribute_values.city=Rome', ...fields)
     expect(stdout).toBe('external_id,first_name,attribute_values.tags\nevil,"\x1b[2J\u202e,""x""","[""a""]"\n')
     const none = await kith('people', 'filter', '--where', 'external_id=nobody', ...fields)
@@ -67,7 +67,7 @@ describe('kith people list and filter', () => {
   })
 
   it('escape control characters in JSON without changing the value', async () => {
-    const { stdout } = await kith('people', 'get', 'evil', '--output', 'json')
+    const { stdout } = await kith('people', 'get', 'evil', '--format', 'ndjson')
     expect(stdout).toContain('\\u001b[2J\\u202e')
     expect(JSON.parse(stdout).first_name).toBe('\x1b[2J\u202e,"x"')
   })
@@ -92,7 +92,7 @@ describe('kith people list and filter', () => {
   })
 
   it('stop at the limit and tell that there are more', async () => {
-    const { stdout, stderr } = await kith('people', 'list', '--limit', '2', '--output', 'table')
+    const { stdout, stderr } = await kith('people', 'list', '--limit', '2', '--format', 'table')
     expect(stdout.trimEnd().split('\n')).toHaveLength(3)
     expect(stderr).toBe('2 people. There are more: use --limit <count>, or --limit all.\n')
     expect(await namesOf('people', 'list', '--limit', '1')).toEqual(['evil'])
@@ -111,13 +111,53 @@ describe('kith people list and filter', () => {
     expect(refused.stderr).toContain('/fields/0')
     expect(await kith('people', 'filter')).toMatchObject({ code: 2, stdout: '' })
     expect(await kith('people', 'list', '--limit', '0')).toMatchObject({ code: 2, stdout: '' })
-    expect(await kith('people', 'list', '--output', 'xml')).toMatchObject({ code: 2, stdout: '' })
+    expect(await kith('people', 'list', '--format', 'xml')).toMatchObject({ code: 2, stdout: '' })
+  })
+})
+
+describe('the rows that a command prints', () => {
+  const wide = '漢字'.repeat(20)
+  const formula = '=HYPERLINK("https://evil.example")'
+  it('are one table, JSON value, CSV or lines of JSON, aligned by the columns of the terminal and without formulas', async () => {
+    const { client, token } = await service.organization()
+    for (const [external_id, first_name] of [
+      ['wide', wide],
+      ['formula', formula],
+      ['emoji', 'e\u0301\u{1f469}\u{1f3fd}'],
+    ] as const)
+      await client.people.create({ external_id, first_name, attribute_values: { n: -5, list: ['-1'] } })
+    const words = ['people', 'list', '--fields', 'external_id,first_name,attribute_values.n,attribute_values.list']
+    const print = async (...format: string[]) =>
+      (await runInProcess([...words, ...format], { KITH_URL: service.address, KITH_TOKEN: token })).stdout
+    expect(await print('--format', 'table')).toBe(
+      [
+        `external_id  first_name${' '.repeat(49)}  attribute_values.n  attribute_values.list`,
+        `emoji        e\u0301\u{1f469}\u{1f3fd}${' '.repeat(56)}  -5                  ["-1"]`,
+        `formula      ${formula}${' '.repeat(59 - formula.length)}  -5                  ["-1"]`,
+        `wide         ${wide.slice(0, 29)}…  -5                  ["-1"]`,
+        '',
+      ].join('\n'),
+    )
+    expect((await print('--format', 'csv')).split('\n').slice(0, 3)).toEqual([
+      'external_id,first_name,attribute_values.n,attribute_values.list',
+      'emoji,e\u0301\u{1f469}\u{1f3fd},-5,"[""-1""]"',
+      `formula,"'${formula.replaceAll('"', '""')}",-5,"[""-1""]"`,
+    ])
+    const value = await print('--json')
+    expect(value).toMatch(/^\[[^\n]+\]\n$/)
+    expect(JSON.parse(value)).toHaveLength(3)
+    expect(await print('--format', 'json')).toBe(value)
+    const lines = await print('--format', 'ndjson')
+    expect(lines.trimEnd().split('\n')).toEqual(JSON.parse(value).map((row: object) => JSON.stringify(row)))
+    expect(await print()).toBe(lines)
+    words.splice(1, 1, 'filter', '--where', 'external_id=nobody')
+    expect([await print('--json'), await print('--format', 'table'), await print()]).toEqual(['[]\n', '', ''])
   })
 })
 
 describe('kith records', () => {
   it('list a stack, with a column for each attribute and the included targets', async () => {
-    const { stdout } = await kith('records', 'list', ...orders, '--output', 'table')
+    const { stdout } = await kith('records', 'list', ...orders, '--format', 'table')
     const header = stdout.split('\n')[0]!.split(/ +/)
     expect(header.toSorted()).toEqual(['buyer', 'created_at', 'external_id', 'note', 'state', 'total'])
     expect([header.at(0), header.slice(-2)]).toEqual(['external_id', ['state', 'created_at']])
@@ -134,7 +174,7 @@ describe('kith records', () => {
       'buyer',
       '--fields',
       'external_id',
-      '--output',
+      '--format',
       'table',
     )
     expect(table.stdout).toBe('external_id  included.buyer\no-2\no-1          Ada Lovelace\n')
@@ -148,7 +188,7 @@ describe('kith records', () => {
 
 describe('kith people get', () => {
   it('prints the members that have a value, or some of them, or one line of JSON', async () => {
-    const { code, stdout, stderr } = await kith('people', 'get', 'ada', '--output', 'table')
+    const { code, stdout, stderr } = await kith('people', 'get', 'ada', '--format', 'table')
     expect([code, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^external_id +ada$/m)
     expect(stdout).toMatch(/^consents\.1\.email +refused \(default\)$/m)
@@ -158,7 +198,7 @@ describe('kith people get', () => {
     expect(await rowsOf('people', 'get', id, '--id', ...fields)).toEqual([
       { external_id: 'evil', attribute_values: { city: 'Rome' } },
     ])
-    expect((await kith('people', 'get', 'ada', '--fields', 'email', '--output', 'csv')).stdout).toBe(
+    expect((await kith('people', 'get', 'ada', '--fields', 'email', '--format', 'csv')).stdout).toBe(
       'email\nada@example.org\n',
     )
   })
@@ -183,6 +223,6 @@ describe('kith people count', () => {
     expect((await kith('records', 'count', ...orders, '--where', 'attribute_values.total=10')).stdout).toBe('1\n')
     const [{ count, sequence }] = await rowsOf('people', 'count')
     expect([count, sequence]).toEqual([3, (await organization.client.changes.list({ size: 1 }).page()).head])
-    expect((await kith('people', 'count', '--output', 'csv')).stdout).toBe(`count,sequence\n3,${sequence}\n`)
+    expect((await kith('people', 'count', '--format', 'csv')).stdout).toBe(`count,sequence\n3,${sequence}\n`)
   })
 })

@@ -1,14 +1,7 @@
 import type { Command } from 'commander'
 import { newPlainCommand, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import {
-  addOutputOption,
-  createRowPrinter,
-  jsonLine,
-  type OutputFormat,
-  outputFormat,
-  type Row,
-} from './output-format.ts'
+import { addFormatOption, type FormatOption, formatOf, printRow, printRows, type Row } from './print-rows.ts'
 import { entityColumns, fieldsFor, membersOf } from './questions/columns.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import {
@@ -19,11 +12,10 @@ import {
   printListing,
 } from './questions/list-options.ts'
 import { type Reads, readsOf } from './questions/reads.ts'
-import { visible } from './visible.ts'
 
 type Kind = 'people' | 'records'
 type Options = ConnectionOptions & { stack?: string }
-type GetOptions = Options & { id?: true; at?: string; fields?: string[]; output?: OutputFormat }
+type GetOptions = Options & FormatOption & { id?: true; at?: string; fields?: string[] }
 
 export const peopleCommand = (environment: NodeJS.ProcessEnv): Command =>
   entitiesCommand('people', 'Reads, lists, filters, searches and counts people.', environment)
@@ -34,7 +26,7 @@ export const recordsCommand = (environment: NodeJS.ProcessEnv): Command =>
 function entitiesCommand(kind: Kind, description: string, environment: NodeJS.ProcessEnv): Command {
   const examples =
     kind === 'people'
-      ? ['people search "ada lovlace"', 'people filter --where last_name=Lovelace --output json', 'people count']
+      ? ['people search "ada lovlace"', 'people filter --where last_name=Lovelace --format json', 'people count']
       : ['records list --stack orders --sort created_at:desc', 'records count --stack orders --where state=active']
   return newPlainCommand(kind, description, examples)
     .addCommand(getCommand(kind, environment))
@@ -64,11 +56,11 @@ async function openReads(environment: NodeJS.ProcessEnv, options: Options, more 
 
 function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
   const example = kind === 'people' ? 'ada' : 'o-1'
-  const command = subcommand(kind, 'get', `Prints one of the ${kind}.`, [example, `${example} --output json`])
+  const command = subcommand(kind, 'get', `Prints one of the ${kind}.`, [example, `${example} --format json`])
     .argument('<external_id>', 'The external identifier.')
     .option('--id', 'The argument is the internal identifier.')
     .option('--at <time>', 'Print the values of this time: 2026-01-31T09:00:00Z.')
-  return addConnectionOptions(addOutputOption(addFieldsOption(command))).action((name: string, options: GetOptions) =>
+  return addConnectionOptions(addFormatOption(addFieldsOption(command))).action((name: string, options: GetOptions) =>
     get(kind, environment, name, options),
   )
 }
@@ -78,20 +70,9 @@ async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, opt
   const past = options.at === undefined ? {} : { at: options.at }
   const whole = (await (options.id ? reads.get({ id: name }, past) : reads.get(name, past))) as Row
   const entity = options.fields ? selectFields(whole, options.fields) : whole
-  const format = outputFormat(options.output)
-  if (format === 'json') return void process.stdout.write(jsonLine(entity))
-  if (format === 'csv') {
-    const fields = fieldsFor(options.fields, format, kind)!
-    return createRowPrinter(format, entityColumns(fields, [], format))([entity])
-  }
-  const members = membersOf(entity)
-  const width = Math.max(...members.map(([member]) => member.length))
-  process.stdout.write(
-    members
-      .map(([member, text]) => visible(`${member.padEnd(width)}  ${text}`))
-      .join('\n')
-      .concat('\n'),
-  )
+  const format = formatOf(options)
+  if (format === 'table') return printRows(format, ['field', { name: 'value', isWhole: true }], membersOf(entity))
+  return printRow(format, entityColumns(fieldsFor(options.fields, format, kind) ?? [], [], format)([entity]), entity)
 }
 
 /** The named members of an entity. Throws a UsageError if one does not exist. */
@@ -116,7 +97,7 @@ function selectFields(entity: Row, fields: readonly string[]): Row {
 function listCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
   const command = subcommand(kind, 'list', `Lists ${kind}, newest first.`, [
     '--sort created_at --limit 10',
-    '--fields external_id,created_at --output csv --limit all',
+    '--fields external_id,created_at --format csv --limit all',
   ])
   return addConnectionOptions(addListOptions(command)).action(async (options: Options & ListOptions) => {
     const reads = await openReads(environment, options)
@@ -147,9 +128,9 @@ function searchCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
     kind === 'people'
       ? 'Finds people by name, email, phone or identifier, also misspelt ones. The best match comes first.'
       : 'Finds records by the attributes that are declared searchable, also misspelt ones. The best match comes first.'
-  const examples = kind === 'people' ? ['"ada lovlace"', 'ada@example.org --limit 1 --output json'] : ['"blue kettle"']
+  const examples = kind === 'people' ? ['"ada lovlace"', 'ada@example.org --limit 1 --format json'] : ['"blue kettle"']
   const command = subcommand(kind, 'search', description, examples).argument('<text>', 'The words to find.')
-  const withOptions = addOutputOption(addLimitOption(addFieldsOption(command)))
+  const withOptions = addFormatOption(addLimitOption(addFieldsOption(command)))
   return addConnectionOptions(withOptions).action(async (text: string, options: Options & ListOptions) => {
     const reads = await openReads(environment, options)
     const { fields } = options
@@ -159,18 +140,14 @@ function searchCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
 }
 
 function countCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
-  const description = `Prints the number of ${kind}, or of those that match. --output json also prints the number of the last change that it includes.`
+  const description = `Prints the number of ${kind}, or of those that match. --format json also prints the number of the last change that it includes.`
   const command = subcommand(kind, 'count', description, ['', '--where state=active'])
-  const withConditions = addOutputOption(addConditionOptions(command, kind === 'people'))
-  return addConnectionOptions(withConditions).action(
-    async (options: Options & ConditionOptions & { output?: OutputFormat }) => {
-      const filter = await readCondition(environment, options)
-      const reads = await openReads(environment, options)
-      const value = await reads.count(filter)
-      const { output = 'table' } = options
-      if (output === 'table') return void process.stdout.write(`${value.count}\n`)
-      const columns = ['count', 'sequence'].map(name => ({ name, read: (row: Row) => row[name] }))
-      createRowPrinter(output, () => columns)([value])
-    },
-  )
+  const withConditions = addFormatOption(addConditionOptions(command, kind === 'people'))
+  return addConnectionOptions(withConditions).action(async (options: Options & ConditionOptions & FormatOption) => {
+    const filter = await readCondition(environment, options)
+    const reads = await openReads(environment, options)
+    const value = await reads.count(filter)
+    if (options.format === undefined) return void process.stdout.write(`${value.count}\n`)
+    await printRow(options.format, ['count', 'sequence'], value)
+  })
 }

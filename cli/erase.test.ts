@@ -40,14 +40,14 @@ describe('kith erase', () => {
     const told = new RegExp(`^Other people once had this external identifier and were deleted.*:\n {2}- ${id}$`, 'm')
     expect((await erase('ada', ...reason, '--dry-run')).stdout).toMatch(told)
     const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
-    const page = await runInProcess(['dossier', 'ada', '--html'], environment)
+    const page = await runInProcess(['dossier', 'ada', '--format', 'html'], environment)
     expect([page.stderr, page.stdout]).toEqual([expect.stringMatching(told), expect.not.stringContaining(id)])
-    expect((await erase('ada', ...reason)).stderr).toMatch(told)
+    expect((await erase('ada', ...reason, '--yes')).stderr).toMatch(told)
   })
 
   it('prints the certificate, which kith verify verifies, and on standard error what was removed', async () => {
     const { id } = await organization.client.people.get('ada')
-    const { code, stdout, stderr } = await erase(id, '--id', ...reason)
+    const { code, stdout, stderr } = await erase(id, '--id', ...reason, '--yes')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     expect(stderr).toContain(`Erased the person ${id}.`)
@@ -71,9 +71,32 @@ describe('kith erase', () => {
     expect((await runInProcess(['verify', await keep(JSON.stringify(reply.body))], {})).code).toBe(0)
   })
 
+  it('asks on a terminal after it has shown what would be removed, and erases only after a yes', async () => {
+    const environment = { KITH_URL: service.address, KITH_TOKEN: organization.token }
+    const answer = (text: string) => runInProcess(['erase', 'ada', ...reason], environment, folder, text, true)
+    for (const text of ['n\r', '\r', '\x03', ''])
+      expect(await answer(text)).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^This would erase the person .*Erase ada\? .*\nNothing was done\.\n$/s),
+      })
+    expect((await organization.client.people.get('ada')).email).toBe('ada@example.com')
+    expect(await answer('y\r')).toMatchObject({ code: 0, stderr: expect.stringContaining('Erased the person') })
+    expect((await organization.send('GET', '/v1/people/ada')).status).toBe(404)
+  })
+
+  it('without a terminal erases nothing unless --yes is given', async () => {
+    expect(await erase('ada', ...reason)).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'Erase ada? It cannot be undone. There is no terminal to ask, so nothing was done. Use --yes to go on.\n',
+    })
+    expect((await organization.client.people.get('ada')).email).toBe('ada@example.com')
+  })
+
   it('refuses a missing reason with 2, and a missing person with 1', async () => {
     expect((await erase('ada')).code).toBe(2)
-    expect((await erase('nobody', ...reason)).code).toBe(1)
+    expect((await erase('nobody', ...reason, '--yes')).code).toBe(1)
   })
 })
 
@@ -92,10 +115,10 @@ describe('kith erasures', () => {
       ),
     ) as Record<string, { row: object }[]>
     const { id } = await organization.client.people.get('ada')
-    await erase('ada', ...reason)
+    await erase('ada', ...reason, '--yes')
     const listed = await onDatabase('erasures', 'list', '--org', key)
     expect(listed.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
-    expect((await onDatabase('erasures', 'apply', '--org', key)).stderr).toBe('Erased 0 people again.\n')
+    expect((await onDatabase('erasures', 'apply', '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
 
     for (const table of ['erasures', 'tombstones', ...tables])
       await service.sql(`delete from ${table} where organization_id = $1`, [organization_id])
@@ -110,25 +133,25 @@ describe('kith erasures', () => {
     )
     expect((await organization.client.people.get('ada')).id).toBe(id)
     const file = await keep(listed.stdout)
-    const applied = await onDatabase('erasures', 'apply', file, '--org', key)
+    const applied = await onDatabase('erasures', 'apply', file, '--yes', '--org', key)
     expect([applied.code, applied.stderr]).toEqual([0, 'Erased 1 person again.\n'])
     expect(applied.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
     await expect(organization.client.people.get('ada')).rejects.toMatchObject({ code: 'not_found' })
     expect((await organization.client.people.get('bob')).email).toBe('bob@example.com')
-    expect((await onDatabase('erasures', 'apply', file, '--org', key)).stderr).toBe('Erased 0 people again.\n')
+    expect((await onDatabase('erasures', 'apply', file, '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
 
     // Somebody brings the email back past the API.
     await service.sql(
       `update entities set email = 'ada@example.com', email_key = 'ada@example.com' where organization_id = $1`,
       [organization_id],
     )
-    const entombed = await onDatabase('erasures', 'apply', '--org', key)
+    const entombed = await onDatabase('erasures', 'apply', '--yes', '--org', key)
     expect(entombed.stderr).toBe('Erased 1 person again.\n')
     await expect(organization.client.people.get('bob')).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it('apply refuses a certificate of another organization, and one that was changed', async () => {
-    const { stdout } = await erase('ada', ...reason)
+    const { stdout } = await erase('ada', ...reason, '--yes')
     const other = await service.organization()
     const foreign = await onDatabase('erasures', 'apply', await keep(stdout), '--org', other.key)
     expect([foreign.code, foreign.stderr]).toEqual([

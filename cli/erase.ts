@@ -1,16 +1,12 @@
 import { type Command, Option } from 'commander'
 import type { Erased } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { otherHoldersText } from './other-holders.ts'
 
-type Options = ConnectionOptions & {
-  reason: string
-  records: 'keep' | 'linked'
-  id?: true
-  dryRun?: true
-  json?: true
-}
+type Options = ConnectionOptions &
+  YesOption & { reason: string; records: 'keep' | 'linked'; id?: true; dryRun?: true; json?: true }
 
 export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -18,7 +14,7 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
     'certificate, which kith verify verifies; keep it outside of the database.'
   const command = newCommand('erase', description, [
     'erase ada --reason "Request of 2026-01-01" --dry-run',
-    'erase ada --reason "Request of 2026-01-01" --records linked > ada.certificate',
+    'erase ada --reason "Request of 2026-01-01" --records linked --yes > ada.certificate',
   ])
     .argument('<person>', 'The external identifier, also the last one of a deleted person.')
     .requiredOption('--reason <text>', 'Why. It stays, so it must not name the person.')
@@ -29,21 +25,27 @@ export function eraseCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--id', 'The person is given by the internal identifier.')
     .option('--dry-run', 'Erase nothing, and print what would be removed.')
-  return addConnectionOptions(command).action(async (person: string, options: Options) => {
+  return addConnectionOptions(addYesOption(command)).action(async (person: string, options: Options) => {
     const { client } = await connect(environment, options, { scope: 'people:erase' })
     const { reason, records, dryRun = false } = options
     const why = { reason, records }
-    const value = options.id
-      ? await client.people.erase({ id: person }, why, { dryRun })
-      : await client.people.erase(person, why, { dryRun })
-    printErased(options, value)
+    const send = (dryRun: boolean) =>
+      options.id ? client.people.erase({ id: person }, why, { dryRun }) : client.people.erase(person, why, { dryRun })
+    if (!dryRun) await confirm(options, `Erase ${person}? It cannot be undone.`, async () => linesOf(await send(true)))
+    const value = await send(dryRun)
+    const { certificate } = value
+    printResult(options, {
+      value,
+      lines: dryRun ? linesOf(value) : certificate === null ? [] : [certificate],
+      messages: dryRun ? [] : linesOf(value),
+    })
   })
 }
 
-function printErased(options: Options, value: Erased) {
-  const { certificate, erasure, dry_run, completed } = value
+function linesOf(value: Erased): string[] {
+  const { erasure, dry_run, completed } = value
   const said = dry_run ? 'would be removed' : 'removed'
-  const messages = [
+  return [
     `${dry_run ? 'This would erase' : 'Erased'} the person ${erasure.person_id}${andOthers(erasure)}.`,
     ...Object.entries(erasure.removed).map(([table, rows]) => `  ${String(rows).padStart(8)} ${table} ${said}`),
     `  ${String(erasure.tombstones).padStart(8)} keyed hashes ${dry_run ? 'would stay' : 'stay'}, so that nobody comes back by mistake`,
@@ -54,11 +56,6 @@ function printErased(options: Options, value: Erased) {
       ? []
       : ['The log is long, and the rest of it is being erased. Ask again for the certificate.']),
   ]
-  printResult(options, {
-    value,
-    lines: dry_run ? messages : certificate === null ? [] : [certificate],
-    messages: dry_run ? [] : messages,
-  })
 }
 
 function andOthers({ merged_ids, record_ids }: Erased['erasure']): string {

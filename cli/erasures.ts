@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
-import type { Database } from '../src/db/db.ts'
 import { type CertificateContent, CertificateError, verifyCertificate } from '../src/ledger/certificate.ts'
-import { findOrganization, type Organization } from '../src/organizations/organizations.ts'
 import { applyErasures } from '../src/rights/erasure/apply-erasures.ts'
 import type { ErasureRow } from '../src/rights/erasure/erase-person.ts'
 import { listErasuresSql } from '../src/rights/erasure/erasure-sql.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { readInput } from './files.ts'
-import { withSession } from './session.ts'
+import { requireOrganization, withSession } from './session.ts'
 
 type Options = { org: string; json?: boolean }
 
@@ -17,19 +16,13 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv): Command {
     'service, on its database.'
   return newPlainCommand('erasures', description, [
     'erasures list --org acme > certificates.txt',
-    'erasures apply --org acme certificates.txt',
+    'erasures apply --org acme certificates.txt --yes',
   ])
     .addCommand(listCommand(environment))
     .addCommand(applyCommand(environment))
 }
 
 const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
-
-async function findOrThrow(db: Database, key: string): Promise<Organization> {
-  const organization = await findOrganization(db, key)
-  if (!organization) throw new Error(`There is no organization ${JSON.stringify(key)}.`)
-  return organization
-}
 
 const pageSize = 500
 const lastId = 2_147_483_647
@@ -41,7 +34,7 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newCommand('list', description, ['erasures list --org acme > certificates.txt'])
   return addOrg(command).action((options: Options) =>
     withSession(environment, async ({ db }) => {
-      const { id } = await findOrThrow(db, options.org)
+      const { id } = await requireOrganization(db, options.org)
       const value: Omit<ErasureRow, 'removed'>[] = []
       for (let before = lastId; ; ) {
         const page = await db.query<ErasureRow>(listErasuresSql, [id, before, pageSize])
@@ -63,13 +56,15 @@ function applyCommand(environment: NodeJS.ProcessEnv): Command {
     'those with an identifier, an email or a phone number that was erased. Prints the new certificates.'
   const command = newCommand('apply', description, [
     'erasures apply',
-    'erasures apply --org acme certificates.txt',
+    'erasures apply --org acme certificates.txt --yes',
   ]).argument('[file]', 'Certificates, one per line, as erasures list prints them; - reads standard input.')
-  return addOrg(command).action((file: string | undefined, options: Options) =>
+  return addYesOption(addOrg(command)).action((file: string | undefined, options: Options & YesOption) =>
     withSession(environment, async ({ config, db }) => {
-      const organization = await findOrThrow(db, options.org)
+      const organization = await requireOrganization(db, options.org)
       const text = file === undefined ? '' : (await readInput(environment, file)).toString()
       const certificates = await parseCertificates(text, organization.key)
+      const people = `the people of ${certificates.length} certificates, and those whom ${organization.key} knows as erased`
+      await confirm(options, `Erase again ${people}? It cannot be undone.`)
       const context = { db, organization, originName: config.ledgerOrigin }
       const value = await applyErasures(context, certificates)
       const lines = value.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))

@@ -87,9 +87,8 @@ type Job = {
 /** Copies all entities. Returns the error that ended the export early, or null if it is complete. */
 async function transfer(job: Job): Promise<Error | null> {
   const { client, owner, output, shape, state, options } = job
-  const progressLine = startProgress('entities', () => ({ count: state.count, fraction: null }), {
-    silent: Boolean(options.quiet || options.json),
-  })
+  const total = createTotal(job)
+  const progressLine = startProgress('entities', () => ({ count: state.count, fraction: total.fraction() }), options)
   const interrupt = handleInterrupt(() => {})
   const retries = new Retries()
   try {
@@ -119,7 +118,28 @@ async function transfer(job: Job): Promise<Error | null> {
     return error as Error
   } finally {
     progressLine.end()
+    total.end()
     interrupt.end()
+  }
+}
+
+/**
+ * The fraction of an export that is done. The number of all entities is asked for when progress is first shown, because most exports end
+ * before. The fraction is unknown until then, after a refusal, and with `--after-id`.
+ */
+function createTotal({ client, owner, output, state, options }: Job) {
+  const counting = new AbortController()
+  let total: number | null | undefined = options.afterId === undefined ? undefined : null
+  return {
+    fraction() {
+      if (total === undefined) {
+        total = null
+        const counted = client.entities(owner).count({}, { signal: counting.signal })
+        counted.then(({ count }) => (total = count)).catch(() => {})
+      }
+      return total === null ? null : Math.min(1, state.count / Math.max(1, total - output.resumePoint.lines))
+    },
+    end: () => counting.abort(),
   }
 }
 

@@ -1,5 +1,7 @@
-import { readFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { UsageError } from './command.ts'
 
@@ -34,6 +36,17 @@ async function readOrNull(file: string): Promise<Buffer | null> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
+}
+
+/** Whether a file exists. */
+export const fileExists = (path: string): Promise<boolean> => stat(path).then(Boolean, () => false)
+
+/** Writes parts of a text no faster than the output takes them. The output stays open. */
+export async function writeAll(
+  output: Writable,
+  parts: AsyncIterable<string | Uint8Array> | Iterable<string>,
+): Promise<void> {
+  for await (const part of parts) if (!output.write(part)) await once(output, 'drain')
 }
 
 /** Whether a write failed because the disk, a quota or a limit of the file's size has no room. */

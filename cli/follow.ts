@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/changes/schema.ts'
-import { newPlainCommand, parseWholeNumber } from './command.ts'
+import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
@@ -25,7 +25,7 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
     'follow --subject person --state follow.json | jq -c .after',
     'follow --after 1204 --subject record --stack orders',
   ])
-    .option('--after <number>', 'Begin after the change with this number. Default: the beginning.', parseWholeNumber)
+    .option('--after <number>', 'Begin after the change with this number. Default: the beginning.', wholeNumber())
     .addOption(new Option('--subject <subject...>', 'Only changes of these kinds (repeatable).').choices(subjects))
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
     .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
@@ -59,17 +59,14 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, subject, stack, operation, segment, ...options }: FollowOptions,
+  { state: file, after, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
   const { client } = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
-    ...(subject && { subject }),
-    ...(stack && { stack }),
-    ...(operation && { operation }),
-    ...(segment && { segment }),
+    ...givenOf(options, 'subject', 'stack', 'operation', 'segment'),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),

@@ -8,7 +8,7 @@ import type { ImportItem } from '../transfer/item.ts'
 import { ndjsonItems } from '../transfer/ndjson.ts'
 import { refusedOf } from '../transfer/refused.ts'
 import { Retries } from '../transfer/retry.ts'
-import { newCommand, parsePair, parseWholeNumber, printResult, UsageError } from './command.ts'
+import { newCommand, parsePair, printResult, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
@@ -78,7 +78,7 @@ export function importCommand(environment: NodeJS.ProcessEnv): Command {
     )
     .option('--dry-run', 'Check every line and report refusals, but store nothing.')
     .option('--strict-references', 'Refuse a line that refers to a missing entity, instead of creating a placeholder.')
-    .option('--skip-lines <count>', 'Continue after this line of the file.', parseWholeNumber, 0)
+    .option('--skip-lines <count>', 'Continue after this line of the file.', wholeNumber(), 0)
     .option('--refused <file>', 'The file for refused lines and their reasons. Default: a file next to the input.')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, file: string, options: ImportOptions) => run(environment, owner, file, options))
@@ -202,7 +202,7 @@ async function transfer(job: Job): Promise<Outcome> {
     fraction: input.totalBytes === null ? null : doneBytesOf(input.readBytes(), state) / Math.max(1, input.totalBytes),
     refused: state.failed,
   })
-  const progressLine = startProgress('lines', reading, { silent: Boolean(options.quiet || options.json) })
+  const progressLine = startProgress('lines', reading, options)
   const interrupt = handleInterrupt(() =>
     progressLine.print('Stopping after the lines already sent. Press Ctrl-C again to stop immediately.'),
   )

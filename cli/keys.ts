@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
-import { type ListedKey, listKeys, revokeKey, rotateKeys } from '../src/auth/keys.ts'
+import { listSigningKeys } from '../src/access/signing-keys.ts'
+import { revokeKey, rotateKeys } from '../src/auth/keys.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
+import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions } from './connection.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
@@ -13,18 +17,15 @@ export function keysCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists the keys, one per line: kid, algorithm, time of creation, use, separated by tabs.'
-  return newCommand('list', description, ['keys list']).action((options: Json) =>
-    withSession(environment, async ({ db }) => {
-      const value = await listKeys(db)
-      const lines = value.map(key => [key.kid, key.algorithm, key.created_at, dutyOf(key)].join('\t'))
-      printResult(options, { value, lines })
-    }),
-  )
-}
-
-function dutyOf({ signs, vouches_until }: ListedKey): string {
-  return signs ? 'signs' : `verifies until ${vouches_until}`
+  const description = 'Lists the keys, newest first, of the database of this machine or of a service.'
+  const command = newPlainCommand('list', description, ['keys list', 'keys list --profile acme'])
+  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
+    const keys = await atServiceOrDatabase(environment, options, 'access:read', {
+      service: client => client.access.keys(),
+      database: async ({ db }) => (await listSigningKeys(db)).items,
+    })
+    await printRows(formatOf(options), ['kid', 'algorithm', 'created_at', 'state', 'verifies_until'], keys)
+  })
 }
 
 function rotateCommand(environment: NodeJS.ProcessEnv): Command {
@@ -39,12 +40,12 @@ function rotateCommand(environment: NodeJS.ProcessEnv): Command {
 
 function revokeCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Revokes an older key, such as one that leaked. Its tokens are rejected within ten seconds.'
-  return newCommand('revoke', description, ['keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'])
+  const command = newCommand('revoke', description, ['keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs --yes'])
+  return addYesOption(command)
     .argument('<kid>', 'The kid, as shown by keys list.')
-    .action((kid: string, options: Json) =>
-      withSession(environment, async ({ db }) => {
-        await revokeKey(db, kid)
-        printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
-      }),
-    )
+    .action(async (kid: string, options: Json & YesOption) => {
+      await confirm(options, `Revoke the key ${kid}? Every token that it signed is rejected.`)
+      await withSession(environment, ({ db }) => revokeKey(db, kid))
+      printResult(options, { value: { kid }, messages: [`Revoked key ${kid}.`] })
+    })
 }

@@ -6,10 +6,11 @@ import { type Database, openDatabase } from '../src/db/db.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
 import { listLedgerKeys, rotateLedgerKey } from '../src/ledger/keys.ts'
 import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
-import { findOrganization, listOrganizations, type Organization } from '../src/organizations/organizations.ts'
+import { listOrganizations, type Organization } from '../src/organizations/organizations.ts'
 import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { formatCount, startProgress } from './progress.ts'
-import { withServer, withSession } from './session.ts'
+import { requireOrganization, withServer, withSession } from './session.ts'
 
 type OrgOptions = { org: string; json?: boolean }
 type VerifyOptions = OrgOptions & { all?: boolean; since?: string }
@@ -29,19 +30,13 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv): Command {
 
 const addOrg = (command: Command) => command.option('--org <key>', 'The organization.', 'default')
 
-async function findOrThrow(db: Database, key: string): Promise<Organization> {
-  const organization = await findOrganization(db, key)
-  if (!organization) throw new Error(`There is no organization ${JSON.stringify(key)}.`)
-  return organization
-}
-
 function checkpointCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Prints the newest checkpoint of a ledger. Keep it where the administrators of the service cannot change it.'
   const command = newCommand('checkpoint', description, ['ledger checkpoint --org acme > checkpoint.txt'])
   return addOrg(command).action((options: OrgOptions) =>
     withSession(environment, async ({ config, db }) => {
-      const { id } = await findOrThrow(db, options.org)
+      const { id } = await requireOrganization(db, options.org)
       const { checkpoint, size } = await readLedger(db, id, config.ledgerOrigin)
       printResult(options, { value: { checkpoint, size }, lines: [checkpoint.trimEnd()] })
     }),
@@ -72,9 +67,10 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
       await withServer(config, async url => {
         const db = openDatabase(url, { connections, statementTimeoutMs, application_name: 'kith command' })
         try {
-          const organizations = options.all ? await listOrganizations(db) : [await findOrThrow(db, options.org)]
+          const organizations = options.all ? await listOrganizations(db) : [await requireOrganization(db, options.org)]
           const value: AuditResult[] = []
-          for (const organization of organizations) value.push(await verify(db, organization, { kept, connections }))
+          for (const organization of organizations)
+            value.push(await verify(db, organization, { kept, connections, options }))
           printResult(options, { value, lines: value.flatMap(linesOf) })
           if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1
         } finally {
@@ -84,16 +80,16 @@ function verifyCommand(environment: NodeJS.ProcessEnv): Command {
     })
 }
 
-type Verification = { kept: string | undefined; connections: number }
+type Verification = { kept: string | undefined; connections: number; options: VerifyOptions }
 
 async function verify(
   db: Database,
   { id, key }: Organization,
-  { kept, connections }: Verification,
+  { kept, connections, options }: Verification,
 ): Promise<AuditResult> {
   const since = kept === undefined ? undefined : await readKeptCheckpoint(db, key, kept)
   let [count, size] = [0, 0]
-  const progress = startProgress('entries', () => ({ count, fraction: size === 0 ? null : count / size }))
+  const progress = startProgress('entries', () => ({ count, fraction: size === 0 ? null : count / size }), options)
   const onProgress = (done: number, all: number) => {
     count = done
     size = all
@@ -118,16 +114,13 @@ function linesOf({ organization, size, root_hash, waiting, findings, has_more }:
 
 function keysCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Lists the keys that verify the checkpoints of an organization, newest first, one per line: note key, time of creation, use, ' +
-    'separated by tabs.'
-  return addOrg(newCommand('keys', description, ['ledger keys --org acme'])).action((options: OrgOptions) =>
+    'Lists the keys that verify the checkpoints of an organization, newest first. The one that was not retired signs.'
+  const command = addFormatOption(newPlainCommand('keys', description, ['ledger keys --org acme']))
+  return addOrg(command).action((options: OrgOptions & FormatOption) =>
     withSession(environment, async ({ config, db }) => {
-      const { id } = await findOrThrow(db, options.org)
-      const value = await readVerifierKeys(db, id, config.ledgerOrigin)
-      const lines = value.map(({ key, created_at, retired_at }) =>
-        [key, created_at, retired_at === null ? 'signs' : `retired at ${retired_at}`].join('\t'),
-      )
-      printResult(options, { value, lines })
+      const { id } = await requireOrganization(db, options.org)
+      const keys = await readVerifierKeys(db, id, config.ledgerOrigin)
+      await printRows(formatOf(options), [{ name: 'key', isWhole: true }, 'created_at', 'retired_at'], keys)
     }),
   )
 }

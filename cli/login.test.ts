@@ -57,8 +57,8 @@ describe('kith login', () => {
     // The client lacks the scope that reads the organization.
     expect([code, stderr]).toEqual([0, expect.stringMatching(/^Logged in at /)])
     expect((await kith([...exportPeople, '--profile', 'robot'])).stdout).toContain('"ada"')
-    const listed = await kith(['profiles'])
-    expect(listed.stdout).toBe(`robot\t${service.address}\tclient ${client_id}\n`)
+    const listed = await kith(['profiles', '--format', 'csv'])
+    expect(listed.stdout).toBe(`name,url,credentials\nrobot,${service.address},client ${client_id}\n`)
   })
 
   it('stores nothing if the service refuses the token, and keeps the profile of before', async () => {

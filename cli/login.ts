@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { type ClientOptions, createClient, isKithError } from '../client/index.ts'
-import { newCommand, printResult, UsageError } from './command.ts'
+import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
 import { type Access, type ConnectionOptions, requireUrl, resolveAccess } from './connection.ts'
 import { readInput } from './files.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import {
   defaultProfile,
   deleteProfile,
@@ -12,7 +13,6 @@ import {
   requireProfileName,
   storeProfile,
 } from './profiles/profile-files.ts'
-import { visible } from './visible.ts'
 
 type Json = { json?: true }
 type LoginOptions = Json & Pick<ConnectionOptions, 'token' | 'tokenFile' | 'clientId' | 'clientSecret'> & Named
@@ -94,16 +94,14 @@ export function logoutCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 export function profilesCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists the profiles, one per line: name, address, credentials, separated by tabs. Shows no secret.'
-  return newCommand('profiles', description, ['profiles']).action(async (options: Json) => {
-    const value = []
+  const command = newPlainCommand('profiles', 'Lists the profiles. Shows no secret.', ['profiles'])
+  return addFormatOption(command).action(async (options: FormatOption) => {
+    const profiles = []
     for (const name of await listProfiles(environment)) {
       const profile = await findProfile(environment, name)
-      if (profile !== null) value.push({ name, url: profile.url, credentials: credentialsOf(profile) })
+      if (profile !== null) profiles.push({ name, url: profile.url, credentials: credentialsOf(profile) })
     }
-    const lines = value.map(({ name, url, credentials }) => [name, visible(url), visible(credentials)].join('\t'))
-    printResult(options, { value, lines })
+    await printRows(formatOf(options), ['name', 'url', 'credentials'], profiles)
   })
 }
 

@@ -38,8 +38,11 @@ describe('kith merge and kith unmerge', () => {
     expect([dry.code, dry.stderr]).toEqual([0, ''])
     expect(dry.stdout.split('\n')).toEqual(['Nothing has changed. Without --dry-run: Merged news into ada.', ...diff])
     expect(await organization.client.people.get('news')).toEqual(news)
-    expect((await run('merge', 'ada', 'news')).stdout.split('\n')).toEqual(['Merged news into ada (merge 1).', ...diff])
-    const undone = await run('unmerge', 'ada', 'news')
+    expect((await run('merge', 'ada', 'news', '--yes')).stdout.split('\n')).toEqual([
+      'Merged news into ada (merge 1).',
+      ...diff,
+    ])
+    const undone = await run('unmerge', 'ada', 'news', '--yes')
     expect(undone.stdout.split('\n').filter(line => !line.startsWith('  /'))).toEqual([
       'Unmerged news from ada (merge 1).',
       `  consent 1 by email: refused at 2020-02-01T00:00:00.000Z by ${news.id} → granted at 2020-01-01T00:00:00.000Z`,
@@ -53,9 +56,9 @@ describe('kith merge and kith unmerge', () => {
   it('take internal identifiers with --ids, print JSON, and exit with 1 when refused', async () => {
     const { people } = organization.client
     const [ada, news] = [await people.get('ada'), await people.get('news')]
-    const { code, stdout } = await run('merge', ada.id, news.id, '--ids', '--json')
+    const { code, stdout } = await run('merge', ada.id, news.id, '--ids', '--json', '--yes')
     expect([code, JSON.parse(stdout).merged]).toEqual([0, { id: news.id, external_id: 'news' }])
-    const refused = await run('merge', 'ada', 'news')
+    const refused = await run('merge', 'ada', 'news', '--yes')
     expect([refused.code, refused.stdout]).toEqual([1, ''])
     expect(refused.stderr).toContain('leads to the same person')
   })

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import type { Client, MergeResult, UnmergeResult } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 
-type Options = ConnectionOptions & { ids?: true; dryRun?: true; json?: true }
+type Options = ConnectionOptions & YesOption & { ids?: true; dryRun?: true; json?: true }
 
 /** The part of a result that both commands print. */
 type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged'> & {
@@ -17,7 +18,7 @@ export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
     'lead to the survivor. Prints what changed. unmerge undoes it.'
-  return joinCommand('merge', description, environment, (client, { survivor, from, ids, options }) =>
+  return joinCommand('merge', description, environment, (client, { survivor, from, ids }, options) =>
     ids
       ? client.people.merge({ id: survivor }, { from: { id: from } }, options)
       : client.people.merge(survivor, { from }, options),
@@ -28,32 +29,41 @@ export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Undoes a merge: the merged person returns with its identifiers, values, answers and links. What was written to the survivor ' +
     'since stays with the survivor. Prints what changed.'
-  return joinCommand('unmerge', description, environment, (client, { survivor, from, ids, options }) =>
+  return joinCommand('unmerge', description, environment, (client, { survivor, from, ids }, options) =>
     ids
       ? client.people.unmerge({ id: survivor }, { from: { id: from } }, options)
       : client.people.unmerge(survivor, { from }, options),
   )
 }
 
-type Asked = { survivor: string; from: string; ids: boolean; options: { dryRun: boolean } }
+type Pair = { survivor: string; from: string; ids: boolean }
 
 function joinCommand(
   name: 'merge' | 'unmerge',
   description: string,
   environment: NodeJS.ProcessEnv,
-  send: (client: Client, asked: Asked) => Promise<Result>,
+  send: (client: Client, pair: Pair, options: { dryRun: boolean }) => Promise<Result>,
 ): Command {
-  const command = newCommand(name, description, [`${name} ada ada-newsletter --dry-run`, `${name} ada ada-newsletter`])
+  const command = newCommand(name, description, [
+    `${name} ada ada-newsletter --dry-run`,
+    `${name} ada ada-newsletter --yes`,
+  ])
     .argument('<survivor>', 'The external identifier of the person who survives the merge.')
     .argument('<merged>', 'The external identifier of the person who is merged.')
     .option('--ids', 'Both are internal identifiers.')
     .option('--dry-run', 'Change nothing, and print what would change.')
-  return addConnectionOptions(command).action(async (survivor: string, from: string, options: Options) => {
-    const { client } = await connect(environment, options, { scope: 'people:read people:write' })
-    const asked = { survivor, from, ids: options.ids === true, options: { dryRun: options.dryRun === true } }
-    const value = await send(client, asked)
-    printResult(options, { value, lines: linesOf(name, value) })
-  })
+  return addConnectionOptions(addYesOption(command)).action(
+    async (survivor: string, from: string, options: Options) => {
+      const { client } = await connect(environment, options, { scope: 'people:read people:write' })
+      const pair = { survivor, from, ids: options.ids === true }
+      const { dryRun = false } = options
+      const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
+      if (!dryRun)
+        await confirm(options, question, async () => linesOf(name, await send(client, pair, { dryRun: true })).slice(1))
+      const value = await send(client, pair, { dryRun })
+      printResult(options, { value, lines: linesOf(name, value) })
+    },
+  )
 }
 
 function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, merged, person, changes }: Result): string[] {

@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander'
 import { type DeclareBody, declarableTypes, type ObservedKey } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat } from './output-format.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { printStderr } from './stderr.ts'
 import { visible } from './visible.ts'
 
-type ListOptions = ConnectionOptions & { output?: OutputFormat }
 type DeclareOptions = ConnectionOptions &
   Pick<DeclareBody, 'type' | 'cardinality' | 'name'> & { indexed?: true; dryRun?: boolean; json?: true }
 
@@ -18,19 +17,19 @@ export function observedCommand(environment: NodeJS.ProcessEnv): Command {
     'observed list people',
     'observed declare people age --type number --dry-run',
   ])
-    .addCommand(listCommand(environment), { isDefault: true })
+    .addCommand(listCommand(environment))
     .addCommand(declareCommand(environment))
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Lists the keys with the types of their values, and when they were written first and last.'
-  const command = newPlainCommand('list', description, ['observed list people', 'observed list orders --output json'])
-  return addConnectionOptions(addOutputOption(command.argument(...ownerArgument))).action(
-    async (owner: string, options: ListOptions) => {
+  const command = newPlainCommand('list', description, ['observed list people', 'observed list orders --format csv'])
+  return addConnectionOptions(addFormatOption(command.argument(...ownerArgument))).action(
+    async (owner: string, options: ConnectionOptions & FormatOption) => {
       const { client } = await connect(environment, options, { scope: 'schema:read' })
       const { items, sequence, truncated } = await client.schema.observed(owner)
-      const format = outputFormat(options.output)
-      createRowPrinter(format, () => columns)(items)
+      const format = formatOf(options)
+      await printRows(format, columns, items)
       if (truncated) printStderr('There are more keys than kith keeps.')
       if (format === 'table')
         printStderr(`${items.length === 1 ? '1 key' : `${items.length} keys`}, up to change ${sequence}`)
@@ -39,14 +38,10 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 const columns = [
-  column('key'),
-  { ...column('types'), textOf: (value: unknown) => countsText(value as ObservedKey['types']) },
-  ...(['count', 'first_seen', 'last_seen', 'declarable'] as const).map(column),
+  'key',
+  { name: 'types', textOf: (value: unknown) => countsText(value as ObservedKey['types']) },
+  ...['count', 'first_seen', 'last_seen', 'declarable'],
 ]
-
-function column(name: keyof ObservedKey) {
-  return { name, read: (row: object) => (row as ObservedKey)[name] }
-}
 
 const countsText = (counts: object): string =>
   Object.entries(counts)
@@ -75,17 +70,11 @@ function declareCommand(environment: NodeJS.ProcessEnv): Command {
 async function declare(
   environment: NodeJS.ProcessEnv,
   address: Pick<DeclareBody, 'owner' | 'key'>,
-  { type, cardinality, indexed, name, dryRun = false, ...options }: DeclareOptions,
+  { dryRun = false, ...options }: DeclareOptions,
 ) {
   const scope = 'schema:read schema:write people:read records:read'
   const { client } = await connect(environment, options, { scope })
-  const body = {
-    ...address,
-    type,
-    ...(cardinality && { cardinality }),
-    ...(indexed && { indexed }),
-    ...(name !== undefined && { name }),
-  }
+  const body = { ...address, ...givenOf(options, 'type', 'cardinality', 'indexed', 'name') }
   const value = await client.schema.declare(body, { dryRun })
   const { fits, misfits, misfit_types, examples } = value
   const summary = dryRun ? 'Nothing has changed.' : `Declared ${address.key} of ${address.owner}.`

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
@@ -26,11 +27,11 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description = 'Lists the organizations, one per line: key and time of creation, separated by a tab.'
-  return newCommand('list', description, ['org list']).action((options: Json) =>
+  const command = newPlainCommand('list', 'Lists the organizations.', ['org list'])
+  return addFormatOption(command).action((options: FormatOption) =>
     withSession(environment, async ({ db }) => {
-      const value = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
-      printResult(options, { value, lines: value.map(({ key, created_at }) => `${key}\t${created_at}`) })
+      const organizations = (await listOrganizations(db)).map(({ key, created_at }) => ({ key, created_at }))
+      await printRows(formatOf(options), ['key', 'created_at'], organizations)
     }),
   )
 }

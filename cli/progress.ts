@@ -10,16 +10,21 @@ export type ProgressLine = { print(line: string): void; end(): void }
 const redrawMs = 200
 const printMs = 5_000
 const barCells = 24
+/** A narrower terminal shows the numbers alone. */
+const minBarColumns = 80
 /** The rate is averaged over the last 50 readings, so that it follows a change. */
 const rateReadings = 50
 
-/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5; `silent` shows only messages. */
+/** The options of a command that shows no progress. With `--json`, its only output is the result. */
+export type QuietOptions = { quiet?: boolean; json?: boolean }
+
+/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5. A quiet command shows only messages. */
 export function startProgress(
   noun: string,
   readProgress: () => ProgressReading,
-  { silent = false } = {},
+  { quiet, json }: QuietOptions,
 ): ProgressLine {
-  if (silent) return { print: printStderr, end() {} }
+  if (quiet || json) return { print: printStderr, end() {} }
   const output = process.stderr
   const rateOf = createRateMeter()
   const onTerminal = output.isTTY
@@ -28,8 +33,11 @@ export function startProgress(
     const current = readProgress()
     const text = textOf(noun, current, rateOf(current))
     if (!onTerminal) return printStderr(text)
-    const bar = current.fraction === null ? '' : `${drawBar(current.fraction)} `
-    output.write(`\r${bar}${text.slice(0, Math.max(20, (output.columns ?? 80) - barCells - 4))}\x1b[K`)
+    const columns = output.columns || 80
+    const hasBar = current.fraction !== null && columns >= minBarColumns
+    const bar = hasBar ? `${drawBar(current.fraction!)} ` : ''
+    // A line that wrapped could not be drawn again.
+    output.write(`\r${bar}${text.slice(0, columns - 1 - (hasBar ? barCells + 1 : 0))}\x1b[K`)
   }
   const timer = setInterval(show, onTerminal ? redrawMs : printMs).unref()
   return {

@@ -36,16 +36,16 @@ export function restoreCommand(environment: NodeJS.ProcessEnv): Command {
 async function run(environment: NodeJS.ProcessEnv, file: string, options: RestoreOptions) {
   const config = loadConfig(environment)
   const startedMs = performance.now()
-  const silent = Boolean(options.quiet || options.json)
   const abortController = new AbortController()
   const interrupt = handleInterrupt(() => abortController.abort(new Error('Stopped. Nothing was restored.')))
   try {
     const { signal } = abortController
-    await withFile(environment, { file, silent, signal }, async found => {
-      const backup = await check(found, silent, signal)
+    await withFile(environment, file, { options, signal }, async found => {
+      // Verifies the whole file before anything is stored.
+      const backup = await verifyBackup(found.file, found.path, options, signal)
       if (options.key !== undefined) requireKey(backup.header.signed_by, options.key)
       await refuseOtherVersions(backup.header)
-      const loaded = await withServer(config, url => load(url, backup, silent, signal))
+      const loaded = await withServer(config, url => load(url, backup, { options, signal }))
       report({ file, backup, loaded, seconds: (performance.now() - startedMs) / 1_000 }, options)
     })
   } catch (error) {
@@ -56,6 +56,9 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   }
 }
 
+/** The options and the signal that the steps of a restore share. */
+type Work = { options: RestoreOptions; signal: AbortSignal }
+
 /** `file` is the name for messages, `path` the file that is read. */
 type BackupFile = { file: string; path: string }
 
@@ -65,7 +68,8 @@ type BackupFile = { file: string; path: string }
  */
 async function withFile(
   environment: NodeJS.ProcessEnv,
-  { file, silent, signal }: { file: string; silent: boolean; signal: AbortSignal },
+  file: string,
+  { options, signal }: Work,
   work: (file: BackupFile) => Promise<void>,
 ): Promise<void> {
   if (file !== '-') return work({ file, path: pathOf(environment, file) })
@@ -74,20 +78,17 @@ async function withFile(
   const folder = await mkdtemp(join(tmpdir(), 'kith-restore-'))
   try {
     const path = join(folder, 'backup')
-    await storeInput(path, silent, signal)
+    await storeInput(path, { options, signal })
     await work({ file: 'Standard input', path })
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-async function storeInput(path: string, silent: boolean, signal: AbortSignal): Promise<void> {
+async function storeInput(path: string, { options, signal }: Work): Promise<void> {
   const target = createWriteStream(path, { flags: 'wx', mode: 0o600 })
-  const progressLine = startProgress(
-    'MB received',
-    () => ({ count: Math.round(target.bytesWritten / 1e6), fraction: null }),
-    { silent },
-  )
+  const readProgress = () => ({ count: Math.round(target.bytesWritten / 1e6), fraction: null })
+  const progressLine = startProgress('MB received', readProgress, options)
   try {
     await pipeline(process.stdin, target, { signal })
   } catch (error) {
@@ -98,33 +99,11 @@ async function storeInput(path: string, silent: boolean, signal: AbortSignal): P
   }
 }
 
-/** Verifies the whole file before anything is stored. */
-async function check({ file, path }: BackupFile, silent: boolean, signal: AbortSignal) {
-  let [read, totalBytes] = [0, 1]
-  const progressLine = startProgress(
-    'MB checked',
-    () => ({ count: Math.round(read / 1e6), fraction: read / totalBytes }),
-    { silent },
-  )
-  const onBytes = (bytes: number, total: number) => {
-    read += bytes
-    totalBytes = total
-  }
-  return verifyBackup(file, path, onBytes, signal).finally(progressLine.end)
-}
-
-async function load(url: string, backup: Backup, silent: boolean, signal: AbortSignal): Promise<Loaded> {
-  let [read, rows] = [0, 0]
-  const progressLine = startProgress('rows', () => ({ count: rows, fraction: Math.min(1, read / backup.bytes) }), {
-    silent,
-  })
-  const onBytes = (bytes: number) => {
-    read += bytes
-  }
-  const onRows = (count: number) => {
-    rows += count
-  }
-  return loadBackup({ url, backup, signal, onBytes, onRows }).finally(progressLine.end)
+async function load(url: string, backup: Backup, { options, signal }: Work): Promise<Loaded> {
+  const progress = { bytes: 0, rows: 0 }
+  const readProgress = () => ({ count: progress.rows, fraction: Math.min(1, progress.bytes / backup.bytes) })
+  const progressLine = startProgress('rows', readProgress, options)
+  return loadBackup({ url, backup, signal, progress }).finally(progressLine.end)
 }
 
 type Restored = { file: string; backup: Backup; loaded: Loaded; seconds: number }

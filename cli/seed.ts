@@ -1,9 +1,8 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Client, ImportCounts, ImportRefusal } from '../client/index.ts'
-import { newCommand, printResult } from './command.ts'
+import { newCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { writeAll } from './files.ts'
 import { startProgress } from './progress.ts'
 import type { Dataset } from './seed/dataset.ts'
 import { bodiesOf, type FileName, files, linesIn } from './seed/lines.ts'
@@ -11,29 +10,38 @@ import { declareShop, sendEarlierVersions, sendFile } from './seed/send.ts'
 
 type SeedOptions = ConnectionOptions & { people: number; seed: number; print?: FileName; json?: true }
 
+const maxNumber = 999_999_999
+
 export function seedCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Fills an organization with a sample shop: people, companies, products, orders and visits; see docs/seed.md.'
   const examples = ['seed', 'seed --people 100000 --seed 7 --json', 'seed --print people > people.ndjson']
   const command = newCommand('seed', description, examples)
-    .option('--people <count>', 'The number of people. It determines all other counts.', wholeNumber, 1_000)
-    .option('--seed <number>', 'The seed. The same numbers produce the same shop, byte for byte.', wholeNumber, 1)
+    .option(
+      '--people <count>',
+      'The number of people. It determines all other counts.',
+      wholeNumber(0, maxNumber),
+      1_000,
+    )
+    .option(
+      '--seed <number>',
+      'The seed. The same numbers produce the same shop, byte for byte.',
+      wholeNumber(0, maxNumber),
+      1,
+    )
     .addOption(new Option('--print <file>', 'Print one file as NDJSON, and send nothing.').choices(files))
   return addConnectionOptions(command).action((options: SeedOptions) =>
     options.print ? print(options, options.print) : seed(environment, options),
   )
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 0 to 999999999.')
-  return Number(text)
-}
-
 async function print({ people, seed }: SeedOptions, file: FileName) {
   // The consent type ids of a new organization.
   const dataset = { people, seed, consentTypeIds: { marketing: 1, surveys: 2 } }
-  const lines = bodiesOf(dataset, file).map(body => `${JSON.stringify(body)}\n`)
-  await pipeline(Readable.from(lines), process.stdout, { end: false })
+  await writeAll(
+    process.stdout,
+    bodiesOf(dataset, file).map(body => `${JSON.stringify(body)}\n`),
+  )
 }
 
 const scope = 'people:write records:write schema:read schema:write'
@@ -42,7 +50,7 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
   const { people, seed } = options
   const { client } = await connect(environment, options, { scope })
   const dataset: Dataset = { people, seed, consentTypeIds: await declareShop(client) }
-  const done = await sendShop(client, dataset, Boolean(options.json))
+  const done = await sendShop(client, dataset, options)
   printResult(options, { value: Object.fromEntries(done), messages: done.map(summaryOf) })
   if (done.some(([, { failed }]) => failed > 0)) process.exitCode = 1
 }
@@ -50,13 +58,12 @@ async function seed(environment: NodeJS.ProcessEnv, options: SeedOptions) {
 type Done = [FileName, ImportCounts]
 
 /** Sends all files and shows the progress. */
-async function sendShop(client: Client, dataset: Dataset, silent: boolean): Promise<Done[]> {
+async function sendShop(client: Client, dataset: Dataset, options: SeedOptions): Promise<Done[]> {
   const done: Done[] = []
   let current = 0
   const count = () => done.reduce((sum, [, { received }]) => sum + received, current)
-  const progressLine = startProgress('lines', () => ({ count: count(), fraction: count() / linesIn(dataset) }), {
-    silent,
-  })
+  const readProgress = () => ({ count: count(), fraction: count() / linesIn(dataset) })
+  const progressLine = startProgress('lines', readProgress, options)
   try {
     await sendEarlierVersions(client, dataset)
     for (const file of files) {

@@ -35,14 +35,14 @@ describe('kith segments', () => {
     const created = await kith('segments', 'create', 'english', '--name', 'English', '--where', 'language=en')
     expect(created).toEqual({ code: 0, stdout: '', stderr: 'Created the segment english.\n' })
     expect(await output('segments', 'get', 'english')).toBe('{\n  "language": "en"\n}\n')
-    expect(await output('segments', 'list', '--output', 'csv')).toBe(
+    expect(await output('segments', 'list', '--format', 'csv')).toBe(
       'key,name,filter\nenglish,English,"{""language"":""en""}"\n',
     )
     const people = await kith(
       'segments',
       'people',
       'english',
-      '--output',
+      '--format',
       'table',
       '--fields',
       'external_id,first_name',
@@ -50,16 +50,16 @@ describe('kith segments', () => {
     expect(people.stdout).toBe('external_id  first_name\ngrace        Grace\nada          Ada\n')
     expect(people.stderr).toBe('2 people\n')
     expect(
-      await output('segments', 'people', 'english', '--fields', 'external_id', '--limit', '1', '--output', 'csv'),
+      await output('segments', 'people', 'english', '--fields', 'external_id', '--limit', '1', '--format', 'csv'),
     ).toBe('external_id\ngrace\n')
     expect(await output('people', 'count', '--segment', 'english')).toBe('2\n')
     expect(await output('people', 'count', '--segment', 'english', '--where', 'last_name=Hopper')).toBe('1\n')
     await kith('segments', 'create', 'hoppers', '--segment', 'english', '--where', 'last_name=Hopper')
     expect(await output('people', 'count', '--segment', 'hoppers')).toBe('1\n')
-    const refused = await kith('segments', 'delete', 'english')
+    const refused = await kith('segments', 'delete', 'english', '--yes')
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('hoppers')])
-    expect((await kith('segments', 'delete', 'hoppers')).code).toBe(0)
-    expect((await kith('segments', 'delete', 'english')).stderr).toBe('Deleted the segment english.\n')
+    expect((await kith('segments', 'delete', 'hoppers', '--yes')).code).toBe(0)
+    expect((await kith('segments', 'delete', 'english', '--yes')).stderr).toBe('Deleted the segment english.\n')
     expect((await kith('segments', 'people', 'english')).code).toBe(1)
   })
 
@@ -72,12 +72,12 @@ describe('kith aggregate', () => {
   it('prints groups with all digits of their numbers', async () => {
     const words = ['orders', '--group-by', 'attribute_values.country', '--measure', 'count']
     const sums = [...words, '--measure', 'sum:attribute_values.total']
-    expect(await output('aggregate', ...sums, '--output', 'csv')).toBe(
+    expect(await output('aggregate', ...sums, '--format', 'csv')).toBe(
       'attribute_values.country,count,sum:attribute_values.total\nde,1,5.25\nit,2,9007199254741003\n,1,1\n',
     )
-    const lines = (await output('aggregate', ...sums, '--output', 'json')).trimEnd().split('\n')
+    const lines = (await output('aggregate', ...sums, '--format', 'ndjson')).trimEnd().split('\n')
     expect(lines[1]).toBe('{"attribute_values.country":"it","count":2,"sum:attribute_values.total":9007199254741003}')
-    const table = await kith('aggregate', ...words, '--output', 'table')
+    const table = await kith('aggregate', ...words, '--format', 'table')
     expect(table.stdout).toMatch(/^attribute_values\.country +count\nde +1\nit +2\n +1\n$/)
     expect(table.stderr).toMatch(/^3 groups, at change \d+\n$/)
   })
@@ -102,7 +102,7 @@ describe('kith aggregate', () => {
 describe('kith observed', () => {
   it('lists the keys, and declares one after a preview', async () => {
     await follow(service.db, [observedFollower()])
-    const listed = await kith('observed', 'people', '--output', 'table')
+    const listed = await kith('observed', 'list', 'people', '--format', 'table')
     expect(listed.code).toBe(0)
     expect(listed.stdout).toMatch(
       /^key +types +count +first_seen +last_seen +declarable\nnickname +text 1 +1 .* true\nshoe +number 1 /,
@@ -114,7 +114,7 @@ describe('kith observed', () => {
     )
     expect(await output(...declare, 'number')).toBe('Declared shoe of people. 1 stored values fit, 0 do not.\n')
     expect((await kith(...declare, 'number')).code).toBe(1)
-    const left = (await output('observed', 'list', 'people', '--output', 'json')).trimEnd().split('\n')
+    const left = (await output('observed', 'list', 'people', '--format', 'ndjson')).trimEnd().split('\n')
     expect(left.map(line => JSON.parse(line).key)).toEqual(['nickname'])
   })
 })
@@ -125,8 +125,8 @@ describe('kith people search', () => {
     const [row] = (await output('people', 'search', 'ada lovlace')).split('\n')
     expect(JSON.parse(row!)).toEqual(await organization.client.people.get('ada'))
     const words = ['people', 'search', 'hopper', '--fields', 'external_id,last_name']
-    expect(await output(...words, '--output', 'json')).toBe('{"external_id":"grace","last_name":"Hopper"}\n')
-    expect(await output(...words, '--output', 'csv')).toBe('external_id,last_name\ngrace,Hopper\n')
+    expect(await output(...words, '--format', 'ndjson')).toBe('{"external_id":"grace","last_name":"Hopper"}\n')
+    expect(await output(...words, '--format', 'csv')).toBe('external_id,last_name\ngrace,Hopper\n')
     expect(await kith('people', 'search', ' ')).toMatchObject({ code: 1, stdout: '' })
   })
 })

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Segment } from '../client/index.ts'
-import { newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult, UsageError } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
-import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat } from './output-format.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import { addListOptions, type ListOptions, printListing } from './questions/list-options.ts'
 import { peopleOf } from './questions/reads.ts'
@@ -24,17 +24,11 @@ export function segmentsCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newPlainCommand('list', 'Lists the segments.', ['segments list', 'segments list --output json'])
-  return addConnectionOptions(addOutputOption(command)).action(
-    async (options: ConnectionOptions & { output?: OutputFormat }) => {
-      const { client } = await connect(environment, options, { scope: 'schema:read' })
-      const columns = (['key', 'name', 'filter'] as const).map(name => ({
-        name,
-        read: (row: object) => (row as Segment)[name],
-      }))
-      createRowPrinter(outputFormat(options.output), () => columns)(await client.segments.list().all())
-    },
-  )
+  const command = newPlainCommand('list', 'Lists the segments.', ['segments list', 'segments list --format csv'])
+  return addConnectionOptions(addFormatOption(command)).action(async (options: ConnectionOptions & FormatOption) => {
+    const { client } = await connect(environment, options, { scope: 'schema:read' })
+    await printRows(formatOf(options), ['key', 'name', 'filter'], await client.segments.list().all())
+  })
 }
 
 function getCommand(environment: NodeJS.ProcessEnv): Command {
@@ -58,15 +52,8 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
     async (key: string, options: CreateOptions) => {
       const filter = await readCondition(environment, options)
       if (filter === undefined) throw new UsageError('A condition is missing. Use --where or --filter.')
-      const { name, description } = options
       const { client } = await connect(environment, options, { scope: 'schema:write people:read records:read' })
-      const body = {
-        key,
-        filter,
-        ...(name !== undefined && { name }),
-        ...(description !== undefined && { description }),
-      }
-      const value = await client.segments.create(body)
+      const value = await client.segments.create({ key, filter, ...givenOf(options, 'name', 'description') })
       const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
       printResult(options, { value, messages: [`Created the segment ${value.key}.`, ...warnings] })
     },
@@ -74,9 +61,11 @@ function createCommand(environment: NodeJS.ProcessEnv): Command {
 }
 
 function deleteCommand(environment: NodeJS.ProcessEnv): Command {
-  const command = newCommand('delete', 'Deletes a segment. The people stay.', ['segments delete vips'])
-  return addConnectionOptions(command.argument('<key>', 'The key.')).action(async (key: string, options: Options) => {
+  const command = newCommand('delete', 'Deletes a segment. The people stay.', ['segments delete vips --yes'])
+  const withOptions = addConnectionOptions(addYesOption(command.argument('<key>', 'The key.')))
+  return withOptions.action(async (key: string, options: Options & YesOption) => {
     const { client } = await connect(environment, options, { scope: 'schema:write' })
+    await confirm(options, `Delete the segment ${key}? The people stay.`)
     await client.segments.delete(key)
     printResult(options, { value: { key }, messages: [`Deleted the segment ${key}.`] })
   })
@@ -85,7 +74,7 @@ function deleteCommand(environment: NodeJS.ProcessEnv): Command {
 function peopleCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('people', 'Lists the people of a segment, newest first.', [
     'segments people vips',
-    'segments people vips --sort last_name --fields external_id,email --output csv --limit all',
+    'segments people vips --sort last_name --fields external_id,email --format csv --limit all',
   ]).argument('<key>', 'The key.')
   return addConnectionOptions(addListOptions(command)).action(
     async (key: string, options: ConnectionOptions & ListOptions) => {

@@ -5,7 +5,12 @@ import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { probe } from '../src/db/probe.ts'
 import { ensureLedgerKey } from '../src/ledger/keys.ts'
-import { ensureDefaultOrganization } from '../src/organizations/organizations.ts'
+import {
+  ensureDefaultOrganization,
+  findOrganization,
+  isOrganizationKey,
+  type Organization,
+} from '../src/organizations/organizations.ts'
 import { printStderr } from './stderr.ts'
 
 /** The database of a command. `migrations` are the names of the migrations that this command has run in it. */
@@ -37,6 +42,13 @@ export async function withSession<T>(
       await db.close()
     }
   })
+}
+
+/** Finds an organization by its key. Throws if there is none. */
+export async function requireOrganization(db: Database, key: string): Promise<Organization> {
+  const organization = isOrganizationKey(key) && (await findOrganization(db, key))
+  if (!organization) throw new Error(`There is no organization ${JSON.stringify(key)}. See kith org list.`)
+  return organization
 }
 
 /**

@@ -1,34 +1,33 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { issueToken } from '../src/auth/token.ts'
-import { findOrganization, isOrganizationKey } from '../src/organizations/organizations.ts'
-import { scopes } from '../src/scopes.ts'
-import { newCommand, printResult } from './command.ts'
-import { type Session, withSession } from './session.ts'
+import type { Command } from 'commander'
+import type { NewApiToken } from '../client/index.ts'
+import { scopes, splitScopes } from '../src/scopes.ts'
+import { newCommand, printResult, wholeNumber } from './command.ts'
+import { addConnectionOptions, atServiceOrDatabase, type ConnectionOptions, makeToken } from './connection.ts'
 
-type TokenOptions = { org: string; scope: string; ttl: number; subject: string }
+type TokenOptions = ConnectionOptions & { scope: string; ttl: number; json?: boolean }
 
 export function tokenCommand(environment: NodeJS.ProcessEnv): Command {
-  return newCommand('token', 'Creates a token and prints it, and nothing else.', [
+  const description =
+    'Creates a token and prints it, and nothing else: on the database of this machine, or at a service, by the credentials for it.'
+  const command = newCommand('token', description, [
     'token --org default --scope "people:read people:write"',
+    'token --profile acme --scope people:read --ttl 600',
   ])
-    .requiredOption('--org <key>', 'The organization of the token.')
     .requiredOption('--scope <scopes>', `The scopes, separated by spaces: ${scopes.join(' ')}.`)
-    .option('--ttl <seconds>', 'The lifetime.', parseSeconds, 3_600)
-    .option('--subject <name>', 'The subject, recorded as the actor of every change.', 'cli')
-    .action(async ({ json, ...options }: TokenOptions & { json?: boolean }) => {
-      const token = await withSession(environment, session => makeToken(session, options))
-      printResult({ json }, { value: { token, expires_in: options.ttl, scope: options.scope }, lines: [token] })
+    .option('--ttl <seconds>', 'The lifetime.', wholeNumber(1), 3_600)
+    .option(
+      '--subject <name>',
+      'The subject, recorded as the actor of every change. Default: cli, or that of the credentials.',
+    )
+  return addConnectionOptions(command).action(async ({ json, scope, ttl, subject, ...options }: TokenOptions) => {
+    const token = await atServiceOrDatabase(environment, options, 'access:write', {
+      service: async client => {
+        const words = splitScopes(scope) as NewApiToken['scopes']
+        const body = { scopes: words, expires_in: ttl, ...(subject !== undefined && { name: subject }) }
+        return (await client.access.createToken(body)).token
+      },
+      database: (session, org) => makeToken(session, { org, scope, ttl, subject }),
     })
-}
-
-/** Creates a token, signed with the service's key. Throws if the organization or a scope does not exist. */
-export async function makeToken({ db }: Session, { org, scope, ttl, subject }: TokenOptions): Promise<string> {
-  if (!isOrganizationKey(org) || !(await findOrganization(db, org)))
-    throw new Error(`There is no organization ${JSON.stringify(org)}. See kith org list, or run kith org create.`)
-  return issueToken(db, { organizationKey: org, scope, subject, ttlSeconds: ttl })
-}
-
-function parseSeconds(text: string): number {
-  if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('Give whole seconds, 1 or more.')
-  return Number(text)
+    printResult({ json }, { value: { token, expires_in: ttl, scope }, lines: [token] })
+  })
 }

@@ -12,7 +12,7 @@ import { newCommand, printResult, UsageError } from './command.ts'
 import { pathOf, readInput } from './files.ts'
 import { visible } from './visible.ts'
 
-type Options = { key?: string; text?: string; json?: boolean }
+type Options = { key?: string; text?: string; quiet?: true; json?: boolean }
 
 export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -32,6 +32,7 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
       '--key <key>',
       'The key of the ledger that must have signed, name+hash+base64, from a source that you trust.',
     )
+    .option('--quiet', 'Show no progress while a backup is read.')
     .option('--text <file>', 'The text that the person answered to: a file that must be the same, byte for byte.')
     .action(async (file: string, options: Options) => {
       if (file !== '-' && (await isBackup(pathOf(environment, file))))
@@ -57,7 +58,7 @@ export function verifyCommand(environment: NodeJS.ProcessEnv): Command {
 async function verifySignedBackup(options: Options, { file, path }: { file: string; path: string }) {
   if (options.text !== undefined) throw new UsageError('A backup has no text. Give --text with a receipt.')
   try {
-    const { header } = await verifyBackup(file, path, () => {}, new AbortController().signal)
+    const { header } = await verifyBackup(file, path, options)
     if (options.key !== undefined) requireKey(header.signed_by, options.key)
     printBackup(options, header)
   } catch (error) {

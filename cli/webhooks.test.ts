@@ -30,15 +30,16 @@ const webhooks = (...args: string[]) =>
 const time = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
 
 describe('kith webhooks', () => {
-  it('list prints a line per webhook, with its state', async () => {
+  it('list prints a row for each webhook, with its state', async () => {
     await organization.client.people.create({ external_id: 'ada' })
     await deliver()
     await organization.client.webhooks.create({ url: 'https://127.0.0.1:9/x', events: ['stack.*'], active: false })
-    const { code, stdout, stderr } = await webhooks('list')
+    const { code, stdout, stderr } = await webhooks('list', '--format', 'csv')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const lines = [
-      `1\tactive\t2\t${time}\tperson\\.\\*,record\\.created\t${receiver.url}\t0`,
-      `2\tpaused\t3\t\tstack\\.\\*\thttps://127\\.0\\.0\\.1:9/x\t0`,
+      'id,state,position,last_success_at,events,url,waiting',
+      `1,active,2,${time},"person\\.\\*,record\\.created",${receiver.url},0`,
+      `2,paused,3,,stack\\.\\*,https://127\\.0\\.0\\.1:9/x,0`,
     ]
     expect(stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`))
   })
@@ -47,22 +48,27 @@ describe('kith webhooks', () => {
     receiver.answer = response => response.writeHead(500).end()
     await organization.client.people.create({ external_id: 'ada' })
     await deliver()
-    expect((await webhooks('list')).stdout).toMatch(new RegExp(`^1\tfailing since ${time}\t`))
+    expect((await webhooks('list', '--format', 'csv')).stdout).toMatch(new RegExp(`^1,failing since ${time},`, 'm'))
     await service.sql(`update webhooks set disabled_reason = 'gone', disabled_at = now(), active = false`)
-    expect((await webhooks('list')).stdout).toMatch(/^1\tdisabled: gone\t/)
+    expect((await webhooks('list', '--format', 'csv')).stdout).toMatch(/^1,disabled: gone,/m)
   })
 
-  it('deliveries prints a line per delivery, newest first, and tells that there are more', async () => {
+  it('deliveries prints a row for each delivery, newest first, and tells that there are more', async () => {
     for (const external_id of ['ada', 'bob']) await organization.client.people.create({ external_id })
     await deliver()
-    expect(await webhooks('deliveries', '1')).toEqual({
+    expect(await webhooks('deliveries', '1', '--format', 'csv')).toEqual({
       code: 0,
-      stdout: '3\tperson.created\tdelivered\t1\t204\t\n2\tperson.created\tdelivered\t1\t204\t\n',
+      stdout:
+        'sequence,type,status,attempts,response,next_attempt_at\n' +
+        '3,person.created,delivered,1,204,\n2,person.created,delivered,1,204,\n',
       stderr: '',
     })
     const first = await webhooks('deliveries', '1', '--limit', '1')
-    expect(first).toMatchObject({ stdout: expect.stringMatching(/^3\t/), stderr: 'There are more: --before 3\n' })
-    expect((await webhooks('deliveries', '1', '--before', '3')).stdout).toMatch(/^2\t[^\n]*\n$/)
+    expect(first).toMatchObject({
+      stdout: expect.stringMatching(/^\{"sequence":3,[^\n]*\n$/),
+      stderr: 'There are more: --before 3\n',
+    })
+    expect((await webhooks('deliveries', '1', '--before', '3')).stdout).toMatch(/^\{"sequence":2,[^\n]*\n$/)
     expect((await webhooks('deliveries', '1', '--status', 'failed')).stdout).toBe('')
   })
 
@@ -70,8 +76,8 @@ describe('kith webhooks', () => {
     receiver.answer = response => response.writeHead(503).end()
     await organization.client.people.create({ external_id: 'ada' })
     await deliver()
-    const { stdout } = await webhooks('deliveries', '1', '--status', 'waiting')
-    expect(stdout).toMatch(new RegExp(`^2\tperson\\.created\twaiting\t1\t503\t${time}\n$`))
+    const { stdout } = await webhooks('deliveries', '1', '--status', 'waiting', '--format', 'csv')
+    expect(stdout).toMatch(new RegExp(`^2,person\\.created,waiting,1,503,${time}$`, 'm'))
   })
 
   it('replay sends a range again', async () => {

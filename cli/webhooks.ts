@@ -1,16 +1,18 @@
 import { type Command, Option } from 'commander'
 import type { Webhook, WebhookDelivery } from '../client/index.ts'
-import { newCommand, newPlainCommand, parseWholeNumber, printResult } from './command.ts'
+import { givenOf, newCommand, newPlainCommand, printResult, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { addFormatOption, type Column, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { printStderr } from './stderr.ts'
 
-type Options = ConnectionOptions & { json?: true }
-type DeliveriesOptions = Options & {
+type ListOptions = ConnectionOptions & FormatOption
+type DeliveriesOptions = ListOptions & {
   status?: WebhookDelivery['status']
   state?: WebhookDelivery['state']
   before?: number
   limit?: number
 }
-type ReplayOptions = Options & { after: number; until?: number }
+type ReplayOptions = ConnectionOptions & { after: number; until?: number; json?: true }
 
 export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Lists webhooks and their deliveries, and sends changes again.'
@@ -23,27 +25,22 @@ export function webhooksCommand(environment: NodeJS.ProcessEnv): Command {
 const readScope = { scope: 'webhooks:read' }
 
 function listCommand(environment: NodeJS.ProcessEnv): Command {
-  const description =
-    'Lists the webhooks, one per line: id, state, position, time of the last success, events, URL, number of ' +
-    'deliveries that wait, separated by tabs.'
-  const command = newCommand('list', description, ['webhooks list', 'webhooks list --json | jq .'])
-  return addConnectionOptions(command).action(async (options: Options) => {
+  const command = newPlainCommand('list', 'Lists the webhooks.', ['webhooks list', 'webhooks list --json | jq .'])
+  return addConnectionOptions(addFormatOption(command)).action(async (options: ListOptions) => {
     const { client } = await connect(environment, options, readScope)
-    const value = await client.webhooks.list().all()
-    const lines = value.map(webhook =>
-      [
-        webhook.id,
-        stateOf(webhook),
-        webhook.position,
-        webhook.last_success_at ?? '',
-        webhook.events.join(),
-        webhook.url,
-        webhook.backlog.deliveries,
-      ].join('\t'),
-    )
-    printResult(options, { value, lines })
+    await printRows(formatOf(options), webhookColumns, await client.webhooks.list().all())
   })
 }
+
+const webhookColumns: Column[] = [
+  'id',
+  { name: 'state', read: webhook => stateOf(webhook as Webhook) },
+  'position',
+  'last_success_at',
+  { name: 'events', read: ({ events }) => (events as string[]).join() },
+  'url',
+  { name: 'waiting', read: ({ backlog }) => (backlog as Webhook['backlog']).deliveries },
+]
 
 function stateOf({ state, disabled, failing_since }: Webhook): string {
   if (disabled) return `${state}: ${disabled.reason}`
@@ -52,13 +49,13 @@ function stateOf({ state, disabled, failing_since }: Webhook): string {
 
 function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
-    'Lists the deliveries of a webhook, newest first, one per line: number of the change, event, status, attempts, status of ' +
-    'the last response or error, time of the next attempt, separated by tabs.'
-  const command = newCommand('deliveries', description, [
+    'Lists the deliveries of a webhook, newest first, by the number of the change (sequence), with the status of the last response or its ' +
+    'error.'
+  const command = newPlainCommand('deliveries', description, [
     'webhooks deliveries 1',
     'webhooks deliveries 1 --status failed --limit 500',
   ])
-    .argument('<id>', 'The id, as shown by webhooks list.', parseWholeNumber)
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
     .addOption(new Option('--status <status>', 'Only these.').choices(['waiting', 'delivered', 'failed']))
     .addOption(
       new Option(
@@ -66,32 +63,27 @@ function deliveriesCommand(environment: NodeJS.ProcessEnv): Command {
         'Only these. due, failing and blocked wait: now, after a failed attempt, and for an earlier change.',
       ).choices(['due', 'failing', 'blocked', 'delivered', 'failed']),
     )
-    .option('--before <number>', 'Only deliveries of changes before this number.', parseWholeNumber)
-    .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', parseWholeNumber)
-  return addConnectionOptions(command).action(async (id: number, options: DeliveriesOptions) => {
-    const { status, state, before, limit } = options
+    .option('--before <number>', 'Only deliveries of changes before this number.', wholeNumber())
+    .option('--limit <count>', 'The most deliveries to list, up to 500. Default: 50.', wholeNumber())
+  return addConnectionOptions(addFormatOption(command)).action(async (id: number, options: DeliveriesOptions) => {
     const { client } = await connect(environment, options, readScope)
-    const selection = {
-      ...(status && { status }),
-      ...(state && { state }),
+    const { before, limit, ...selection } = givenOf(options, 'status', 'state', 'before', 'limit')
+    const page = {
+      ...selection,
       ...(limit !== undefined && { size: limit }),
+      ...(before !== undefined && { after: String(before) }),
     }
-    const after = before === undefined ? undefined : String(before)
-    const { next, ...value } = await client.webhooks.deliveries(id, { ...selection, after }).page()
-    const messages = next === null ? [] : [`There are more: --before ${next}`]
-    printResult(options, { value, lines: value.items.map(lineOf), messages })
+    const { items, next } = await client.webhooks.deliveries(id, page).page()
+    await printRows(formatOf(options), deliveryColumns, items)
+    if (next !== null) printStderr(`There are more: --before ${next}`)
   })
 }
 
-const lineOf = (delivery: WebhookDelivery): string =>
-  [
-    delivery.sequence,
-    delivery.type,
-    delivery.status,
-    delivery.attempts,
-    delivery.response_status ?? delivery.error ?? '',
-    delivery.next_attempt_at ?? '',
-  ].join('\t')
+const deliveryColumns: Column[] = [
+  ...['sequence', 'type', 'status', 'attempts'],
+  { name: 'response', read: ({ response_status, error }) => response_status ?? error },
+  'next_attempt_at',
+]
 
 function replayCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
@@ -100,13 +92,12 @@ function replayCommand(environment: NodeJS.ProcessEnv): Command {
     'webhooks replay 1 --after 1200 --until 1300',
     'webhooks replay 1 --after 0',
   ])
-    .argument('<id>', 'The id, as shown by webhooks list.', parseWholeNumber)
-    .requiredOption('--after <number>', 'Begin after the change with this number.', parseWholeNumber)
-    .option('--until <number>', 'End with this change. Default: the position of the webhook.', parseWholeNumber)
+    .argument('<id>', 'The id, as shown by webhooks list.', wholeNumber())
+    .requiredOption('--after <number>', 'Begin after the change with this number.', wholeNumber())
+    .option('--until <number>', 'End with this change. Default: the position of the webhook.', wholeNumber())
   return addConnectionOptions(command).action(async (id: number, options: ReplayOptions) => {
-    const { after, until } = options
     const { client } = await connect(environment, options, { scope: 'webhooks:write' })
-    const value = await client.webhooks.replay(id, { after, ...(until !== undefined && { until }) })
+    const value = await client.webhooks.replay(id, givenOf(options, 'after', 'until'))
     const messages = [`kith sends the matching changes after ${value.after} up to ${value.until} again.`]
     printResult(options, { value, messages })
   })

@@ -44,9 +44,6 @@ function kithCommands(line: string): string[][] {
   )
 }
 
-/** Their first word may be that of an entity, because a subcommand runs if none is named. */
-const groupsWithDefault = ['observed']
-
 const pages = globSync(['README.md', 'docs/*.md'], { cwd: root }).sort()
 
 describe('the commands of the documents', () => {
@@ -58,7 +55,7 @@ describe('the commands of the documents', () => {
         for (const word of words) if ((await helpOf(command)).subcommands.has(word)) command.push(word)
         const { options, subcommands } = await helpOf(command)
         const isUnknown = subcommands.size > 0 && /^[a-z]/.test(words[command.length] ?? '')
-        if (command.length === 0 || (isUnknown && !groupsWithDefault.includes(command[0]!))) unknown.push(line)
+        if (command.length === 0 || isUnknown) unknown.push(line)
         for (const word of words)
           if (/^--?[a-z]/.test(word) && !options.has(word.split('=')[0]!)) unknown.push(`${word}: ${line}`)
       }

@@ -7,6 +7,7 @@ import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { Type } from '../../src/json-schema.ts'
 import { findRepeatedMember } from '../../src/parse-json.ts'
+import { type QuietOptions, startProgress } from '../progress.ts'
 import { visible } from '../visible.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
 
@@ -96,7 +97,7 @@ export async function writeContainer(
 export type Backup = {
   header: Header
   bytes: number
-  frames(onBytes: (bytes: number) => void, signal: AbortSignal): AsyncGenerator<Frame, undefined>
+  frames(progress: { bytes: number }, signal: AbortSignal): AsyncGenerator<Frame, undefined>
 }
 
 /**
@@ -106,22 +107,25 @@ export type Backup = {
 export async function verifyBackup(
   file: string,
   path: string,
-  onBytes: (bytes: number, total: number) => void,
-  signal: AbortSignal,
+  options: QuietOptions,
+  signal?: AbortSignal,
 ): Promise<Backup> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
   })
+  let [readBytes, size] = [0, 1]
+  const readProgress = () => ({ count: Math.round(readBytes / 1e6), fraction: readBytes / size })
+  const progressLine = startProgress('MB checked', readProgress, options)
   try {
-    const { size } = await handle.stat()
+    size = (await handle.stat()).size
     const { header, bytes: headerBytes } = await readHeader(handle, file)
     const trailerBytes = digestLineBytes + (header.signed_by === undefined ? 0 : signatureLineBytes)
     const body = { start: headerBytes, end: size - trailerBytes - 1 }
     const hash = createHash('sha256')
     if (body.end > body.start)
-      for await (const piece of createReadStream(path, { end: body.end, signal })) {
+      for await (const piece of createReadStream(path, { end: body.end, ...(signal && { signal }) })) {
         hash.update(piece)
-        onBytes(piece.length, size)
+        readBytes += piece.length
       }
     const trailer = await read(handle, Math.max(0, size - trailerBytes), trailerBytes)
     const sha256 = hash.digest('hex')
@@ -130,8 +134,13 @@ export async function verifyBackup(
       throw new Error(`${file} is damaged or incomplete: its SHA-256 differs from the one at its end.`)
     if (header.signed_by !== undefined && !isSignedBy(header.signed_by, sha256, signature ?? ''))
       throw new Error(`${file} is damaged or was changed: the key that its header names did not sign it.`)
-    return { header, bytes: size, frames: (onBytes, signal) => framesOf(createReadStream(path, body), onBytes, signal) }
+    return {
+      header,
+      bytes: size,
+      frames: (progress, signal) => framesOf(createReadStream(path, body), progress, signal),
+    }
   } finally {
+    progressLine.end()
     await handle.close()
   }
 }
@@ -195,10 +204,12 @@ async function read(handle: FileHandle, position: number, length: number): Promi
 /** Reads the frames of the body, with back-pressure. Throws an Error if it is damaged, and the reason of the signal. */
 async function* framesOf(
   source: Readable,
-  onBytes: (bytes: number) => void,
+  progress: { bytes: number },
   signal: AbortSignal,
 ): AsyncGenerator<Frame, undefined> {
-  source.on('data', piece => onBytes(piece.length))
+  source.on('data', piece => {
+    progress.bytes += piece.length
+  })
   const plain = createZstdDecompress()
   const reading = pipeline(source, plain, { signal })
   // The loop below reads from the same stream and throws its error.

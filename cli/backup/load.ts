@@ -19,9 +19,8 @@ export type Loading = {
   url: string
   backup: Backup
   signal: AbortSignal
-  /** Called with the number of bytes that have been read since the last call, and of rows that are sent to PostgreSQL. */
-  onBytes: (bytes: number) => void
-  onRows: (rows: number) => void
+  /** The bytes that have been read, and the rows that are sent to PostgreSQL. */
+  progress: { bytes: number; rows: number }
 }
 
 /** `leftOut` are tables of the backup that kith does not have. `migrations` ran after the rows were restored. */
@@ -111,7 +110,7 @@ async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Load
     throw new Error('A service has migrated the database in the meantime. Stop it and restore into a new database.')
   refuseMissing(header, tables)
   const leftOut = header.tables.map(({ name }) => name).filter(name => !tables.some(table => table.name === name))
-  const frames = loading.backup.frames(loading.onBytes, loading.signal)
+  const frames = loading.backup.frames(loading.progress, loading.signal)
   const { rows, end } = await copyTables(client, loading, frames, new Set(leftOut)).finally(() =>
     frames.return(undefined),
   )
@@ -136,7 +135,7 @@ function refuseMissing(header: Header, tables: Table[]) {
 
 async function copyTables(
   client: pg.Client,
-  { backup: { header }, signal, onRows }: Loading,
+  { backup: { header }, signal, progress }: Loading,
   frames: AsyncGenerator<Frame, undefined>,
   leftOut: Set<string>,
 ) {
@@ -145,7 +144,7 @@ async function copyTables(
   let { value: frame } = await frames.next()
   const rowsOfTable = async function* () {
     for (frame = (await frames.next()).value; frame?.type === 'rows'; frame = (await frames.next()).value) {
-      onRows(linesIn(frame.bytes))
+      progress.rows += linesIn(frame.bytes)
       yield frame.bytes
     }
   }

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 const writeMutated = (head: object | string, body: Uint8Array) => writeSealed(pathTo('mutated'), head, body)
 
-const verify = (file: string) => verifyBackup(file, pathTo(file), () => {}, signal)
+const verify = (file: string) => verifyBackup(file, pathTo(file), { quiet: true }, signal)
 
 /** One line in kith's words. Errors of libraries do not begin so. */
 const refusal =
@@ -131,11 +131,11 @@ it('writes a row of any length in frames that it reads', async () => {
   const file = newFile()
   expect((await kith(['backup', file], url)).code).toBe(0)
   const { frames } = await verify(file)
-  for await (const _ of frames(() => {}, signal));
+  for await (const _ of frames({ bytes: 0 }, signal));
 })
 
 const restore = async (url: string) =>
-  loadBackup({ url, backup: await verify('mutated'), signal, onBytes: () => {}, onRows: () => {} })
+  loadBackup({ url, backup: await verify('mutated'), signal, progress: { bytes: 0, rows: 0 } })
 
 it('a restore stores nothing of a file whose tables, rows and counts do not fit together', async () => {
   const target = await newDatabase()

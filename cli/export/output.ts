@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { rename, stat, truncate } from 'node:fs/promises'
+import { rename, truncate } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Format } from '../../transfer/file.ts'
+import { fileExists } from '../files.ts'
 import { openPartialFile, type ResumePoint, readResumePoint } from './resume.ts'
 
 /** The file or standard output that an export writes to. */
@@ -42,8 +43,8 @@ export async function openOutput(options: OutputOptions): Promise<Output> {
   if (name === undefined)
     return outputTo(process.stdout, compressed, { resumePoint: emptyResumePoint, partName: null }, async () => {})
   const [part, partName] = [`${path}.part`, `${name}.part`]
-  const hasPart = await isThere(part)
-  if (!force && (await isThere(path))) throw new Error(`${name} exists already. Use --force to overwrite it.`)
+  const hasPart = await fileExists(part)
+  if (!force && (await fileExists(path))) throw new Error(`${name} exists already. Use --force to overwrite it.`)
   if (!force && !resume && hasPart)
     throw new Error(`${partName} is from an interrupted export. Use --resume to continue it or --force to start again.`)
   const resumePoint = resume && hasPart ? await resumePart(part, options) : emptyResumePoint
@@ -56,8 +57,6 @@ export async function openOutput(options: OutputOptions): Promise<Output> {
   if (compressed) await rename(fresh, part)
   return output
 }
-
-const isThere = (path: string) => stat(path).then(Boolean, () => false)
 
 async function resumePart(part: string, { name, compressed, format, identifier }: OutputOptions): Promise<ResumePoint> {
   const resumePoint = await readResumePoint(part, compressed, format, identifier).catch(() => undefined)

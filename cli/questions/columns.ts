@@ -1,5 +1,5 @@
 import type { Person } from '../../client/index.ts'
-import type { Column, OutputFormat, Row } from '../output-format.ts'
+import type { Column, Row, RowFormat } from '../print-rows.ts'
 
 const attributePrefix = 'attribute_values.'
 
@@ -11,10 +11,10 @@ const defaultFields = {
 /** The fields to ask for: those that were chosen, else those of the default columns. JSON has whole entities by default. */
 export function fieldsFor(
   chosen: string[] | undefined,
-  format: OutputFormat,
+  format: RowFormat,
   kind: 'people' | 'records',
 ): string[] | undefined {
-  return chosen ?? (format === 'json' ? undefined : defaultFields[kind])
+  return chosen ?? (format === 'json' || format === 'ndjson' ? undefined : defaultFields[kind])
 }
 
 /**
@@ -24,7 +24,7 @@ export function fieldsFor(
 export function entityColumns(
   fields: readonly string[],
   include: readonly string[],
-  format: OutputFormat,
+  format: RowFormat,
 ): (rows: readonly Row[]) => Column[] {
   return rows => [
     ...fields.flatMap(field =>
@@ -34,8 +34,8 @@ export function entityColumns(
   ]
 }
 
-function columnOf(name: string): Column {
-  if (!name.startsWith(attributePrefix)) return { name, read: row => row[name] }
+function columnOf(name: string): Exclude<Column, string> {
+  if (!name.startsWith(attributePrefix)) return { name }
   const key = name.slice(attributePrefix.length)
   return { name, read: row => valuesOf(row)[key] }
 }
@@ -59,21 +59,20 @@ function nameOf(entity: unknown): string {
   return [first_name, last_name].filter(Boolean).join(' ') || (external_id ?? id ?? record_id ?? '')
 }
 
-/** The members of one entity that have a value, with their names. Attribute values and consents have a line each. */
-export function membersOf(entity: Row): [name: string, text: string][] {
-  return Object.entries(entity).flatMap(([name, value]): [string, string][] => {
+/** The members of one entity that have a value, as rows. Attribute values and consents have a row each. */
+export function membersOf(entity: Row): Row[] {
+  return Object.entries(entity).flatMap(([field, value]): Row[] => {
     if (value === null) return []
-    if (name === 'attribute_values')
-      return Object.entries(value as Row).map(([key, each]) => [attributePrefix + key, textOf(each)])
-    if (name === 'consents') return (value as Person['consents']).map(consentLine)
-    return [[name, textOf(value)]]
+    if (field === 'attribute_values')
+      return Object.entries(value as Row).map(([key, each]) => ({ field: attributePrefix + key, value: each }))
+    if (field === 'consents') return (value as Person['consents']).map(consentRow)
+    return [{ field, value }]
   })
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
-function consentLine(consent: Person['consents'][number]): [string, string] {
+function consentRow(consent: Person['consents'][number]): Row {
   const { consent_type_id, channel, state, source, answered_at, pending } = consent
   const word = pending ? 'waits for its confirmation' : state ? 'granted' : 'refused'
-  return [`consents.${consent_type_id}.${channel}`, `${word} (${[source, answered_at].filter(Boolean).join(' ')})`]
+  const value = `${word} (${[source, answered_at].filter(Boolean).join(' ')})`
+  return { field: `consents.${consent_type_id}.${channel}`, value }
 }

@@ -1,27 +1,27 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { addOutputOption, createRowPrinter, type OutputFormat, outputFormat, type Row } from '../output-format.ts'
+import { givenOf, wholeNumber } from '../command.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
 import { printStderr } from '../stderr.ts'
 import { visible } from '../visible.ts'
 import { entityColumns, fieldsFor } from './columns.ts'
 import type { Pages } from './reads.ts'
 
 /** The options of a command that prints entities, as commander returns them. */
-export type ListOptions = {
+export type ListOptions = FormatOption & {
   fields?: string[]
   include?: string[]
   sort?: { field: string; direction: 'asc' | 'desc' }
   limit?: number
-  output?: OutputFormat
 }
 
 const defaultLimit = 50
 
-/** Adds `--fields`, `--sort`, `--include`, `--limit` and `--output`. */
+/** Adds `--fields`, `--sort`, `--include`, `--limit` and `--format`. */
 export function addListOptions(command: Command): Command {
   addFieldsOption(command)
     .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
     .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
-  return addOutputOption(addLimitOption(command))
+  return addFormatOption(addLimitOption(command))
 }
 
 /** Adds `--fields`. */
@@ -50,9 +50,7 @@ function parseSort(text: string): ListOptions['sort'] {
 }
 
 function parseLimit(text: string): number {
-  if (text === 'all') return Number.POSITIVE_INFINITY
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('Give a whole number, 1 or more, or all.')
-  return Number(text)
+  return text === 'all' ? Number.POSITIVE_INFINITY : wholeNumber(1)(text)
 }
 
 type Kind = 'people' | 'records'
@@ -68,24 +66,26 @@ export async function printListing(
   list: (selection: Selection) => Pages,
   { maxSize = 500, convert = item => item }: ListingOptions = {},
 ): Promise<void> {
-  const { limit = defaultLimit, include, sort } = options
-  const format = outputFormat(options.output)
+  const { limit = defaultLimit, include } = options
+  const format = formatOf(options)
   const fields = fieldsFor(options.fields, format, kind)
-  const print = createRowPrinter(format, entityColumns(fields ?? [], include ?? [], format))
   const size = Math.min(limit, maxSize)
-  const selection = { size, ...(fields && { fields }), ...(include && { include }), ...(sort && { sort }) }
+  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'sort') }
   let count = 0
   let hasMore = false
   let warned = false
-  for await (const { items, has_more, warnings = [] } of list(selection).pages()) {
-    if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
-    warned = true
-    const rows = items.slice(0, limit - count) as Row[]
-    print(rows.map(convert))
-    count += rows.length
-    hasMore = has_more || rows.length < items.length
-    if (count >= limit) break
+  async function* readRows() {
+    for await (const { items, has_more, warnings = [] } of list(selection).pages()) {
+      if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
+      warned = true
+      const rows = items.slice(0, limit - count) as Row[]
+      yield* rows.map(convert)
+      count += rows.length
+      hasMore = has_more || rows.length < items.length
+      if (count >= limit) return
+    }
   }
+  await printRows(format, entityColumns(fields ?? [], include ?? [], format), readRows())
   reportCount({ kind, count, hasMore, isTable: format === 'table', isLimitChosen: options.limit !== undefined })
 }
 

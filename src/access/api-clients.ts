@@ -15,7 +15,8 @@ import type { ApiClientShape, ClientsQuery, NewApiClient } from './schema.ts'
 
 const defaultLimit = 50
 
-const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): ApiClientShape => ({
+/** A client as a read shows it. */
+export const clientToJson = ({ id, name, scope, created_at, revoked_at }: Client): ApiClientShape => ({
   client_id: id,
   name,
   scopes: splitScopes(scope) as ApiClientShape['scopes'],

@@ -19,7 +19,7 @@ async function kith(databaseUrl: string, ...words: string[]): Promise<string> {
 /** The words of the command that the manual gives for the time after a restore, with another file. */
 function commandOfManual(file: string): string[] {
   const [line] = blocksOf('After a restore', '').map(block => block.trim())
-  expect(line).toBe('kith erasures apply --org default certificates.txt')
+  expect(line).toBe('kith erasures apply --org default certificates.txt --yes')
   return line!
     .split(' ')
     .slice(1)

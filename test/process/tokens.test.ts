@@ -73,7 +73,7 @@ it('creates a client whose credentials a running server takes at POST /oauth/tok
   const fetchToken = () => fetch(`${address}/oauth/token`, { method: 'POST', headers, body: form })
   const { access_token } = (await (await fetchToken()).json()) as { access_token: string }
   expect((await senderTo(address, access_token)('GET', '/v1/schema')).status).toBe(200)
-  await run('client', 'revoke', /client_id=(\S+)/.exec(stdout)![1]!)
+  await run('client', 'revoke', /client_id=(\S+)/.exec(stdout)![1]!, '--yes')
   expect((await fetchToken()).status).toBe(401)
   const send = senderTo(address, access_token)
   await expect.poll(async () => (await send('GET', '/v1/schema')).status, { timeout: 20_000 }).toBe(401)

@@ -51,15 +51,16 @@ let lastRun: Promise<unknown> = Promise.resolve()
 /**
  * Runs `kith` in this process, which saves the 0.55 s of processor time that a start takes. It is for promises about a
  * command, not about its process. Runs that start together follow each other, because they share the standard streams and the
- * current folder.
+ * current folder. With `isTerminal`, they are those of a terminal, on which somebody types the input.
  */
 export function runInProcess(
   words: string[],
   environment: Record<string, string>,
   cwd = process.cwd(),
   input: string | Buffer = '',
+  isTerminal = false,
 ): Promise<CommandResult> {
-  const run = lastRun.then(() => runProgram(words, environment, cwd, input))
+  const run = lastRun.then(() => runProgram(words, environment, { cwd, input, isTerminal }))
   lastRun = run.catch(() => {})
   return run
 }
@@ -67,13 +68,13 @@ export function runInProcess(
 async function runProgram(
   words: string[],
   environment: Record<string, string>,
-  cwd: string,
-  input: string | Buffer,
+  { cwd, input, isTerminal }: { cwd: string; input: string | Buffer; isTerminal: boolean },
 ): Promise<CommandResult> {
   const { argv, env } = process
   const folder = process.cwd()
-  const [stdout, stderr] = [new Captured(), new Captured()]
-  const giveBack = replaceStreams({ stdin: Readable.from([Buffer.from(input)]), stdout, stderr })
+  const [stdin, stdout, stderr] = [Readable.from([Buffer.from(input)]), new Captured(), new Captured()]
+  for (const stream of [stdin, stdout, stderr]) Object.assign(stream, { isTTY: isTerminal })
+  const giveBack = replaceStreams({ stdin, stdout, stderr })
   try {
     process.chdir(cwd)
     Object.assign(process, { argv: [process.execPath, program, ...words], env: { ...environment } })

@@ -1,0 +1,36 @@
+import { createInterface } from 'node:readline'
+import type { Command } from 'commander'
+import { UsageError } from './command.ts'
+import { printStderr } from './stderr.ts'
+import { visible } from './visible.ts'
+
+/** The option that {@link addYesOption} adds, as commander returns it. */
+export type YesOption = { yes?: true }
+
+/** Adds `--yes` to a command that destroys something. */
+export const addYesOption = (command: Command): Command =>
+  command.option('--yes', 'Do not ask. Needed where no terminal can be asked.')
+
+/**
+ * Asks on the terminal whether to go on, after the lines that `describe` returns, unless `--yes` was given. Throws a UsageError without a
+ * terminal, and an Error after any answer but yes.
+ */
+export async function confirm(
+  { yes }: YesOption,
+  question: string,
+  describe: () => Promise<string[]> = async () => [],
+): Promise<void> {
+  if (yes) return
+  const shown = visible(question)
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UsageError(`${shown} There is no terminal to ask, so nothing was done. Use --yes to go on.`)
+  for (const line of await describe()) printStderr(visible(line))
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await new Promise<string>(resolve => {
+    // Ctrl-C and Ctrl-D close the interface, and leave the cursor behind the question.
+    terminal.once('close', () => resolve('\n')).question(`${shown} [y/N] `, resolve)
+  })
+  terminal.close()
+  if (answer === '\n') printStderr('')
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Nothing was done.')
+}

@@ -1,0 +1,151 @@
+import { styleText } from 'node:util'
+import { type Command, Option } from 'commander'
+import { stringify } from 'csv-stringify/sync'
+import stringWidth from 'string-width'
+import { writeAll } from './files.ts'
+import { visible } from './visible.ts'
+
+const formats = ['table', 'json', 'csv', 'ndjson'] as const
+export type RowFormat = (typeof formats)[number]
+
+/** The option that {@link addFormatOption} adds, as commander returns it. */
+export type FormatOption = { format?: RowFormat }
+
+/** A row as the service returns it. */
+export type Row = Record<string, unknown>
+
+/** A column of a table and of CSV: the name of a member, or what it shows. `textOf` shortens a value for a table. */
+export type Column = string | ColumnOf
+type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: unknown) => string; isWhole?: true }
+
+/** Adds `--format`, and `--json` as in the commands that print no rows. */
+export const addFormatOption = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--format <format>',
+        'The format: json is one JSON value, ndjson one for each row. Default: table on a terminal, else ndjson.',
+      ).choices(formats),
+    )
+    .addOption(new Option('--json', 'Same as --format json.').implies({ format: 'json' }))
+
+/** The format that was chosen, or that of standard output. */
+export const formatOf = ({ format }: FormatOption): RowFormat => format ?? (process.stdout.isTTY ? 'table' : 'ndjson')
+
+/** Prints one row: in JSON it is the value itself, not an array. */
+export const printRow = (format: RowFormat, columns: readonly Column[], row: object): Promise<void> =>
+  printRows(format === 'json' ? 'ndjson' : format, columns, [row])
+
+/**
+ * Prints rows on standard output, in batches as they arrive, and no faster than standard output takes them. JSON has whole rows. The
+ * first batch of a table decides its widths, and its columns if `columns` is a function.
+ */
+export async function printRows(
+  format: RowFormat,
+  columns: readonly Column[] | ((rows: readonly Row[]) => readonly Column[]),
+  rows: AsyncIterable<object> | Iterable<object>,
+): Promise<void> {
+  const columnsOf = (rows: readonly Row[]) =>
+    (typeof columns === 'function' ? columns(rows) : columns).map(each =>
+      typeof each === 'string' ? { name: each } : each,
+    )
+  await writeAll(process.stdout, printers[format](inBatches(rows), columnsOf))
+}
+
+const rowsPerBatch = 500
+
+/** Yields at least one batch, which is empty if there are no rows. */
+async function* inBatches(rows: AsyncIterable<object> | Iterable<object>): AsyncGenerator<Row[]> {
+  let batch: Row[] = []
+  for await (const row of rows)
+    if (batch.push(row as Row) >= rowsPerBatch) {
+      yield batch
+      batch = []
+    }
+  yield batch
+}
+
+type Printer = (batches: AsyncIterable<Row[]>, columnsOf: (rows: Row[]) => ColumnOf[]) => AsyncIterable<string>
+
+const printers: Record<RowFormat, Printer> = {
+  async *json(batches) {
+    let start = '['
+    for await (const rows of batches) {
+      if (rows.length === 0) continue
+      yield start + rows.map(jsonOf).join(',')
+      start = ','
+    }
+    yield start === '[' ? '[]\n' : ']\n'
+  },
+  async *ndjson(batches) {
+    for await (const rows of batches) yield rows.map(row => `${jsonOf(row)}\n`).join('')
+  },
+  async *csv(batches, columnsOf) {
+    let columns: ColumnOf[] | undefined
+    for await (const rows of batches) {
+      const header = columns ? [] : [columnsOf(rows).map(({ name }) => name)]
+      columns ??= columnsOf(rows)
+      const cells = rows.map(row => columns!.map(column => readCell(column, row)))
+      const text = stringify([...header, ...cells], csvOptions)
+      yield process.stdout.isTTY ? text.split('\n').map(visible).join('\n') : text
+    }
+  },
+  async *table(batches, columnsOf) {
+    let columns: ColumnOf[] | undefined
+    let widths: number[] = []
+    for await (const rows of batches) {
+      if (rows.length === 0) continue
+      const isFirst = columns === undefined
+      columns ??= columnsOf(rows)
+      const cells = rows.map(row => columns!.map(column => tableCell(column, row)))
+      const header = columns.map(({ name }) => visible(name))
+      if (isFirst) widths = header.map((_, at) => Math.max(...[header, ...cells].map(line => widthOf(line[at]!))))
+      if (isFirst) yield `${styleText('bold', alignCells(header, widths), { stream: process.stdout })}\n`
+      yield cells.map(line => `${alignCells(line, widths)}\n`).join('')
+    }
+  },
+}
+
+/** JSON in which characters that move a cursor or change the direction of the text are escaped, so that the value stays the same. */
+const jsonOf = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character =>
+    character
+      .split('')
+      .map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+
+/** A text that a spreadsheet would run as a formula begins with an apostrophe. Lists and objects are JSON, which is no formula. */
+const csvOptions = {
+  escape_formulas: true,
+  cast: { boolean: String, object: (value: object) => ({ value: JSON.stringify(value), escape_formulas: false }) },
+}
+
+const readCell = ({ name, read }: ColumnOf, row: Row): unknown => (read ? read(row) : row[name])
+
+/** The columns of a terminal that a text takes. Most texts are ASCII. */
+const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text))
+
+const maxCellWidth = 60
+const graphemes = new Intl.Segmenter()
+
+function tableCell(column: ColumnOf, row: Row): string {
+  const value = readCell(column, row)
+  const { textOf = (each: unknown) => (typeof each === 'string' ? each : JSON.stringify(each)) } = column
+  const text = value === undefined || value === null ? '' : visible(textOf(value))
+  if (column.isWhole || widthOf(text) <= maxCellWidth) return text
+  let [start, width] = ['', 0]
+  for (const { segment } of graphemes.segment(text)) {
+    width += widthOf(segment)
+    if (width >= maxCellWidth) break
+    start += segment
+  }
+  return `${start}…`
+}
+
+/** Pads cells to widths on a terminal, where a character takes 0 to 2 columns. */
+const alignCells = (cells: string[], widths: number[]): string =>
+  cells
+    .map((cell, at) => cell + ' '.repeat(Math.max(0, widths[at]! - widthOf(cell))))
+    .join('  ')
+    .trimEnd()
