@@ -92,7 +92,7 @@ it('a list is edited by the keyboard alone, takes lines that are pasted, and say
     `)
     expect(await page.getByLabel('friends, value 4').inputValue()).toBe('kurt')
     await page.keyboard.press('Enter')
-    await page.getByText(/^friends, value 2: names .* friends, value 3: names/).waitFor()
+    await page.getByText(/^Value 2: names .* Value 3: names/).waitFor()
     await page.getByLabel('Create what does not exist yet as a placeholder').focus()
     await page.keyboard.press('Space')
     await page.getByLabel('friends, value 1').focus()

@@ -21,16 +21,18 @@ function isLanguage(text: string | null | undefined): text is Language {
   return languages.includes(text as Language)
 }
 
+const languageOf = (tag: string): string => tag.toLowerCase().split('-')[0]!
+
 /** The language that was chosen here before, else the first of the browser's languages that the console has. */
 function firstLanguage(): Language {
   const stored = localStorage.getItem(storageKey)
   if (isLanguage(stored)) return stored
-  return navigator.languages.map(tag => tag.slice(0, 2)).find(isLanguage) ?? 'en'
+  return navigator.languages.map(languageOf).find(isLanguage) ?? 'en'
 }
 
 /** The locale for dates and numbers: the browser's variant of the language, such as de-AT. */
 function localeOf(language: Language): string {
-  return navigator.languages.find(tag => tag.slice(0, 2) === language) ?? language
+  return navigator.languages.find(tag => languageOf(tag) === language) ?? language
 }
 
 export function LanguageProvider({ children }: { children: ReactNode }) {

@@ -1,16 +1,14 @@
 import { isKithError } from '@kith/client'
 import { useBlocker } from '@tanstack/react-router'
-import { type FormEvent, type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useMemo, useRef } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
-import { Actions } from '../ui/dialog.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { FieldEditor, PlaceholderCheckbox } from './field-editor.tsx'
-import type { DraftFault, Field } from './fields.ts'
+import type { DraftFault } from './fields.ts'
 import styles from './form.module.css'
-import { messages } from './messages.ts'
+import { type EntityTexts, messages } from './messages.ts'
 import type { Conflict, Edit } from './use-edit.ts'
-import { useFieldErrors } from './use-field-errors.ts'
 import { Value } from './value.tsx'
 
 type EditFormProps = {
@@ -23,32 +21,38 @@ type EditFormProps = {
   children?: ReactNode
 }
 
-const noFields: readonly Field[] = []
-const noFaults: ReadonlyMap<string, DraftFault> = new Map()
+/** The reasons why drafts are no values, by the names of their fields. */
+export const faultTexts = (faults: ReadonlyMap<string, DraftFault>, texts: EntityTexts): Faults =>
+  Object.fromEntries(
+    [...faults].map(([path, fault]) => [
+      path,
+      fault.reason === 'json' ? texts.faults.json(fault.words) : texts.faults[fault.reason],
+    ]),
+  )
 
 /** The form of an edit: the fields, what was refused, and the choice where somebody else changed the same values. */
 export function EditForm({ edit, label, isInPlace = false, children }: EditFormProps) {
   const texts = useMessages(messages)
   const { state } = edit
-  const { errorOf, hasOthers } = useFieldErrors(state?.fields ?? noFields, state?.faults ?? noFaults, state?.error)
+  const drafted = state?.faults
+  const faults = useMemo(() => drafted && faultTexts(drafted, texts), [drafted, texts])
   useBlocker({
     shouldBlockFn: () => edit.isDirty && !window.confirm(texts.unsaved),
     enableBeforeUnload: () => edit.isDirty,
   })
   if (!state) return null
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    edit.save()
-  }
   const isGone = isKithError(state.error, 'not_found')
   const isUndecided = state.conflicts.some(({ choice }) => choice === undefined)
   return (
-    <form
-      className={`${styles.form} ${isInPlace ? styles.inPlace : ''}`}
-      aria-label={label}
-      onSubmit={submit}
+    <Form
+      {...(label && { label })}
+      onSubmit={edit.save}
+      write={{ error: isGone ? undefined : state.error, isPending: state.isSaving }}
+      {...(faults && { faults })}
+      submit={state.isSaving ? `${texts.saving}…` : texts.save}
+      isDisabled={isUndecided}
+      onCancel={edit.cancel}
       onKeyDown={event => isInPlace && event.key === 'Escape' && edit.cancel()}
-      noValidate
     >
       <div className={styles.fields!}>
         {state.fields.map((field, index) => (
@@ -58,7 +62,6 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
             isLabelHidden={isInPlace}
             draft={edit.draft(field)}
             onChange={draft => edit.set(field, draft)}
-            error={errorOf(field)}
             autoFocus={index === 0}
           />
         ))}
@@ -67,14 +70,7 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
       {children}
       {state.conflicts.length > 0 && <Conflicts key={state.base.version} {...state} onChoose={edit.choose} />}
       {isGone && <Notice kind="error" title={texts.gone} />}
-      {hasOthers && !isGone && <Problem error={state.error} />}
-      <Actions>
-        <Button onPress={edit.cancel}>{texts.cancel}</Button>
-        <Button type="submit" look="primary" isPending={state.isSaving} isDisabled={isUndecided}>
-          {state.isSaving ? `${texts.saving}…` : texts.save}
-        </Button>
-      </Actions>
-    </form>
+    </Form>
   )
 }
 

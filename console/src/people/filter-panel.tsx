@@ -5,6 +5,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { FilterEditor } from '../filters/filter-editor.tsx'
 import type { Filter } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
+import { Form } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
 import { messages } from './messages.ts'
@@ -63,13 +64,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
   const [draft, setDraft] = useState<Filter | undefined>(applied)
   const isChanged = JSON.stringify(draft) !== JSON.stringify(applied)
   return (
-    <form
-      className={styles.draft!}
-      onSubmit={event => {
-        event.preventDefault()
-        if (draft) onApply(draft)
-      }}
-    >
+    <Form onSubmit={() => draft && onApply(draft)}>
       <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
       <div className={styles.draftFoot!}>
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
@@ -80,7 +75,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
         </Button>
         <DraftCount draft={draft} />
       </div>
-    </form>
+    </Form>
   )
 }
 

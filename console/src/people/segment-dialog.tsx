@@ -1,16 +1,13 @@
 import type { Filter as ClientFilter, Segment } from '@kith/client'
-import { KithError } from '@kith/client'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { useSendOnce } from '../app/send-once.ts'
+import { useWrite } from '../app/write.ts'
 import type { Filter } from '../filters/filter-tree.ts'
-import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { faultAt, otherFaults } from './field-faults.ts'
+import { Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 type SegmentDialogProps = {
@@ -21,6 +18,8 @@ type SegmentDialogProps = {
   onClose(): void
   onSaved(segment: Segment): void
 }
+
+type Saved = { key: string; name: string; description: string | null; filter: ClientFilter }
 
 /** A key made of a name: `Readers in Rome` becomes `readers_in_rome`. */
 const keyOf = (name: string): string =>
@@ -42,66 +41,41 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
   const [typedKey, setTypedKey] = useState<string>()
   const [description, setDescription] = useState(isNew ? '' : (segment!.description ?? ''))
   const key = isNew ? (typedKey ?? keyOf(name)) : segment!.key
-  const sendOnce = useSendOnce()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => {
-      const body = { name, description: description === '' ? null : description }
-      const created = { ...body, key, filter: filter as ClientFilter }
-      if (isNew) return sendOnce(created, idempotencyKey => client.segments.create(created, { idempotencyKey }))
-      return client.segments.patch(key, { ...body, ...(kind === 'update' && { filter: filter as ClientFilter }) })
+  const save = useWrite(
+    ({ key, filter, ...body }: Saved, idempotencyKey) =>
+      isNew
+        ? client.segments.create({ ...body, key, filter }, { idempotencyKey })
+        : client.segments.patch(key, { ...body, ...(kind === 'update' && { filter }) }),
+    {
+      onSuccess: saved => {
+        queryClient.setQueryData<Segment[]>(['segments'], (before = []) => [
+          ...before.filter(other => other.key !== saved.key),
+          saved,
+        ])
+        onSaved(saved)
+      },
+      // The list and the count of a segment have its old filter.
+      refresh: [['segments'], ...(isNew ? [] : [['people']])],
     },
-    onSuccess: async saved => {
-      queryClient.setQueryData<Segment[]>(['segments'], (before = []) => [
-        ...before.filter(other => other.key !== saved.key),
-        saved,
-      ])
-      onSaved(saved)
-      await queryClient.invalidateQueries({ queryKey: ['segments'] })
-      // The list and the count of the segment have its old filter.
-      if (!isNew) await queryClient.invalidateQueries({ queryKey: ['people'] })
-    },
-  })
+  )
+  const body = { name, description: description || null, key, filter: filter as ClientFilter }
   const title = { create: texts.saveAsSegment, rename: texts.renameSegment, update: texts.updateSegment }[kind]
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    mutate()
-  }
-  const isTaken = error instanceof KithError && error.code === 'duplicate_entry'
   return (
     <Dialog title={title} isOpen onClose={onClose}>
-      <form onSubmit={submit} style={{ display: 'contents' }}>
-        <TextField
-          label={texts.segmentName}
-          value={name}
-          onChange={setName}
-          error={faultAt(error, '/name')}
-          isRequired
-          autoFocus
-        />
+      <Form onSubmit={() => save.mutate(body)} submit={texts.save} onCancel={onClose} write={save}>
+        <TextField label={texts.segmentName} name="/name" value={name} onChange={setName} isRequired autoFocus />
         {isNew && (
           <TextField
             label={texts.segmentKey}
             help={texts.segmentKeyHelp}
+            name="/key"
             value={key}
             onChange={setTypedKey}
-            error={isTaken ? error.message : faultAt(error, '/key')}
             isRequired
           />
         )}
-        <TextField
-          label={texts.segmentDescription}
-          value={description}
-          onChange={setDescription}
-          error={faultAt(error, '/description')}
-        />
-        {!isTaken && otherFaults(error, ['/name', '/key', '/description']) && <Problem error={error} />}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button look="primary" type="submit" isPending={isPending}>
-            {texts.save}
-          </Button>
-        </Actions>
-      </form>
+        <TextField label={texts.segmentDescription} name="/description" value={description} onChange={setDescription} />
+      </Form>
     </Dialog>
   )
 }

@@ -1,10 +1,11 @@
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { localTime } from '../entity/fields.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 import type { SetMoment } from './search.ts'
 
@@ -27,36 +28,26 @@ type AsOfDialogProps = { at: string | undefined; setMoment: SetMoment; onClose: 
 function AsOfDialog({ at, setMoment, onClose }: AsOfDialogProps) {
   const texts = useMessages(messages)
   const [text, setText] = useState(() => localTime(at ?? Date.now()).slice(0, 19))
-  const [isFuture, setFuture] = useState(false)
+  const [faults, setFaults] = useState<Faults>({})
   const time = Date.parse(text)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    if (Number.isNaN(time) || time > Date.now()) return setFuture(true)
+  const submit = () => {
+    if (Number.isNaN(time) || time > Date.now()) return setFaults({ '/at': texts.asOfFuture })
     onClose()
     setMoment({ at: new Date(time).toISOString() })
   }
   return (
     <Dialog title={texts.asOfTitle} isOpen onClose={onClose}>
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={submit} faults={faults} submit={texts.asOfShow} onCancel={onClose}>
         <TextField
           label={texts.asOfLabel}
           help={texts.asOfHelp}
           type="datetime-local"
           autoFocus
+          name="/at"
           value={text}
-          onChange={value => {
-            setText(value)
-            setFuture(false)
-          }}
-          {...(isFuture && { error: texts.asOfFuture })}
+          onChange={setText}
         />
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary">
-            {texts.asOfShow}
-          </Button>
-        </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -7,7 +7,7 @@ import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { MergeNotice } from './merge-notice.tsx'
 import { MergePreview } from './merge-preview.tsx'
@@ -122,7 +122,6 @@ type ComparisonProps = {
 
 function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const texts = useMessages(rightsMessages)
-  const { changedMeanwhile } = useMessages(messages)
   const [isSwapped, setSwapped] = useState(false)
   const ids = isSwapped ? [given.other.id, given.survivor.id] : [given.survivor.id, given.other.id]
   const { data, error, refetch, isFetching } = useQuery({
@@ -141,12 +140,11 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
     onSuccess: (result, pair) => onMerged(result, pair),
     onError: error => isKithError(error) && error.status === 412 && refetch(),
   })
-  const hasChanged = isKithError(merge.error) && merge.error.status === 412
   return (
     <>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {data && <MergePreview {...data.pair} result={data.result} />}
-      {hasChanged ? <Notice kind="caution" title={changedMeanwhile} /> : merge.error && <Problem error={merge.error} />}
+      {merge.error && <Problem error={merge.error} />}
       <Actions>
         <Button onPress={onBack}>{texts.mergeOther}</Button>
         <Button onPress={() => setSwapped(!isSwapped)}>{texts.swap}</Button>

@@ -4,8 +4,8 @@ import { useShortcut } from '../app/keys.tsx'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'
-import styles from './records.module.css'
 
 const route = getRouteApi('/shell/records/$stackKey')
 
@@ -22,13 +22,7 @@ export function SearchField({ text }: { text: string }) {
       search: ({ filter }) => ({ ...(filter && { filter }), ...(words.trim() !== '' && { text: words.trim() }) }),
     })
   return (
-    <form
-      className={styles.search!}
-      onSubmit={event => {
-        event.preventDefault()
-        search(typed)
-      }}
-    >
+    <Form onSubmit={() => search(typed)}>
       <TextField
         aria-label={texts.search}
         placeholder={texts.search}
@@ -39,6 +33,6 @@ export function SearchField({ text }: { text: string }) {
       />
       <Button type="submit">{texts.find}</Button>
       {text !== '' && <Button onPress={() => search('')}>{texts.clearSearch}</Button>}
-    </form>
+    </Form>
   )
 }

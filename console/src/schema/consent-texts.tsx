@@ -1,16 +1,17 @@
 import type { ConsentText, ConsentType, NewConsentText } from '@kith/client'
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { schemaQuery } from '../entity/schema.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
-import { Actions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
-import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -86,44 +87,27 @@ type NewTextProps = { type: ConsentType; latest: ConsentText | undefined; onClos
 
 function NewText({ type, latest, onClose }: NewTextProps) {
   const texts = useMessages(messages)
-  const queryClient = useQueryClient()
   const [language, setLanguage] = useState(latest?.language ?? '')
   const [text, setText] = useState('')
   const [url, setUrl] = useState('')
-  const add = useDefinitionWrite((body: NewConsentText, idempotencyKey) =>
-    client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
+  const add = useWrite(
+    (body: NewConsentText, idempotencyKey) => client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
+    { refresh: [schemaQuery.queryKey, textsKey(type.id)], onSuccess: onClose },
   )
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
-    add.mutate(body, {
-      onSuccess: async () => {
-        await queryClient.invalidateQueries({ queryKey: textsKey(type.id) })
-        onClose()
-      },
-    })
-  }
-  const errors = fieldErrors(add.error)
+  const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
   return (
-    <form noValidate className={styles.form!} onSubmit={submit} aria-label={texts.addText}>
+    <Form onSubmit={() => add.mutate(body)} label={texts.addText} write={add} submit={texts.addText} onCancel={onClose}>
       <p className={styles.muted!}>{texts.addTextHelp}</p>
       <TextField
         label={texts.textLanguage}
         help={texts.textLanguageHelp}
+        name="/language"
         isRequired
         value={language}
         onChange={setLanguage}
-        error={errors.language}
       />
-      <TextField label={texts.text} rows={5} isRequired value={text} onChange={setText} error={errors.text} />
-      <TextField label={texts.textUrl} type="url" value={url} onChange={setUrl} error={errors.url} />
-      {add.error && !isShownAtFields(add.error, ['language', 'text', 'url']) && <Problem error={add.error} />}
-      <Actions>
-        <Button onPress={onClose}>{texts.cancel}</Button>
-        <Button type="submit" look="primary" isPending={add.isPending}>
-          {texts.addText}
-        </Button>
-      </Actions>
-    </form>
+      <TextField label={texts.text} name="/text" rows={5} isRequired value={text} onChange={setText} />
+      <TextField label={texts.textUrl} name="/url" type="url" value={url} onChange={setUrl} />
+    </Form>
   )
 }

@@ -17,9 +17,12 @@ type DialogProps = {
   children: ReactNode
 }
 
-const NoteChangeContext = createContext<() => void>(() => {})
+export const NoteChangeContext = createContext<(name?: string) => void>(() => {})
 
-/** A function that a field calls when its value is changed, so that the dialog around it does not close without a question. */
+/**
+ * A function that a field calls with its name when its value is changed: the dialog around it then does not close without a question, and
+ * the form no longer shows the error of the value of before.
+ */
 export const useNoteChange = () => useContext(NoteChangeContext)
 
 /** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */

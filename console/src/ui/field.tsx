@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useContext } from 'react'
 import {
   Checkbox as AriaCheckbox,
   type CheckboxProps as AriaCheckboxProps,
@@ -7,6 +7,7 @@ import {
   type TextFieldProps as AriaTextFieldProps,
   Button,
   FieldError,
+  FormValidationContext,
   Input,
   Label,
   ListBox,
@@ -24,7 +25,7 @@ type Labelled = {
   /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
   label?: ReactNode
   help?: ReactNode
-  /** The reason why the value is refused. */
+  /** Why the value is wrong. In a form, the form knows it by the name of the field. */
   error?: ReactNode
 }
 
@@ -42,12 +43,10 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, onC
     <AriaTextField
       {...props}
       onChange={text => {
-        noteChange()
+        noteChange(props.name)
         onChange?.(text)
       }}
-      isInvalid={Boolean(error) || props.isInvalid === true}
-      // Otherwise an error of the service would keep the form from being sent again.
-      validationBehavior={error ? 'aria' : 'native'}
+      {...(error && { isInvalid: true })}
       className={styles.field!}
     >
       {label && <Label className={styles.label!}>{label}</Label>}
@@ -72,6 +71,7 @@ export type SelectProps<Value extends string> = Labelled & {
   options: readonly Option<Value>[]
   value: Value | null
   onChange(value: Value): void
+  name?: string
   placeholder?: string
   'aria-label'?: string
   isDisabled?: boolean
@@ -96,10 +96,10 @@ export function Select<Value extends string>({
       value={value}
       onChange={key => {
         if (key === null) return
-        noteChange()
+        noteChange(props.name)
         onChange(key as Value)
       }}
-      isInvalid={Boolean(error)}
+      {...(error && { isInvalid: true })}
       placeholder={placeholder ?? '—'}
     >
       {label && <Label className={styles.label!}>{label}</Label>}
@@ -139,17 +139,19 @@ export function Select<Value extends string>({
   )
 }
 
-export function Checkbox({
-  children,
-  onChange,
-  ...props
-}: Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & { children?: ReactNode }) {
+type CheckboxProps = Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & {
+  help?: ReactNode
+  children?: ReactNode
+}
+
+/** A checkbox, with its explanation and its error below it. */
+export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) {
   const noteChange = useNoteChange()
-  return (
+  const box = (
     <AriaCheckbox
       {...props}
       onChange={isSelected => {
-        noteChange()
+        noteChange(props.name)
         onChange?.(isSelected)
       }}
       className={styles.check!}
@@ -163,5 +165,52 @@ export function Checkbox({
         </>
       )}
     </AriaCheckbox>
+  )
+  if (!props.name) return box
+  return (
+    <div className={styles.explained!}>
+      {box}
+      {help && <p className={styles.help!}>{help}</p>}
+      <Fault name={props.name} />
+    </div>
+  )
+}
+
+/** What is wrong with a field that shows no error by itself. */
+export function Fault({ name }: { name: string | undefined }) {
+  const errors = useContext(FormValidationContext)[name ?? '']
+  if (!errors?.length) return null
+  return (
+    <p className={styles.error!} role="alert">
+      {[errors].flat().join(' ')}
+    </p>
+  )
+}
+
+type FieldGroupProps = {
+  legend?: ReactNode
+  'aria-label'?: string
+  help?: ReactNode
+  name?: string
+  /** `grid` places the fields in columns, `frame` draws a frame around them. */
+  look?: 'grid' | 'frame'
+  isDisabled?: boolean
+  children: ReactNode
+}
+
+/** Several fields of one value or one topic. */
+export function FieldGroup({ legend, help, name, look, isDisabled, children, ...props }: FieldGroupProps) {
+  return (
+    <fieldset
+      {...props}
+      name={name}
+      disabled={isDisabled}
+      className={look ? `${styles.group} ${styles[look]}` : styles.group!}
+    >
+      {legend && <legend className={styles.label!}>{legend}</legend>}
+      {children}
+      {help && <p className={styles.help!}>{help}</p>}
+      <Fault name={name} />
+    </fieldset>
   )
 }

@@ -12,6 +12,7 @@ export const messages = defineMessages({
     signedOutAdvice:
       'Sign in again, and come back to this page. To keep your input, use another tab to sign in, then try again here.',
     signIn: 'Sign in',
+    changedMeanwhile: 'Somebody changed it in the meantime. Look again before you go on.',
     forbidden: 'You do not have permission for this.',
     forbiddenAdvice: 'Ask an administrator of kith for access, then sign in again.',
     loading: 'Loading',
@@ -20,6 +21,7 @@ export const messages = defineMessages({
     copy: 'Copy',
     copied: 'Copied',
     cancel: 'Cancel',
+    valueAt: (number: number) => `Value ${number}`,
     discard: 'What you entered is not saved. Close the dialog and lose it?',
   },
   de: {
@@ -34,6 +36,7 @@ export const messages = defineMessages({
     signedOutAdvice:
       'Melden Sie sich wieder an; danach sind Sie zurück auf dieser Seite. Um Ihre Eingaben zu behalten, melden Sie sich in einem anderen Tab an und versuchen Sie es dann hier.',
     signIn: 'Anmelden',
+    changedMeanwhile: 'Inzwischen gab es eine Änderung von jemand anderem. Sehen Sie nach, bevor Sie fortfahren.',
     forbidden: 'Dafür fehlt Ihnen die Berechtigung.',
     forbiddenAdvice: 'Bitten Sie die Verwaltung von kith um Zugang, und melden Sie sich dann neu an.',
     loading: 'Wird geladen',
@@ -42,6 +45,7 @@ export const messages = defineMessages({
     copy: 'Kopieren',
     copied: 'Kopiert',
     cancel: 'Abbrechen',
+    valueAt: (number: number) => `Wert ${number}`,
     discard: 'Ihre Eingaben sind nicht gespeichert. Den Dialog schließen und sie verlieren?',
   },
   it: {
@@ -55,6 +59,7 @@ export const messages = defineMessages({
     signedOutAdvice:
       'Accedi di nuovo e torna a questa pagina. Per conservare i dati inseriti, accedi in un’altra scheda, poi riprova qui.',
     signIn: 'Accedi',
+    changedMeanwhile: 'Nel frattempo qualcuno ha apportato una modifica. Ricontrolla prima di continuare.',
     forbidden: 'Non hai il permesso per questa operazione.',
     forbiddenAdvice: 'Chiedi l’accesso a un amministratore di kith, poi accedi di nuovo.',
     loading: 'Caricamento',
@@ -63,6 +68,7 @@ export const messages = defineMessages({
     copy: 'Copia',
     copied: 'Copiato',
     cancel: 'Annulla',
+    valueAt: (number: number) => `Valore ${number}`,
     discard: 'I dati inseriti non sono salvati. Chiudere la finestra e perderli?',
   },
 })

@@ -1,9 +1,10 @@
 import type { Webhook, WebhookDelivery, WebhookDeliveryPage, WebhookTestDelivery } from '@kith/client'
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/field.tsx'
@@ -44,29 +45,20 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const mayWrite = useScope('webhooks:write')
-  const queryClient = useQueryClient()
   const [state, setState] = useState<State | ''>('')
   const [shown, setShown] = useState<Row | null>(null)
-  const [sent, setSent] = useState<number | null>(null)
-  const [error, setError] = useState<unknown>()
   const deliveries = useInfiniteQuery({
-    queryKey: ['webhooks', id, 'deliveries', state],
+    queryKey: ['webhooks', 'deliveries', id, state],
     queryFn: ({ pageParam, signal }) =>
       client.webhooks.deliveries(id, { signal, ...(state && { state }), ...(pageParam && { before: pageParam }) }),
     initialPageParam: 0,
     getNextPageParam: page => (page.has_more ? page.items.at(-1)!.sequence : undefined),
     refetchInterval: 5_000,
   })
-  const sendAgain = async ({ sequence }: WebhookDelivery) => {
-    setError(undefined)
-    try {
-      await client.webhooks.replay(id, { after: sequence - 1, until: sequence })
-      setSent(sequence)
-      await queryClient.invalidateQueries({ queryKey: ['webhooks', id] })
-    } catch (error) {
-      setError(error)
-    }
-  }
+  const sendAgain = useWrite(
+    ({ sequence }: WebhookDelivery) => client.webhooks.replay(id, { after: sequence - 1, until: sequence }),
+    { refresh: [['webhooks']] },
+  )
   const failing = backlog.blocking?.state === 'failing' ? backlog.blocking : null
   const first = state === '' || state === 'failing' ? failing : null
   const rows = deliveries.data ? rowsOf(deliveries.data.pages, first) : []
@@ -85,14 +77,18 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
       }
     >
       {failing && <NotAccepted delivery={failing} />}
-      {sent !== null && <Notice kind="success" title={texts.sentAgain(formats.number(sent))} />}
-      {error !== undefined && <Problem error={error} />}
+      {sendAgain.isSuccess && (
+        <Notice kind="success" title={texts.sentAgain(formats.number(sendAgain.variables.sequence))} />
+      )}
+      {sendAgain.error && <Problem error={sendAgain.error} />}
       {deliveries.error && <Problem error={deliveries.error} onRetry={() => deliveries.refetch()} />}
       {deliveries.isPending && <Loading />}
       {deliveries.data && rows.length === 0 && (
         <EmptyState title={texts.noDeliveries}>{texts.noDeliveriesAdvice}</EmptyState>
       )}
-      {rows.length > 0 && <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain : null} />}
+      {rows.length > 0 && (
+        <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain.mutate : null} />
+      )}
       {deliveries.hasNextPage && (
         <div>
           <Button onPress={() => deliveries.fetchNextPage()}>{texts.more}</Button>

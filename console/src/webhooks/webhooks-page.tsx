@@ -1,10 +1,11 @@
-import type { Webhook } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { NewWebhook, Webhook } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page } from '../ui/page.tsx'
@@ -19,13 +20,15 @@ import styles from './webhooks.module.css'
 export function WebhooksPage() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
-  const queryClient = useQueryClient()
   const [isCreating, setCreating] = useState(false)
-  const [secret, setSecret] = useState<string | null>(null)
   const webhooks = useQuery({
-    queryKey: ['webhooks'],
+    queryKey: ['webhooks', 'list'],
     queryFn: ({ signal }) => client.webhooks.list({ signal }),
     refetchInterval: 5_000,
+  })
+  const create = useWrite((body: NewWebhook) => client.webhooks.create(body), {
+    refresh: [['webhooks']],
+    onSuccess: () => setCreating(false),
   })
   const createButton = mayWrite && (
     <Button look="primary" onPress={() => setCreating(true)}>
@@ -43,21 +46,19 @@ export function WebhooksPage() {
           title={texts.create}
           webhook={null}
           action={texts.createAction}
-          onClose={() => setCreating(false)}
-          onSubmit={async body => {
-            const created = await client.webhooks.create(body)
+          onClose={() => {
+            create.reset()
             setCreating(false)
-            setSecret(created.secret)
-            await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
           }}
+          write={create}
         />
       )}
-      {secret !== null && (
+      {create.data && (
         <SecretDialog
           title={texts.secretTitle}
           advice={texts.secretAdvice}
-          values={[['secret', secret]]}
-          onClose={() => setSecret(null)}
+          values={[['secret', create.data.secret]]}
+          onClose={create.reset}
         />
       )}
     </Page>
