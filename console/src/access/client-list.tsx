@@ -10,15 +10,15 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { clientsQuery } from './queries.ts'
 import { ScopeChoice, ScopeList } from './scope-choice.tsx'
-
-const clientsKey = ['clients']
 
 /** The clients of the organization. A new one shows its secret once. */
 export function ClientList() {
@@ -27,12 +27,7 @@ export function ClientList() {
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<ApiClientWithSecret | null>(null)
   const [revoking, setRevoking] = useState<ApiClient | null>(null)
-  const clients = useInfiniteQuery({
-    queryKey: clientsKey,
-    queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, ...(pageParam && { before: pageParam }) }),
-    initialPageParam: '',
-    getNextPageParam: page => (page.has_more ? page.items.at(-1)!.client_id : undefined),
-  })
+  const clients = useInfiniteQuery(clientsQuery)
   const rows = clients.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section
@@ -50,11 +45,7 @@ export function ClientList() {
       {clients.error && <Problem error={clients.error} onRetry={() => clients.refetch()} />}
       {clients.data && rows.length === 0 && <EmptyState title={texts.noClients} />}
       {rows.length > 0 && <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
-      {clients.hasNextPage && (
-        <div>
-          <Button onPress={() => clients.fetchNextPage()}>{texts.more}</Button>
-        </div>
-      )}
+      <MoreButton query={clients}>{texts.more}</MoreButton>
       {isCreating && (
         <NewClient
           onClose={() => setCreating(false)}
@@ -119,7 +110,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<Scope[]>([])
   const create = useWrite((body: NewApiClient) => client.access.clients.create(body), {
-    refresh: [clientsKey],
+    refresh: [clientsQuery.queryKey],
     onSuccess: onCreated,
   })
   return (
@@ -149,7 +140,7 @@ function NewClient({ onClose, onCreated }: NewClientProps) {
 function RevokeClient({ revoked, onClose }: { revoked: ApiClient; onClose: () => void }) {
   const texts = useMessages(messages)
   const revoke = useWrite(() => client.access.clients.revoke(revoked.client_id), {
-    refresh: [clientsKey],
+    refresh: [clientsQuery.queryKey],
     onSuccess: onClose,
   })
   return (

@@ -9,6 +9,7 @@ import { Badge, Loading, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { sessionsQuery } from './queries.ts'
 import { ScopeList } from './scope-choice.tsx'
 
 /** The sessions of the console. The own one is marked. */
@@ -17,12 +18,8 @@ export function SessionList() {
   const formats = useFormats()
   const own = useSession()
   const mayWrite = useScope('access:write')
-  const sessions = useQuery({
-    queryKey: ['sessions'],
-    queryFn: ({ signal }) => client.sessions.list({ signal }),
-    refetchInterval: 10_000,
-  })
-  const end = useWrite((id: string) => client.sessions.revoke(id), { refresh: [['sessions']] })
+  const sessions = useQuery({ ...sessionsQuery, refetchInterval: 10_000 })
+  const end = useWrite((id: string) => client.sessions.revoke(id), { refresh: [sessionsQuery.queryKey] })
   if (sessions.isPending) return <Loading />
   if (!sessions.data) return <Problem error={sessions.error} onRetry={() => sessions.refetch()} />
   return (

@@ -1,7 +1,7 @@
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Select } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
 import styles from './filter.module.css'

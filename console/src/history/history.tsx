@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { entitiesOf, scopesOf } from '../entity/entities.ts'
-import { attributesOf, useSchema } from '../entity/schema.ts'
-import { Button } from '../ui/button.tsx'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { differencesOf } from './differences.ts'
@@ -44,7 +44,7 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
   const texts = useMessages(messages)
   const mayWrite = useScope(scopesOf(owner).write)
   const [undone, setUndone] = useState<Change>()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     queryKey: ['history', owner, id, version],
     queryFn: ({ pageParam, signal }) =>
       entitiesOf(owner).historyById(id, {
@@ -56,6 +56,7 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
     getNextPageParam: ({ items, has_more }) => (has_more ? (items.at(-1)?.version ?? undefined) : undefined),
     placeholderData: keepPreviousData,
   })
+  const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const changes = data.pages.flatMap(({ items }) => items)
   if (changes.length === 0) return <p className={styles.muted!}>{texts.none}</p>
@@ -74,13 +75,7 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
         ))}
       </ol>
       {error && <Problem error={error} onRetry={() => fetchNextPage()} />}
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.showOlder}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.showOlder}</MoreButton>
       {undone && (
         <SetBackDialog
           owner={owner}
@@ -114,7 +109,7 @@ type EntryProps = {
 function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const schema = useSchema()
+  const schema = useDefinitions().definitions
   const { version } = change
   return (
     <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry!} aria-current={isShown}>

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { type Entity, entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, useSchema } from '../entity/schema.ts'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
@@ -85,7 +85,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
 function Preview({ owner, differences }: { owner: string; differences: readonly Difference[] }) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
-  const attributes = attributesOf(useSchema(), owner)
+  const attributes = attributesOf(useDefinitions().definitions, owner)
   return (
     <>
       <p>{texts.willBeSet}</p>

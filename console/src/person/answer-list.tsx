@@ -1,12 +1,14 @@
 import type { Person, RecordedAnswer } from '@kith/client'
-import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Facts, Loading } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
@@ -22,7 +24,7 @@ const pageSize = 20
 export function AnswerList({ person, purpose, at }: AnswerListProps) {
   const texts = useMessages(consentMessages)
   const { consent_type_id, channel } = purpose
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     // With a past moment, the history is that of now, and answers of later are left out.
     queryKey: ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version],
     queryFn: ({ pageParam, signal }) =>
@@ -36,6 +38,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
     initialPageParam: undefined as number | undefined,
     getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
   })
+  const { data, error, refetch, hasNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const answers = data.pages
     .flatMap(({ items }) => items)
@@ -55,13 +58,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
           />
         ))}
       </ol>
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.showOlder}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.showOlder}</MoreButton>
     </section>
   )
 }
@@ -74,14 +71,10 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const formats = useFormats()
   const { state, pending, superseded, merged_person_id, text_version, consent_type_id, channel, sequence } = answer
   const owner = merged_person_id ?? personId
-  const receipt = useMutation({
-    mutationFn: async () => {
-      const content = await client.consents.receiptById(owner, { consent_type_id, channel }, { sequence })
-      saveBlob(
-        new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' }),
-        `receipt-${sequence}.json`,
-      )
-    },
+  const receipt = useWrite(async () => {
+    const content = await client.consents.receiptById(owner, { consent_type_id, channel }, { sequence })
+    const file = new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' })
+    saveBlob(file, `receipt-${sequence}.json`)
   })
   const word = pending ? 'pending' : state ? 'granted' : 'refused'
   const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])

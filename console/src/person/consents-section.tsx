@@ -2,7 +2,7 @@ import type { EffectiveConsent, Person } from '@kith/client'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { consentTypeName, useSchema } from '../entity/schema.ts'
+import { consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Badge, Section } from '../ui/page.tsx'
 import { ConsentDialog } from './consent-dialog.tsx'
 import { consentMessages } from './consent-messages.ts'
@@ -22,7 +22,7 @@ type ConsentsSectionProps = {
 export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
-  const { consent_types: types } = useSchema()
+  const { consent_types: types } = useDefinitions().definitions
   const [open, setOpen] = useState<Purpose>()
   const ids = [...new Set(person.consents.map(({ consent_type_id }) => consent_type_id))]
   const addresses = { email: person.email, sms: person.mobile_number }

@@ -5,15 +5,16 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useWrite, type Write } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { TextField } from '../ui/field.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { Facts } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { downloadCertificate } from './certificate.tsx'
 import { messages } from './messages.ts'
-import { nameOf } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
@@ -37,7 +38,7 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
     await navigate({ to: '/people/$externalId', params: { externalId: id }, search: { by: 'id' }, replace: true })
     // The browser forgets the person, too.
     queryClient.removeQueries({ queryKey: ['consents'] })
-    await queryClient.resetQueries({ queryKey: ['people'] })
+    await queryClient.resetQueries({ queryKey: ['entities', 'people'] })
     await queryClient.resetQueries({ queryKey: ['history', 'people', id] })
   }
   return (
@@ -74,8 +75,13 @@ type ReasonFormProps = {
 
 function ReasonForm({ reason, onChange, write, onClose }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
+  const [faults, setFaults] = useState<Faults>({})
+  const submit = () => {
+    if (reason.reason.trim() === '') setFaults({ '/reason': texts.reasonNeeded })
+    else write.mutate(reason)
+  }
   return (
-    <Form onSubmit={() => write.mutate(reason)} write={write} submit={texts.preview} onCancel={onClose}>
+    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onClose}>
       <p>{texts.eraseAdvice}</p>
       <TextField
         label={texts.reason}

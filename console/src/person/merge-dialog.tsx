@@ -1,9 +1,11 @@
 import type { AnySchema } from '@kith/client'
 import { isKithError, type Merged, type Person } from '@kith/client'
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useDeferredValue, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -13,7 +15,6 @@ import { MergeNotice } from './merge-notice.tsx'
 import { MergePreview } from './merge-preview.tsx'
 import { messages } from './messages.ts'
 import styles from './person.module.css'
-import { nameOf } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type MergeDialogProps = {
@@ -70,7 +71,7 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   const [text, setText] = useState('')
   const searched = useDeferredValue(text.trim())
   const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['people', 'choice', searched],
+    queryKey: ['entities', 'people', 'choice', searched],
     queryFn: async ({ signal }) => {
       // An identifier is found at once. Words are found as soon as the search knows of the change.
       const { items: exact } = await client.people.lookup({ external_id: searched.slice(0, maxIdentifier) }, { signal })
@@ -125,7 +126,7 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const [isSwapped, setSwapped] = useState(false)
   const ids = isSwapped ? [given.other.id, given.survivor.id] : [given.survivor.id, given.other.id]
   const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['people', 'merge', ...ids],
+    queryKey: ['entities', 'people', 'merge', ...ids],
     queryFn: async ({ signal }) => {
       const [survivor, other] = (await Promise.all(ids.map(id => client.people.getById(id, { signal })))) as Person[]
       const options = { dryRun: true, ifMatch: survivor!.version, signal }
@@ -134,12 +135,11 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
     },
     gcTime: 0,
   })
-  const merge = useMutation({
-    mutationFn: ({ survivor, other }: Pair) =>
+  const merge = useWrite(
+    ({ survivor, other }: Pair) =>
       client.people.mergeById(survivor.id, { from_id: other.id }, { ifMatch: survivor.version }),
-    onSuccess: (result, pair) => onMerged(result, pair),
-    onError: error => isKithError(error) && error.status === 412 && refetch(),
-  })
+    { onSuccess: onMerged, onError: error => isKithError(error) && error.status === 412 && refetch() },
+  )
   return (
     <>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}

@@ -3,7 +3,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, consentTypeName, useSchema } from '../entity/schema.ts'
+import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
@@ -62,7 +62,7 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
 /** A row for each value that one of the two has. */
 function useRows(survivor: Person, other: Person, result: Person): Row[] {
   const { fields } = useMessages(entityMessages)
-  const attributes = attributesOf(useSchema(), 'people')
+  const attributes = attributesOf(useDefinitions().definitions, 'people')
   const people = [survivor, other, result] as unknown as Entity[]
   const rows = profileKeys.map(key => ({
     key,
@@ -81,7 +81,7 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
 function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'] }) {
   const texts = useMessages(rightsMessages)
   const { answers, channels } = useMessages(entityMessages)
-  const { consent_types } = useSchema()
+  const { consent_types } = useDefinitions().definitions
   if (changes.length === 0) return null
   const wordOf = (answer: (typeof changes)[number]['before']) =>
     answer === null ? answers.none : answer.pending ? answers.pending : answer.state ? answers.granted : answers.refused

@@ -16,7 +16,7 @@ export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: ()
   const texts = useMessages(rightsMessages)
   const { close } = useMessages(messages)
   const { data, error, refetch } = useQuery({
-    queryKey: ['people', 'links', id],
+    queryKey: ['entities', 'people', 'links', id],
     queryFn: ({ signal }) => client.consents.linksById(id, {}, { signal }),
     gcTime: 0,
   })

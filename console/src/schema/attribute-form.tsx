@@ -1,6 +1,7 @@
 import type { Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
-import { Checkbox, FieldGroup, Select, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { type AttributeDraft, attributeTypes, rulesOfType } from './attribute-draft.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'

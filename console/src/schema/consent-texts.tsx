@@ -10,25 +10,20 @@ import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading } from '../ui/page.tsx'
 import { messages } from './messages.ts'
+import { consentTextsQuery } from './queries.ts'
 import styles from './schema.module.css'
-
-const textsKey = (id: number) => ['consent-texts', id]
 
 /** The texts of a purpose, newest first. A text never changes: a correction is a new version. */
 export function ConsentTexts({ type }: { type: ConsentType }) {
   const texts = useMessages(messages)
   const mayWrite = useScope('schema:write')
   const [isAdding, setAdding] = useState(false)
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
-    queryKey: textsKey(type.id),
-    queryFn: ({ pageParam, signal }) =>
-      client.schema.consentTypes.texts(type.id, { after: pageParam, limit: 100, signal }),
-    initialPageParam: 0,
-    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
-  })
+  const query = useInfiniteQuery(consentTextsQuery(type.id))
+  const { data, error, refetch } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const versions = data.pages.flatMap(({ items }) => items).toReversed()
   return (
@@ -49,13 +44,7 @@ export function ConsentTexts({ type }: { type: ConsentType }) {
           <TextVersion key={version.version} text={version} />
         ))}
       </ol>
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.showMore}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.showMore}</MoreButton>
     </>
   )
 }
@@ -92,7 +81,7 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   const [url, setUrl] = useState('')
   const add = useWrite(
     (body: NewConsentText, idempotencyKey) => client.schema.consentTypes.addText(type.id, body, { idempotencyKey }),
-    { refresh: [schemaQuery.queryKey, textsKey(type.id)], onSuccess: onClose },
+    { refresh: [schemaQuery.queryKey, consentTextsQuery(type.id).queryKey], onSuccess: onClose },
   )
   const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
   return (

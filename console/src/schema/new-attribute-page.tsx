@@ -1,16 +1,15 @@
-import type { NewAttribute as AttributeBody, Declared, Definitions } from '@kith/client'
+import type { NewAttribute as AttributeBody, Declared } from '@kith/client'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useWrite } from '../app/write.ts'
-import { Select } from '../ui/field.tsx'
+import { ownersOf, useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { LinkButton } from '../ui/link-button.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Loading, Page } from '../ui/page.tsx'
+import { Page } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { emptyDraft, newAttributeOf } from './attribute-draft.ts'
 import { AttributeFields } from './attribute-form.tsx'
-import { ownersOf, useDefinitions, useDefinitionWrite } from './definitions.ts'
 import { FitResult } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { PreviewedForm } from './previewed-form.tsx'
@@ -20,16 +19,9 @@ const route = getRouteApi('/shell/schema/new-attribute')
 /** Declares an attribute of people or of a stack. */
 export function NewAttributePage() {
   const texts = useMessages(messages)
-  const { data, error, refetch } = useDefinitions()
   return (
     <Page title={texts.newAttribute}>
-      {data ? (
-        <NewAttribute definitions={data} />
-      ) : error ? (
-        <Problem error={error} onRetry={() => refetch()} />
-      ) : (
-        <Loading />
-      )}
+      <NewAttribute />
     </Page>
   )
 }
@@ -45,8 +37,9 @@ async function previewDeclaration(body: AttributeBody): Promise<Declared | null>
   )
 }
 
-function NewAttribute({ definitions }: { definitions: Definitions }) {
+function NewAttribute() {
   const texts = useMessages(messages)
+  const { definitions } = useDefinitions()
   const navigate = route.useNavigate()
   const { owner: asked = 'people' } = route.useSearch()
   const [owner, setOwner] = useState(asked)

@@ -1,7 +1,7 @@
 import type { Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
-import { ownersOf } from './definitions.ts'
+import { ownersOf } from '../entity/schema.ts'
 import { messages } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
 import styles from './schema.module.css'

@@ -6,11 +6,13 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { isEqual } from '../entity/equal.ts'
-import { FieldGroup, Select, TextField } from '../ui/field.tsx'
+import { FieldGroup, TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
+import { settingsQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
@@ -55,10 +57,7 @@ function patchOf(settings: Settings, draft: Draft): SettingsPatch {
 
 /** The settings of the pages that people open from consent links. */
 export function SettingsTab() {
-  const { data, error, refetch } = useQuery({
-    queryKey: ['settings'],
-    queryFn: ({ signal }) => client.schema.settings({ signal }),
-  })
+  const { data, error, refetch } = useQuery(settingsQuery)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   return <SettingsForm key={data.updated_at} settings={data} />
 }
@@ -71,7 +70,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const [draft, setDraft] = useState(() => draftOf(settings))
   const patch = patchOf(settings, draft)
   const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
-    onSuccess: saved => queryClient.setQueryData(['settings'], saved),
+    onSuccess: saved => queryClient.setQueryData(settingsQuery.queryKey, saved),
   })
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
   return (

@@ -2,10 +2,11 @@ import type { Stack } from '@kith/client'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useDefinitionWrite } from '../entity/schema.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
-import { useDefinitionWrite } from './definitions.ts'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 
 type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }

@@ -1,6 +1,7 @@
 import type { MatchKind } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
-import { Checkbox, Select } from '../ui/field.tsx'
+import { Checkbox } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import type { ReadOptions } from './file-reader.ts'
 import { type Encoding, encodings, type FileFormat } from './file-source.ts'
 import type { ImportSetup } from './import-setup.ts'

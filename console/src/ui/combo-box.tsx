@@ -1,8 +1,8 @@
 import { type KeyboardEvent, useState } from 'react'
 import { ComboBox as AriaComboBox, Button, Input, ListBox, ListBoxItem, Popover } from 'react-aria-components'
-import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
+import { useNoteChange } from './note-change.ts'
 
 export type Choice = { name: string; label: string }
 

@@ -1,8 +1,9 @@
-import { createContext, type ReactNode, useCallback, useContext, useRef } from 'react'
+import { type ReactNode, useCallback, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
+import { NoteChangeContext } from './note-change.ts'
 
 type DialogProps = {
   title: string
@@ -16,14 +17,6 @@ type DialogProps = {
   hasDraft?: boolean
   children: ReactNode
 }
-
-export const NoteChangeContext = createContext<(name?: string) => void>(() => {})
-
-/**
- * A function that a field calls with its name when its value is changed: the dialog around it then does not close without a question, and
- * the form no longer shows the error of the value of before.
- */
-export const useNoteChange = () => useContext(NoteChangeContext)
 
 /** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */
 export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {

@@ -2,26 +2,20 @@ import { type ReactNode, useContext } from 'react'
 import {
   Checkbox as AriaCheckbox,
   type CheckboxProps as AriaCheckboxProps,
-  Select as AriaSelect,
   TextField as AriaTextField,
   type TextFieldProps as AriaTextFieldProps,
-  Button,
   FieldError,
   FormValidationContext,
   Input,
   Label,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  SelectValue,
   Text,
   TextArea,
 } from 'react-aria-components'
-import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
+import { useNoteChange } from './note-change.ts'
 
-type Labelled = {
+export type Labelled = {
   /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
   label?: ReactNode
   help?: ReactNode
@@ -62,80 +56,6 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, onC
       )}
       <FieldError className={styles.error!}>{error}</FieldError>
     </AriaTextField>
-  )
-}
-
-export type Option<Value extends string> = { value: Value; label: string; help?: string; isDisabled?: boolean }
-
-export type SelectProps<Value extends string> = Labelled & {
-  options: readonly Option<Value>[]
-  value: Value | null
-  onChange(value: Value): void
-  name?: string
-  placeholder?: string
-  'aria-label'?: string
-  isDisabled?: boolean
-}
-
-/** A field with a fixed list of values. */
-export function Select<Value extends string>({
-  label,
-  help,
-  error,
-  options,
-  value,
-  onChange,
-  placeholder,
-  ...props
-}: SelectProps<Value>) {
-  const noteChange = useNoteChange()
-  return (
-    <AriaSelect
-      {...props}
-      className={styles.field!}
-      value={value}
-      onChange={key => {
-        if (key === null) return
-        noteChange(props.name)
-        onChange(key as Value)
-      }}
-      {...(error && { isInvalid: true })}
-      placeholder={placeholder ?? '—'}
-    >
-      {label && <Label className={styles.label!}>{label}</Label>}
-      <Button className={styles.selectButton!}>
-        <SelectValue />
-        <span aria-hidden="true" className={styles.arrow!}>
-          <Icon name="down" />
-        </span>
-      </Button>
-      {help && (
-        <Text slot="description" className={styles.help!}>
-          {help}
-        </Text>
-      )}
-      <FieldError className={styles.error!}>{error}</FieldError>
-      <Popover className={styles.popover!}>
-        <ListBox className={styles.options!}>
-          {options.map(option => (
-            <ListBoxItem
-              key={option.value}
-              id={option.value}
-              textValue={option.label}
-              isDisabled={option.isDisabled ?? false}
-              className={styles.option!}
-            >
-              <Text slot="label">{option.label}</Text>
-              {option.help && (
-                <Text slot="description" className={styles.optionHelp!}>
-                  {option.help}
-                </Text>
-              )}
-            </ListBoxItem>
-          ))}
-        </ListBox>
-      </Popover>
-    </AriaSelect>
   )
 }
 

@@ -1,12 +1,13 @@
 import { isKithError } from '@kith/client'
 import { type FormEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Form as AriaForm } from 'react-aria-components'
-import { useLanguage, useMessages } from '../app/language.tsx'
-import { translated } from '../app/service-sentences.ts'
+import { useMessages } from '../app/language.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from './button.tsx'
-import { Actions, NoteChangeContext, useNoteChange } from './dialog.tsx'
+import { Actions } from './dialog.tsx'
 import styles from './field.module.css'
 import { messages } from './messages.ts'
+import { NoteChangeContext, useNoteChange } from './note-change.ts'
 import { Problem } from './notice.tsx'
 
 export type Faults = Readonly<Record<string, string>>
@@ -44,12 +45,13 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
   const { isDisabled = false, onCancel, back, actions, onKeyDown, children } = props
   const error = write?.error
   const texts = useMessages(messages)
-  const { language } = useLanguage()
+  const { language, sentences, translated } = useServiceTexts()
   const form = useRef<HTMLFormElement>(null)
   const [{ byName, hasOthers, isNew }, setShown] = useState(nothing)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `language` and `sentences` are what `translated` depends on
   useLayoutEffect(() => {
     const place: Place = (inner, message) => {
-      const said = translated(language, message) ?? message
+      const said = translated(message) ?? message
       if (inner === '') return said
       return `${/^\d+$/.test(inner) ? texts.valueAt(Number(inner) + 1) : inner}: ${said}`
     }
@@ -57,7 +59,7 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
     // The most exact name comes first.
     names.sort((one, other) => other.length - one.length)
     setShown(error || faults ? shownOf(error, faults, names, place) : nothing)
-  }, [error, faults, texts, language])
+  }, [error, faults, texts, language, sentences])
   // biome-ignore lint/correctness/useExhaustiveDependencies: each refusal moves the focus once
   useEffect(() => {
     if (!isNew) return

@@ -102,8 +102,9 @@ export function Badge({
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className={styles.facts!}>
-      {facts.map(([name, value]) => (
-        <div key={name}>
+      {facts.map(([name, value], index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two attributes may have one name
+        <div key={index}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

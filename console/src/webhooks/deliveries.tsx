@@ -7,11 +7,13 @@ import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select } from '../ui/field.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
+import { deliveriesQuery, webhooksKey } from './queries.ts'
 import styles from './webhooks.module.css'
 
 type State = WebhookDelivery['state']
@@ -47,17 +49,10 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const mayWrite = useScope('webhooks:write')
   const [state, setState] = useState<State | ''>('')
   const [shown, setShown] = useState<Row | null>(null)
-  const deliveries = useInfiniteQuery({
-    queryKey: ['webhooks', 'deliveries', id, state],
-    queryFn: ({ pageParam, signal }) =>
-      client.webhooks.deliveries(id, { signal, ...(state && { state }), ...(pageParam && { before: pageParam }) }),
-    initialPageParam: 0,
-    getNextPageParam: page => (page.has_more ? page.items.at(-1)!.sequence : undefined),
-    refetchInterval: 5_000,
-  })
+  const deliveries = useInfiniteQuery({ ...deliveriesQuery(id, state), refetchInterval: 5_000 })
   const sendAgain = useWrite(
     ({ sequence }: WebhookDelivery) => client.webhooks.replay(id, { after: sequence - 1, until: sequence }),
-    { refresh: [['webhooks']] },
+    { refresh: [webhooksKey] },
   )
   const failing = backlog.blocking?.state === 'failing' ? backlog.blocking : null
   const first = state === '' || state === 'failing' ? failing : null
@@ -89,11 +84,7 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
       {rows.length > 0 && (
         <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain.mutate : null} />
       )}
-      {deliveries.hasNextPage && (
-        <div>
-          <Button onPress={() => deliveries.fetchNextPage()}>{texts.more}</Button>
-        </div>
-      )}
+      <MoreButton query={deliveries}>{texts.more}</MoreButton>
       {shown && <DeliveryDialog row={shown} onClose={() => setShown(null)} />}
     </Section>
   )

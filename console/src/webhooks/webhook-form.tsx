@@ -4,8 +4,9 @@ import { useMessages } from '../app/language.tsx'
 import type { Write } from '../app/write.ts'
 import { subjects } from '../changes/search.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Checkbox, FieldGroup, Select, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
 import { Form } from '../ui/form.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 
 /** The subjects of events: those of changes, and the consents of people. */

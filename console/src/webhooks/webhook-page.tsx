@@ -14,6 +14,7 @@ import { Facts, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { messages } from './messages.ts'
+import { webhookQuery, webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 
@@ -23,11 +24,7 @@ export function WebhookPage() {
   const { webhookId } = useParams({ strict: false }) as { webhookId: string }
   const id = Number(webhookId)
   const mayWrite = useScope('webhooks:write')
-  const webhook = useQuery({
-    queryKey: ['webhooks', 'one', id],
-    queryFn: ({ signal }) => client.webhooks.get(id, { signal }),
-    refetchInterval: 5_000,
-  })
+  const webhook = useQuery({ ...webhookQuery(id), refetchInterval: 5_000 })
   if (webhook.isPending) return <Loading />
   if (!webhook.data)
     return (
@@ -72,13 +69,13 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
   const [overlay, setOverlay] = useState<'edit' | 'remove'>()
   const { id, active, url } = webhook
   const close = () => setOverlay(undefined)
-  const refresh = [['webhooks']]
+  const refresh = [webhooksKey]
   const update = useWrite((body: WebhookChange) => client.webhooks.update(id, body), { refresh, onSuccess: close })
   const test = useWrite(() => client.webhooks.test(id), { refresh })
   const rotate = useWrite(() => client.webhooks.rotate(id), { refresh })
   const remove = useWrite(() => client.webhooks.delete(id), {
     onSuccess: () => navigate({ to: '/webhooks' }),
-    refresh: [['webhooks', 'list']],
+    refresh: [webhooksQuery.queryKey],
   })
   const error = test.error ?? rotate.error ?? (overlay ? undefined : update.error)
   return (

@@ -12,6 +12,7 @@ import { EmptyState, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
+import { webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 import styles from './webhooks.module.css'
@@ -21,13 +22,9 @@ export function WebhooksPage() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
   const [isCreating, setCreating] = useState(false)
-  const webhooks = useQuery({
-    queryKey: ['webhooks', 'list'],
-    queryFn: ({ signal }) => client.webhooks.list({ signal }),
-    refetchInterval: 5_000,
-  })
+  const webhooks = useQuery({ ...webhooksQuery, refetchInterval: 5_000 })
   const create = useWrite((body: NewWebhook) => client.webhooks.create(body), {
-    refresh: [['webhooks']],
+    refresh: [webhooksKey],
     onSuccess: () => setCreating(false),
   })
   const createButton = mayWrite && (

@@ -1,0 +1,23 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
+
+export const settingsQuery = queryOptions({
+  queryKey: ['settings'],
+  queryFn: ({ signal }) => client.schema.settings({ signal }),
+})
+
+/** The keys that values of an owner have without a declaration. */
+export const observedQuery = (owner: string) =>
+  queryOptions({
+    queryKey: ['schema', 'observed', owner],
+    queryFn: ({ signal }) => client.schema.observed(owner, { signal }),
+  })
+
+/** The texts of a purpose, oldest first. */
+export const consentTextsQuery = (id: number) =>
+  infiniteQueryOptions({
+    queryKey: ['consent-texts', id],
+    queryFn: ({ pageParam, signal }) => client.schema.consentTypes.texts(id, { after: pageParam, limit: 100, signal }),
+    initialPageParam: 0,
+    getNextPageParam: ({ items, has_more }) => (has_more ? items.at(-1)?.version : undefined),
+  })
