@@ -40,7 +40,7 @@ export function ClientList() {
         )
       }
     >
-      <p className={styles.muted!}>{texts.clientsAdvice}</p>
+      <p className={styles.muted}>{texts.clientsAdvice}</p>
       {clients.isPending && <Loading />}
       {clients.error && <Problem error={clients.error} onRetry={() => clients.refetch()} />}
       {clients.data && rows.length === 0 && <EmptyState title={texts.noClients} />}

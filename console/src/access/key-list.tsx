@@ -18,7 +18,7 @@ export function KeyList() {
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (
     <Section title={texts.keys}>
-      <p className={styles.muted!}>{texts.keysAdvice}</p>
+      <p className={styles.muted}>{texts.keysAdvice}</p>
       <Table
         label={texts.keys}
         headers={[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil]}

@@ -19,7 +19,7 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
           onChange={isSelected => onChange(isSelected ? [...scopes, scope] : scopes.filter(each => each !== scope))}
         >
           <span>
-            {texts.scopeTexts[scope]} <code className={styles.muted!}>{scope}</code>
+            {texts.scopeTexts[scope]} <code className={styles.muted}>{scope}</code>
           </span>
         </Checkbox>
       ))}
@@ -29,5 +29,5 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
 
 /** The scopes of a client or a session. */
 export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
-  return <span className={styles.scopeList!}>{scopes.join(' ')}</span>
+  return <span className={styles.scopeList}>{scopes.join(' ')}</span>
 }

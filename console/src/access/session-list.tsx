@@ -24,7 +24,7 @@ export function SessionList() {
   if (!sessions.data) return <Problem error={sessions.error} onRetry={() => sessions.refetch()} />
   return (
     <Section title={texts.sessions}>
-      <p className={styles.muted!}>{texts.sessionsAdvice}</p>
+      <p className={styles.muted}>{texts.sessionsAdvice}</p>
       {end.error && <Problem error={end.error} />}
       <Table
         label={texts.sessions}

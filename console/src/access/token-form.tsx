@@ -23,7 +23,7 @@ export function TokenForm() {
   const create = useWrite((body: NewApiToken) => client.access.createToken(body))
   return (
     <Section title={texts.newToken}>
-      <p className={styles.muted!}>{texts.tokensAdvice}</p>
+      <p className={styles.muted}>{texts.tokensAdvice}</p>
       <Form
         onSubmit={() => create.mutate({ name: name.trim(), scopes, expires_in: Number(seconds) })}
         write={create}

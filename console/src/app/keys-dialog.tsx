@@ -1,5 +1,4 @@
-import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { useShortcuts } from './keys.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
@@ -11,7 +10,7 @@ export default function KeysDialog({ onClose }: { onClose(): void }) {
   const shortcuts = useShortcuts()
   return (
     <Dialog title={texts.keys} isOpen onClose={onClose}>
-      <dl className={styles.keys!}>
+      <dl className={styles.keys}>
         {shortcuts.map(({ keys, description }) => (
           <div key={keys}>
             <dt>
@@ -23,9 +22,7 @@ export default function KeysDialog({ onClose }: { onClose(): void }) {
           </div>
         ))}
       </dl>
-      <Button onPress={onClose} autoFocus>
-        {texts.close}
-      </Button>
+      <CloseAction onClose={onClose} />
     </Dialog>
   )
 }

@@ -1,15 +1,15 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { I18nProvider } from 'react-aria-components'
+import { type Language, languages, type Words, words } from './words.ts'
 
-export const languages = ['en', 'de', 'it'] as const
-export type Language = (typeof languages)[number]
+export type { Language }
 
 /** The texts of a folder in every language. A text with a value in it is a function. */
 export type Messages<Texts> = Record<Language, Texts>
 
-/** Defines the texts of a folder. Every language has the same members as `en`. */
-export function defineMessages<Texts>(messages: Messages<Texts>): Messages<Texts> {
-  return messages
+/** Defines the texts of a folder, beside the words that all have. Every language has the same members as `en`. */
+export function defineMessages<Texts>({ en, de, it }: Messages<Texts>): Messages<Words & Texts> {
+  return { en: { ...words.en, ...en }, de: { ...words.de, ...de }, it: { ...words.it, ...it } }
 }
 
 type LanguageState = { language: Language; locale: string; setLanguage: (language: Language) => void }

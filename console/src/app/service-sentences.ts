@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@kith/client'
-import type { Language } from './language.tsx'
+import type { Language } from './words.ts'
 
 /**
  * What the service says, in the other languages of the console. `#` stands for a value. The sentences are those that somebody at the

@@ -56,33 +56,33 @@ function Frame() {
   useEffect(() => setMenuOpen(false), [path])
   const allowed = pages.filter(({ scope }) => session.scopes.includes(scope))
   return (
-    <div className={styles.frame!}>
-      <a className={styles.skip!} href="#main">
+    <div className={styles.frame}>
+      <a className={styles.skip} href="#main">
         {texts.skipToContent}
       </a>
-      <aside className={styles.side!}>
-        <div className={styles.brand!}>
+      <aside className={styles.side}>
+        <div className={styles.brand}>
           <img src="/console/icon.svg" alt="" width="26" height="26" />
           <strong>kith</strong>
-          <span className={styles.organization!}>{session.organization.key}</span>
+          <span className={styles.organization}>{session.organization.key}</span>
           <button
             type="button"
-            className={styles.menuButton!}
+            className={styles.menuButton}
             aria-expanded={isMenuOpen}
             onClick={() => setMenuOpen(!isMenuOpen)}
           >
             {texts.menu}
           </button>
         </div>
-        <div className={isMenuOpen ? `${styles.menu} ${styles.open}` : styles.menu!}>
+        <div className={isMenuOpen ? `${styles.menu} ${styles.open}` : styles.menu}>
           <nav aria-label={texts.pages}>
-            <ul className={styles.links!}>
+            <ul className={styles.links}>
               {allowed.map(page => (
                 <li key={page.to}>
                   <Link
                     to={page.to}
-                    className={styles.link!}
-                    activeProps={{ className: styles.active!, 'aria-current': 'page' }}
+                    className={styles.link}
+                    activeProps={{ className: styles.active, 'aria-current': 'page' }}
                   >
                     {texts[page.label]}
                   </Link>
@@ -93,7 +93,7 @@ function Frame() {
           <Account session={session} />
         </div>
       </aside>
-      <main className={styles.main!} id="main" tabIndex={-1}>
+      <main className={styles.main} id="main" tabIndex={-1}>
         <Outlet />
       </main>
       {allowed.map(page => (
@@ -119,10 +119,10 @@ function Account({ session }: { session: Session }) {
     onSuccess: () => location.assign('/console/sign-in'),
   })
   return (
-    <div className={styles.account!}>
+    <div className={styles.account}>
       <select
         aria-label={texts.language}
-        className={fieldStyles.input!}
+        className={fieldStyles.input}
         value={language}
         onChange={event => setLanguage(event.target.value as Language)}
       >
@@ -132,12 +132,12 @@ function Account({ session }: { session: Session }) {
           </option>
         ))}
       </select>
-      <p className={styles.name!}>
+      <p className={styles.name}>
         {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>
       <Button onPress={() => signOut.mutate()}>{texts.signOut}</Button>
       {signOut.error && <Problem error={signOut.error} />}
-      <p className={styles.version!}>kith {session.version}</p>
+      <p className={styles.version}>kith {session.version}</p>
     </div>
   )
 }

@@ -42,15 +42,15 @@ export function SignInPage() {
   }, [])
   if (code !== null && !error) return <Loading />
   return (
-    <main className={styles.main!}>
-      <div className={styles.card!}>
-        <h1 className={styles.title!}>
+    <main className={styles.main}>
+      <div className={styles.card}>
+        <h1 className={styles.title}>
           <img src="/console/icon.svg" alt="" width="32" height="32" /> kith
         </h1>
         <SignInFault error={error} isByLink={code !== null} />
         <IssuerLink />
         <CredentialsForm onSubmit={signIn} isPending={isPending} />
-        <p className={styles.advice!}>
+        <p className={styles.advice}>
           {texts.linkAdvice} <code>npx kith console</code>
         </p>
       </div>
@@ -86,7 +86,7 @@ function IssuerLink() {
   })
   if (!methods?.issuer) return null
   return (
-    <a className={styles.issuer!} href={methods.issuer.start_url}>
+    <a className={styles.issuer} href={methods.issuer.start_url}>
       {texts.signInWith(methods.issuer.name)}
     </a>
   )

@@ -33,7 +33,7 @@ export function ChangesPage() {
       subtitle={texts.subtitle}
       actions={
         <>
-          <span className={styles.status!}>
+          <span className={styles.status}>
             <Status status={feed.status} />
           </span>
           <Button onPress={() => setPaused(!isPaused)}>{isPaused ? texts.goOn : texts.pause}</Button>
@@ -69,7 +69,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
   const texts = useMessages(messages)
   const { subject, operation, ...rest } = search
   return (
-    <div className={styles.filters!}>
+    <div className={styles.filters}>
       <Select
         label={texts.subject}
         options={[{ value: '', label: texts.all }, ...subjects.map(value => ({ value, label: texts.subjects[value] }))]}
@@ -146,7 +146,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
       render: change => (
         <button
           type="button"
-          className={styles.show!}
+          className={styles.show}
           aria-label={texts.showChange(formats.number(change.sequence))}
           onClick={() => onShow(change)}
         >

@@ -2,6 +2,7 @@ import type { ConsentStatistics } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page, Section } from '../ui/page.tsx'
@@ -23,7 +24,7 @@ export function ConsentsPage() {
   const nameOf = (id: number) => consentTypeName(types, id)
   return (
     <Page title={texts.title} subtitle={texts.subtitle}>
-      <div className={styles.controls!}>
+      <div className={styles.controls}>
         <Select<Interval>
           label={texts.interval}
           options={[
@@ -52,18 +53,19 @@ type PartProps = { statistics: ConsentStatistics; nameOf: (id: number) => string
 
 function ContactTable({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
+  const { channels } = useMessages(entityMessages)
   const formats = useFormats()
   const counts = [texts.mayContact, texts.granted, texts.refused, texts.pending]
   const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
   const last = (values: number[]) => formats.number(values.at(-1) ?? 0)
   return (
     <Section title={texts.now}>
-      <p className={styles.muted!}>{texts.nowHelp}</p>
+      <p className={styles.muted}>{texts.nowHelp}</p>
       <Table label={texts.now} headers={headers}>
         {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
           <tr key={`${consent_type_id} ${channel}`}>
             <th scope="row">{nameOf(consent_type_id)}</th>
-            <td>{texts[channel]}</td>
+            <td>{channels[channel]}</td>
             <td className={numberCell}>
               <strong>{formats.number(contactable)}</strong>
             </td>
@@ -79,14 +81,15 @@ function ContactTable({ statistics, nameOf }: PartProps) {
 
 function AnswerPlots({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
+  const { channels } = useMessages(entityMessages)
   const times = statistics.ends.map(end => Date.parse(end) / 1_000)
   return (
     <Section title={texts.overTime}>
-      <div className={styles.plots!}>
+      <div className={styles.plots}>
         {statistics.items.map(({ consent_type_id, channel, granted, refused, pending }) => (
           <Plot
             key={`${consent_type_id} ${channel}`}
-            label={texts.plot(nameOf(consent_type_id), texts[channel])}
+            label={texts.plot(nameOf(consent_type_id), channels[channel])}
             times={times}
             series={[
               { label: texts.granted, color: '--positive', values: granted },

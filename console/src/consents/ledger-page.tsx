@@ -41,7 +41,7 @@ function NewestCheckpoint() {
           [texts.origin, origin],
         ]}
       />
-      <p className={styles.muted!}>{texts.noteAdvice}</p>
+      <p className={styles.muted}>{texts.noteAdvice}</p>
     </Section>
   )
 }

@@ -36,9 +36,9 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
     <EntityFrame
       title={isErased ? kind.erasedTitle : title}
       subtitle={
-        <div className={styles.subtitle!}>
+        <div className={styles.subtitle}>
           {!isPerson && <StackLink owner={owner} />}
-          <code className={styles.identifier!}>{isPerson ? (change.external_id ?? id) : id}</code>
+          <code className={styles.identifier}>{isPerson ? (change.external_id ?? id) : id}</code>
         </div>
       }
       actions={
@@ -62,7 +62,7 @@ export function AbsentEntity({ owner, found: { id, change, last }, onShow, setMo
     >
       {last && (
         <>
-          <p className={styles.muted!}>{texts.lastValues}</p>
+          <p className={styles.muted}>{texts.lastValues}</p>
           <EntityValues owner={owner} entity={last} />
         </>
       )}

@@ -25,9 +25,9 @@ export function EntityFrame({ title, subtitle, actions, notice, history, childre
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
       {notice}
-      <div className={styles.columns!}>
-        <div className={styles.main!}>{children}</div>
-        <div className={styles.main!}>
+      <div className={styles.columns}>
+        <div className={styles.main}>{children}</div>
+        <div className={styles.main}>
           <Section title={texts.history}>
             <History {...history} />
           </Section>
@@ -48,12 +48,12 @@ export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entit
   const isEvent = useIsEvent(owner)
   const { external_id, state, version, updated_at } = entity
   return (
-    <div className={styles.subtitle!}>
+    <div className={styles.subtitle}>
       {owner !== 'people' && <StackLink owner={owner} />}
       {owner === 'people' && external_id === null ? (
         <span>{texts.noIdentifier}</span>
       ) : (
-        <code className={styles.identifier!}>{owner === 'people' ? external_id : idOf(entity)}</code>
+        <code className={styles.identifier}>{owner === 'people' ? external_id : idOf(entity)}</code>
       )}
       {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
       {isEvent && <Badge>{texts.immutable}</Badge>}

@@ -31,7 +31,7 @@ export function LinksSection({ owner, entity }: LinksProps) {
   const relations = [...outgoing, ...incoming].filter(relation => scopes.includes(scopesOf(relation.owner).read))
   return (
     <Section title={texts.links}>
-      <div className={styles.linkGroups!}>
+      <div className={styles.linkGroups}>
         {relations.map(relation => (
           <LinkGroup key={`${relation.direction} ${relation.attribute.id}`} {...{ owner, entity, relation }} />
         ))}
@@ -57,11 +57,11 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
   if (items.length === 0) return null
   const { count } = data.pages[0]!
   return (
-    <div className={styles.linkGroup!}>
+    <div className={styles.linkGroup}>
       <h3>
-        {heading} {count !== undefined && <span className={styles.muted!}>({formats.number(count)})</span>}
+        {heading} {count !== undefined && <span className={styles.muted}>({formats.number(count)})</span>}
       </h3>
-      <ul className={styles.linkList!} aria-label={heading}>
+      <ul className={styles.linkList} aria-label={heading}>
         {items.map(item => (
           <LinkedEntity key={idOf(item)} owner={target} item={item} from={entity} />
         ))}
@@ -84,12 +84,12 @@ function LinkedEntity({ owner, item, from }: { owner: string; item: Entity; from
     .map(([key, value]) => `${key}: ${value}`)
     .join(' · ')
   return (
-    <li className={styles.linkRow!}>
+    <li className={styles.linkRow}>
       <EntityLink owner={owner} id={idOf(item)} externalId={external_id}>
         <bdi>{nameOf(item)}</bdi>
       </EntityLink>
       {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
-      <span className={styles.rowText!}>{owner === 'people' ? external_id : summary.slice(0, maxCharacters)}</span>
+      <span className={styles.rowText}>{owner === 'people' ? external_id : summary.slice(0, maxCharacters)}</span>
     </li>
   )
 }
@@ -101,14 +101,14 @@ export function LinksOfThen({ owner, entity }: LinksProps) {
   const linked = attributes.filter(({ key }) => entity.attribute_values[key] !== undefined)
   return (
     <Section title={texts.links}>
-      <p className={styles.muted!}>{texts.linksOfNow}</p>
-      {linked.length === 0 && <p className={styles.muted!}>{texts.noLinks}</p>}
+      <p className={styles.muted}>{texts.linksOfNow}</p>
+      {linked.length === 0 && <p className={styles.muted}>{texts.noLinks}</p>}
       {linked.map(({ id, key, name }) => (
-        <div key={id} className={styles.linkGroup!}>
+        <div key={id} className={styles.linkGroup}>
           <h3>{name || key}</h3>
-          <ul className={styles.linkList!}>
+          <ul className={styles.linkList}>
             {[entity.attribute_values[key]].flat().map(target => (
-              <li key={JSON.stringify(target)} className={styles.linkRow!}>
+              <li key={JSON.stringify(target)} className={styles.linkRow}>
                 <Value value={target} />
               </li>
             ))}

@@ -90,7 +90,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   return (
     <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={fields} name={title} />}>
       {shown.length + facts.length === 0 ? (
-        <p className={styles.muted!}>{texts.noAttributes}</p>
+        <p className={styles.muted}>{texts.noAttributes}</p>
       ) : (
         <Facts
           facts={[

@@ -54,7 +54,7 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
       onCancel={edit.cancel}
       onKeyDown={event => isInPlace && event.key === 'Escape' && edit.cancel()}
     >
-      <div className={styles.fields!}>
+      <div className={styles.fields}>
         {state.fields.map((field, index) => (
           <FieldEditor
             key={field.path}
@@ -91,25 +91,25 @@ function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
     <Notice kind="caution" title={texts.conflict}>
       {otherChange && <p>{texts.changedBy(otherChange.actor, formats.exactTime(otherChange.at))}</p>}
       <p>{texts.conflictAdvice}</p>
-      <div className={styles.conflicts!} ref={choices}>
+      <div className={styles.conflicts} ref={choices}>
         {conflicts.map(({ field, before, theirs, mine, choice }) => (
-          <fieldset key={field.path} className={styles.conflict!}>
+          <fieldset key={field.path} className={styles.conflict}>
             <legend>{field.label}</legend>
-            <div className={styles.was!}>
-              <span className={styles.label!}>{texts.was}</span>
+            <div className={styles.was}>
+              <span className={styles.label}>{texts.was}</span>
               <span>
                 <Value value={before} />
               </span>
             </div>
             {(['theirs', 'mine'] as const).map(side => (
-              <label key={side} className={styles.choice!}>
+              <label key={side} className={styles.choice}>
                 <input
                   type="radio"
                   name={field.path}
                   checked={choice === side}
                   onChange={() => onChoose(field.path, side)}
                 />
-                <span className={styles.label!}>{texts[side]}</span>
+                <span className={styles.label}>{texts[side]}</span>
                 <span>
                   <Value value={side === 'mine' ? mine : theirs} />
                 </span>

@@ -21,13 +21,13 @@ export function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
   if (Array.isArray(draft))
     return (
-      <div className={styles.wide!}>
+      <div className={styles.wide}>
         <ListEditor {...props} draft={draft} />
       </div>
     )
   const { field, onChange, ...shared } = props
   return (
-    <div className={isWide(field, draft) ? styles.wide! : ''}>
+    <div className={isWide(field, draft) ? styles.wide : ''}>
       <TextEditor
         {...shared}
         field={field}
@@ -145,7 +145,7 @@ function ListEditor({
     <FieldGroup {...naming} name={field.path} help={helpOf(field, texts)}>
       {draft.map((text, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the position is all that names a value of the list
-        <div key={index} className={styles.item!} onPaste={event => paste(event, draft, index, onChange)}>
+        <div key={index} className={styles.item} onPaste={event => paste(event, draft, index, onChange)}>
           <TextEditor
             field={field}
             label={texts.itemOf(field.label, index + 1)}

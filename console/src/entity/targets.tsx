@@ -5,7 +5,7 @@ import styles from './value.module.css'
 export function Targets({ owner, value }: { owner: string; value: unknown }) {
   const targets: unknown[] = Array.isArray(value) ? value : [value]
   return (
-    <span className={styles.targets!}>
+    <span className={styles.targets}>
       {targets.map((target, index) => {
         if (typeof target === 'string') return <EntityLink key={target} owner={owner} externalId={target} />
         const id = internalIdOf(target)

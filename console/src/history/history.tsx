@@ -37,7 +37,7 @@ const pageSize = 25
 export function History(props: HistoryProps) {
   const texts = useMessages(messages)
   const mayRead = useScope('changes:read')
-  return mayRead ? <HistoryList {...props} /> : <p className={styles.muted!}>{texts.notAllowed}</p>
+  return mayRead ? <HistoryList {...props} /> : <p className={styles.muted}>{texts.notAllowed}</p>
 }
 
 function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo = true, onChanged }: HistoryProps) {
@@ -59,10 +59,10 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
   const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const changes = data.pages.flatMap(({ items }) => items)
-  if (changes.length === 0) return <p className={styles.muted!}>{texts.none}</p>
+  if (changes.length === 0) return <p className={styles.muted}>{texts.none}</p>
   return (
     <>
-      <ol className={styles.list!} aria-label={texts.history}>
+      <ol className={styles.list} aria-label={texts.history}>
         {changes.map(change => (
           <Entry
             key={change.sequence}
@@ -112,14 +112,14 @@ function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
   const schema = useDefinitions().definitions
   const { version } = change
   return (
-    <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry!} aria-current={isShown}>
-      <div className={styles.head!}>
+    <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry} aria-current={isShown}>
+      <div className={styles.head}>
         <strong>
           <bdi>{change.actor}</bdi>
         </strong>
         <span>{texts.operations[change.operation]}</span>
       </div>
-      <p className={styles.when!}>
+      <p className={styles.when}>
         <time dateTime={change.at}>{formats.exactTime(change.at)}</time> · {formats.relative(change.at)}
         {version !== null && ` · ${texts.version(version)}`}
       </p>
@@ -127,11 +127,11 @@ function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
         <HistoryChanges change={change} attributes={attributesOf(schema, owner)} consentTypes={schema.consent_types} />
       )}
       {version !== null && (onShow || onUndo) && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {onShow && !isShown && change.operation !== 'delete' && change.operation !== 'erase' && (
             <button
               type="button"
-              className={styles.action!}
+              className={styles.action}
               aria-label={texts.showVersion(version)}
               onClick={() => onShow(version)}
             >
@@ -139,7 +139,7 @@ function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
             </button>
           )}
           {onUndo && (
-            <button type="button" className={styles.action!} aria-label={texts.undo(version)} onClick={onUndo}>
+            <button type="button" className={styles.action} aria-label={texts.undo(version)} onClick={onUndo}>
               {texts.undoShort}
             </button>
           )}

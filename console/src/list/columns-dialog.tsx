@@ -32,14 +32,14 @@ export default function ColumnsDialog({ owner, names, onChange, onClose }: Colum
           // Columns stay in the order in which they were chosen.
           onChange={isChosen => onChange(isChosen ? [...names, name] : names.filter(other => other !== name))}
         >
-          <span className={styles.columnName!}>{label}</span>
+          <span className={styles.columnName}>{label}</span>
         </Checkbox>
       ))}
     </FieldGroup>
   )
   return (
     <Dialog title={texts.columnsTitle} isOpen onClose={onClose} hasDraft={false}>
-      <p className={styles.muted!}>{texts.columnsHelp}</p>
+      <p className={styles.muted}>{texts.columnsHelp}</p>
       {group(
         texts.profile,
         fields.filter(({ name }) => !name.startsWith(attributePrefix)),

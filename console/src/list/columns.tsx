@@ -88,8 +88,8 @@ function NameCell({ owner, row }: { owner: string; row: Row }) {
   const texts = useMessages(messages)
   const name = nameOf(row) ?? (owner === 'people' ? texts.noName : row.id)
   return (
-    <span className={styles.nameCell!}>
-      <EntityLink owner={owner} id={row.id} externalId={row.external_id} className={styles.name!}>
+    <span className={styles.nameCell}>
+      <EntityLink owner={owner} id={row.id} externalId={row.external_id} className={styles.name}>
         <bdi>{cut(name)}</bdi>
       </EntityLink>
       {row.state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
@@ -127,7 +127,7 @@ function useCellFormat(): (field: FilterField | undefined, value: unknown) => Re
       if (field?.target === undefined || value === null || value === undefined) return cut(format(field, value))
       const targets = [value].flat()
       return (
-        <span className={styles.targets!}>
+        <span className={styles.cell}>
           <Targets owner={field.target} value={targets.slice(0, maxTargets)} />
           {targets.length > maxTargets && ` … ${targets.length}`}
         </span>

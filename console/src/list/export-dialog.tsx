@@ -49,7 +49,7 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
   )
   return (
     <Dialog title={texts.exportTitle} isOpen onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
-      <p className={styles.muted!}>{texts.exportScope}</p>
+      <p className={styles.muted}>{texts.exportScope}</p>
       <Select<'shown' | 'all'>
         label={texts.exportColumns}
         options={[

@@ -11,10 +11,9 @@ import { Form } from '../ui/form.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
 import styles from './list.module.css'
-import type { Change } from './list-page.tsx'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
-import type { ListSearch } from './search.ts'
+import type { Change, ListSearch } from './search.ts'
 
 type FilterPanelProps = { owner: string; search: ListSearch; change: Change; onClose(): void }
 
@@ -68,7 +67,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
   return (
     <Form onSubmit={() => draft && onApply(draft)}>
       <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
-      <div className={styles.draftFoot!}>
+      <div className={styles.draftFoot}>
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
           {texts.apply}
         </Button>
@@ -98,7 +97,7 @@ function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined
   if (filter === undefined) return null
   if (error) return error instanceof KithError && error.status === 400 ? <Problem error={error} /> : null
   return (
-    <p role="status" className={styles.muted!}>
+    <p role="status" className={styles.muted}>
       {data === undefined
         ? `${texts.counting}…`
         : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(data, number(data))}`}

@@ -1,5 +1,4 @@
-import type { UseInfiniteQueryResult } from '@tanstack/react-query'
-import { type InfiniteData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useState } from 'react'
 import { useShortcut } from '../app/keys.tsx'
@@ -13,8 +12,8 @@ import { Loading, Page } from '../ui/page.tsx'
 import { chosenColumns, storeColumns } from './chosen-columns.ts'
 import { ListTable } from './list-table.tsx'
 import { messages } from './messages.ts'
-import { countQuery, type ListPage as ListPageOfRows, type ListQuery, listOf, listQuery } from './queries.ts'
-import type { ListSearch } from './search.ts'
+import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
+import type { Change, ListSearch } from './search.ts'
 import { Toolbar } from './toolbar.tsx'
 
 // Dialogs and the filter are loaded when they are opened first, so that the list comes early.
@@ -22,9 +21,6 @@ const FilterPanel = lazy(() => import('./filter-panel.tsx'))
 const ColumnsDialog = lazy(() => import('./columns-dialog.tsx'))
 const ExportDialog = lazy(() => import('./export-dialog.tsx'))
 const CreateDialog = lazy(() => import('./create-dialog.tsx'))
-
-export type Change = (changed: Partial<Record<keyof ListSearch, unknown>>, replace?: boolean) => void
-export type ListResult = UseInfiniteQueryResult<InfiniteData<ListPageOfRows>>
 
 /** The list of people, or of the records of a stack. */
 export function ListPage() {

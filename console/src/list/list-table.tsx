@@ -14,10 +14,9 @@ import { EmptyState, Loading } from '../ui/page.tsx'
 import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
 import { useColumns } from './columns.tsx'
 import styles from './list.module.css'
-import type { Change, ListResult } from './list-page.tsx'
 import { messages } from './messages.ts'
-import type { ListQuery, Row } from './queries.ts'
-import { type ListSearch, sortOf, sortText } from './search.ts'
+import type { ListQuery, ListResult, Row } from './queries.ts'
+import { type Change, type ListSearch, sortOf, sortText } from './search.ts'
 
 const IndexDialog = lazy(() => import('./index-dialog.tsx'))
 
@@ -56,7 +55,7 @@ export function ListTable({ search, query, list, columns: names, change }: ListT
       {!data && !error && <Loading />}
       {rows.length > 0 && (
         <div
-          className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list!}
+          className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list}
           aria-busy={isPlaceholderData}
           {...focus}
         >

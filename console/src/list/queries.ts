@@ -1,5 +1,11 @@
 import type { Filter, Page } from '@kith/client'
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type UseInfiniteQueryResult,
+} from '@tanstack/react-query'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
 import { searchWithin } from '../filters/search-within.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
@@ -23,6 +29,7 @@ export type ListQuery = {
 export type Position = { cursor: string } | { after_id: string }
 
 export type ListPage = { items: Row[]; next: Position | null }
+export type ListResult = UseInfiniteQueryResult<InfiniteData<ListPage>>
 
 /** The list that an address stands for, with the members that its columns show. */
 export function listOf(owner: string, search: ListSearch, columns: readonly string[]): ListQuery {

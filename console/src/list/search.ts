@@ -16,6 +16,9 @@ export type ListSearch = {
   columns?: string
 }
 
+/** Writes members of the address. Undefined removes one. */
+export type Change = (changed: Partial<Record<keyof ListSearch, unknown>>, replace?: boolean) => void
+
 /** Reads the address. What it does not understand is left out. */
 export function validateListSearch(search: Record<string, unknown>): ListSearch {
   const { text, segment, sort, columns } = search

@@ -7,9 +7,8 @@ import { Icon } from '../ui/icon.tsx'
 import { Menu, type MenuAction } from '../ui/menu.tsx'
 import { Select } from '../ui/select.tsx'
 import styles from './list.module.css'
-import type { Change } from './list-page.tsx'
 import { messages } from './messages.ts'
-import { effectiveFilter, type ListSearch } from './search.ts'
+import { type Change, effectiveFilter, type ListSearch } from './search.ts'
 
 const SegmentDialog = lazy(() => import('./segment-dialog.tsx'))
 const DeleteSegmentDialog = lazy(() => import('./delete-segment-dialog.tsx'))
@@ -42,7 +41,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
   if (segments.length === 0 && !canWrite) return null
   return (
     <>
-      <div className={styles.segment!}>
+      <div className={styles.segment}>
         <Select
           aria-label={texts.segment}
           options={[

@@ -9,9 +9,8 @@ import { Button } from '../ui/button.tsx'
 import fieldStyles from '../ui/field.module.css'
 import { Icon } from '../ui/icon.tsx'
 import styles from './list.module.css'
-import type { Change } from './list-page.tsx'
 import { messages } from './messages.ts'
-import type { ListSearch } from './search.ts'
+import type { Change, ListSearch } from './search.ts'
 
 // The list comes before the segments, which need the lists and menus of React Aria.
 const SegmentChoice = lazy(() => import('./segment-choice.tsx'))
@@ -28,12 +27,12 @@ export function Toolbar({ owner, search, change, isFilterOpen, onFilter }: Toolb
     owner === 'people' || definitions.attributes.some(each => each.owner === owner && each.searchable)
   const conditions = search.filter ? countConditions(search.filter) : 0
   return (
-    <div className={styles.toolbar!}>
+    <div className={styles.toolbar}>
       {(isSearchable || search.text !== undefined) && (
         <ListSearchField owner={owner} text={search.text ?? ''} change={change} />
       )}
       {hasSegments && (
-        <Suspense fallback={<div className={styles.segment!} />}>
+        <Suspense fallback={<div className={styles.segment} />}>
           <SegmentChoice search={search} change={change} />
         </Suspense>
       )}
@@ -62,10 +61,10 @@ function ListSearchField({ owner, text, change }: { owner: string; text: string;
     }
   }, [text, sent])
   return (
-    <SearchField className={styles.search!} value={typed} onChange={setTyped}>
+    <SearchField className={styles.search} value={typed} onChange={setTyped}>
       <Label className="visually-hidden">{search}</Label>
       <Input
-        className={fieldStyles.input!}
+        className={fieldStyles.input}
         ref={input}
         placeholder={`${search}  ( / )`}
         aria-description={searchHelp}
@@ -77,7 +76,7 @@ function ListSearchField({ owner, text, change }: { owner: string; text: string;
         }}
       />
       {typed !== '' && (
-        <AriaButton className={styles.clear!}>
+        <AriaButton className={styles.clear}>
           <Icon name="close" />
         </AriaButton>
       )}

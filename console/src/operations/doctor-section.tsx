@@ -40,7 +40,7 @@ export function DoctorSection() {
           </Notice>
           <Findings findings={bad} />
           {ok.length > 0 && (
-            <details className={styles.details!}>
+            <details className={styles.details}>
               <summary>{texts.okCount(ok.length)}</summary>
               <Findings findings={ok} />
             </details>
@@ -57,14 +57,14 @@ function Findings({ findings }: { findings: Finding[] }) {
   const texts = useMessages(messages)
   if (findings.length === 0) return null
   return (
-    <ul className={styles.findings!}>
+    <ul className={styles.findings}>
       {findings.map(({ check, verdict, message, advice }) => (
         <li key={`${check} ${message}`}>
           <p>
             <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{check}</strong>
           </p>
           <p>{message}</p>
-          {advice && <p className={styles.advice!}>→ {advice}</p>}
+          {advice && <p className={styles.advice}>→ {advice}</p>}
         </li>
       ))}
     </ul>

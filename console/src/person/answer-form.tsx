@@ -104,7 +104,7 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
       onCancel={onClose}
     >
       <h3>{texts.record}</h3>
-      <p className={styles.muted!}>{texts.recordAdvice}</p>
+      <p className={styles.muted}>{texts.recordAdvice}</p>
       {hasConflict && (
         <Notice kind="caution" title={texts.conflict}>
           <p>{texts.conflictAdvice}</p>

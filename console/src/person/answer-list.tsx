@@ -45,9 +45,9 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
     .filter(answer => at === undefined || Date.parse(answer.at) <= Date.parse(at))
   const standing = answers.find(({ superseded }) => !superseded)
   return (
-    <section className={styles.stack!} aria-label={texts.evidence}>
+    <section className={styles.stack} aria-label={texts.evidence}>
       <h3>{texts.evidence}</h3>
-      {answers.length === 0 && !hasNextPage && <p className={styles.muted!}>{texts.noAnswers}</p>}
+      {answers.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noAnswers}</p>}
       <ol className={`${styles.answers} ${styles.linkList}`}>
         {answers.map(answer => (
           <Answer
@@ -80,12 +80,12 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
   const text = (value: string | null) => value && <LongText text={value} />
   return (
-    <li className={styles.answer!}>
-      <div className={styles.answerHead!}>
+    <li className={styles.answer}>
+      <div className={styles.answerHead}>
         <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
-        {merged_person_id && <span className={styles.small!}>{texts.ofMerged}</span>}
+        {merged_person_id && <span className={styles.small}>{texts.ofMerged}</span>}
       </div>
       <Facts
         facts={[
@@ -127,8 +127,8 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
     staleTime: Number.POSITIVE_INFINITY,
   })
   return (
-    <div className={styles.stack!}>
-      <div className={styles.textVersion!}>
+    <div className={styles.stack}>
+      <div className={styles.textVersion}>
         <span>{texts.textOf(version)}</span>
         {mayRead && (
           <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
@@ -138,7 +138,7 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
       </div>
       {isOpen && error && <Problem error={error} onRetry={() => refetch()} />}
       {isOpen && data && (
-        <blockquote className={styles.quote!} lang={data.language}>
+        <blockquote className={styles.quote} lang={data.language}>
           {data.text}
         </blockquote>
       )}

@@ -93,15 +93,15 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
       {error && <Problem error={error} onRetry={() => refetch()} />}
       {searched !== '' && data && !isFetching && found.length === 0 && <p role="status">{texts.mergeNobody}</p>}
       {searched !== '' && (
-        <ul className={styles.results!}>
+        <ul className={styles.results}>
           {found.map(person => (
             <li key={person.id}>
-              <button type="button" className={styles.result!} onClick={() => onChoose(person)}>
+              <button type="button" className={styles.result} onClick={() => onChoose(person)}>
                 <strong>
                   <bdi>{nameOf(person)}</bdi>
                 </strong>
                 <br />
-                <span className={styles.small!}>
+                <span className={styles.small}>
                   {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
                 </span>
               </button>

@@ -5,6 +5,7 @@ import { isEqual } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -26,30 +27,18 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
   const moved = links.moved_in + links.moved_out
   return (
     <>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
-          <thead>
-            <tr>
-              <th scope="col">{texts.field}</th>
-              <th scope="col">{texts.survivor}</th>
-              <th scope="col">{texts.other}</th>
-              <th scope="col">{texts.result}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ key, label, values }) => (
-              <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs!}>
-                <th scope="row">{label}</th>
-                {(['survivor', 'other', 'result'] as const).map((side, index) => (
-                  <td key={side}>
-                    <Value value={values[index]} />
-                  </td>
-                ))}
-              </tr>
+      <Table label={texts.result} headers={[texts.field, texts.survivor, texts.other, texts.result]}>
+        {rows.map(({ key, label, values }) => (
+          <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs}>
+            <th scope="row">{label}</th>
+            {(['survivor', 'other', 'result'] as const).map((side, index) => (
+              <td key={side}>
+                <Value value={values[index]} />
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </Table>
       {changes.fields.length === 0 && <p>{texts.nothingFilled}</p>}
       <Answers changes={changes.consents} />
       {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}

@@ -2,11 +2,7 @@ import { defineMessages } from '../app/language.tsx'
 
 export const messages = defineMessages({
   en: {
-    records: 'Records',
     stacks: 'Stacks',
-    name: 'Name',
-    key: 'Key',
-    kind: 'Kind',
     kinds: { item: 'Items', event: 'Events' },
     recordCount: 'Records',
     countFailed: 'cannot be counted',
@@ -17,11 +13,7 @@ export const messages = defineMessages({
     openSchema: 'Open the schema',
   },
   de: {
-    records: 'Datensätze',
     stacks: 'Sammlungen',
-    name: 'Name',
-    key: 'Schlüssel',
-    kind: 'Art',
     kinds: { item: 'Dinge', event: 'Ereignisse' },
     recordCount: 'Datensätze',
     countFailed: 'lässt sich nicht zählen',
@@ -32,11 +24,7 @@ export const messages = defineMessages({
     openSchema: 'Schema öffnen',
   },
   it: {
-    records: 'Record',
     stacks: 'Raccolte',
-    name: 'Nome',
-    key: 'Chiave',
-    kind: 'Genere',
     kinds: { item: 'Oggetti', event: 'Eventi' },
     recordCount: 'Record',
     countFailed: 'non si può contare',

@@ -18,7 +18,7 @@ export function StacksPage() {
   const mayReadSchema = useScope('schema:read')
   return (
     <Page title={texts.records}>
-      {mayReadSchema ? <Stacks /> : <p className={styles.muted!}>{texts.schemaHidden}</p>}
+      {mayReadSchema ? <Stacks /> : <p className={styles.muted}>{texts.schemaHidden}</p>}
     </Page>
   )
 }
@@ -68,6 +68,6 @@ function RecordCount({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const { data, error } = useQuery(countQuery(stack.key))
-  if (error) return <span className={styles.muted!}>{texts.countFailed}</span>
-  return <span className={styles.number!}>{data === undefined ? '…' : formats.number(data)}</span>
+  if (error) return <span className={styles.muted}>{texts.countFailed}</span>
+  return <span className={styles.number}>{data === undefined ? '…' : formats.number(data)}</span>
 }

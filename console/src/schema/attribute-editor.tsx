@@ -40,12 +40,12 @@ export function AttributeEditor({ attribute, stacks, isOpen, onOpen, onClose }: 
   const isActive = attribute.state === 'active'
   return (
     <>
-      <div className={styles.actions!}>
+      <div className={styles.actions}>
         {isActive && <Button onPress={onOpen}>{texts.editAttribute}</Button>}
         <Button onPress={() => archive.mutate(isActive ? 'archived' : 'active')} isPending={archive.isPending}>
           {isActive ? texts.archive : texts.activate}
         </Button>
-        <p className={styles.muted!}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
+        <p className={styles.muted}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
       </div>
       {archive.error && <Problem error={archive.error} />}
     </>

@@ -104,7 +104,7 @@ function RuleFields({ draft, set }: PartProps) {
   const rules = rulesOfType[draft.type]
   return (
     <FieldGroup look="frame" legend={texts.rules}>
-      <p className={styles.muted!}>{texts.rulesHelp}</p>
+      <p className={styles.muted}>{texts.rulesHelp}</p>
       <Checkbox
         isSelected={draft.required}
         onChange={required => set({ required })}

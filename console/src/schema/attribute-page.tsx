@@ -110,9 +110,9 @@ export function Rules({ attribute }: { attribute: Attribute }) {
     ...(minimum !== null ? [texts.atLeast(String(minimum))] : []),
     ...(maximum !== null ? [texts.atMost(String(maximum))] : []),
   ]
-  if (rules.length === 0) return <span className={styles.muted!}>—</span>
+  if (rules.length === 0) return <span className={styles.muted}>—</span>
   return (
-    <ul className={styles.rules!}>
+    <ul className={styles.rules}>
       {rules.map(rule => (
         <li key={rule}>
           <bdi>{rule}</bdi>

@@ -39,7 +39,7 @@ export function ConsentTexts({ type }: { type: ConsentType }) {
           <p>{texts.noTextsAdvice}</p>
         </EmptyState>
       )}
-      <ol className={styles.versions!} aria-label={texts.texts}>
+      <ol className={styles.versions} aria-label={texts.texts}>
         {versions.map(version => (
           <TextVersion key={version.version} text={version} />
         ))}
@@ -53,19 +53,19 @@ function TextVersion({ text: { version, language, text, url, sha256, created_at 
   const texts = useMessages(messages)
   const formats = useFormats()
   return (
-    <li className={styles.version!}>
+    <li className={styles.version}>
       <p>
         <strong>{texts.version(version)}</strong> · <bdi>{language}</bdi> · {formats.dateTime(created_at)}
       </p>
-      <blockquote className={styles.quote!} lang={language}>
+      <blockquote className={styles.quote} lang={language}>
         <LongText text={text} />
       </blockquote>
       {url && (
-        <p className={styles.muted!}>
+        <p className={styles.muted}>
           {texts.shownAt} <bdi>{url}</bdi>
         </p>
       )}
-      <p className={styles.muted!}>
+      <p className={styles.muted}>
         SHA-256 <code>{sha256}</code>
       </p>
     </li>
@@ -86,7 +86,7 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   const body = { language: language.trim(), text, ...(url.trim() && { url: url.trim() }) }
   return (
     <Form onSubmit={() => add.mutate(body)} label={texts.addText} write={add} submit={texts.addText} onCancel={onClose}>
-      <p className={styles.muted!}>{texts.addTextHelp}</p>
+      <p className={styles.muted}>{texts.addTextHelp}</p>
       <TextField
         label={texts.textLanguage}
         help={texts.textLanguageHelp}

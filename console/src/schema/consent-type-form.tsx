@@ -86,7 +86,7 @@ function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
         const index = channels.findIndex(other => other.channel === channel)
         const entry = channels[index]
         return (
-          <div key={channel} className={styles.channel!}>
+          <div key={channel}>
             <Checkbox
               isSelected={entry !== undefined}
               onChange={isSelected =>
@@ -100,7 +100,7 @@ function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
               {names[channel]}
             </Checkbox>
             {entry && (
-              <div className={styles.indented!}>
+              <div className={styles.indented}>
                 <Checkbox
                   name={`/channels/${index}/double_opt_in`}
                   isSelected={entry.double_opt_in}

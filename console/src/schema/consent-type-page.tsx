@@ -110,7 +110,7 @@ function ConsentTypeFacts({ type, onEdit }: { type: ConsentType; onEdit: () => v
         ]}
       />
       {mayWrite && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {isActive && <Button onPress={onEdit}>{texts.editConsentType}</Button>}
           <Button onPress={() => archive.mutate()} isPending={archive.isPending}>
             {isActive ? texts.archive : texts.activate}

@@ -37,7 +37,7 @@ export function FitResult({ owner, declared }: { owner: string; declared: Declar
       </p>
       <p>{texts.misfitsStay}</p>
       {examples.length > 0 && (
-        <ul className={styles.found!} aria-label={texts.misfits}>
+        <ul className={styles.found} aria-label={texts.misfits}>
           {examples.map(id => (
             <li key={id}>
               <EntityLink owner={owner} id={id} externalId={null} />

@@ -23,8 +23,8 @@ export function ObservedTab({ definitions }: { definitions: Definitions }) {
   const { owner: asked = 'people' } = route.useSearch()
   const owner = definitions.stacks.some(({ key }) => key === asked) ? asked : 'people'
   return (
-    <div className={styles.columns!}>
-      <div className={styles.side!}>
+    <div className={styles.columns}>
+      <div className={styles.side}>
         <OwnerList definitions={definitions} tab="observed" selected={owner} />
       </div>
       <ObservedKeys key={owner} owner={owner} />
@@ -38,9 +38,9 @@ function ObservedKeys({ owner }: { owner: string }) {
   const { data, error, refetch, isFetching } = useQuery(observedQuery(owner))
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   return (
-    <div className={styles.stack!}>
-      <div className={styles.actions!}>
-        <p className={styles.muted!}>{texts.observedHelp}</p>
+    <div className={styles.stack}>
+      <div className={styles.actions}>
+        <p className={styles.muted}>{texts.observedHelp}</p>
         <Button onPress={() => refetch()} isPending={isFetching}>
           {texts.readAgain}
         </Button>
@@ -90,7 +90,7 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
                   {texts.declare}
                 </Button>
               ) : (
-                <span className={styles.muted!}>{texts.notDeclarable}</span>
+                <span className={styles.muted}>{texts.notDeclarable}</span>
               )}
             </td>
           )}

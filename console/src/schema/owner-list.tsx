@@ -13,14 +13,14 @@ type OwnerListProps = { definitions: Definitions; tab: SchemaTab; selected: stri
 export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
   const texts = useMessages(messages)
   return (
-    <nav className={styles.owners!} aria-label={texts.owners}>
-      <ul className={styles.ownerLinks!}>
+    <nav aria-label={texts.owners}>
+      <ul className={styles.ownerLinks}>
         {ownersOf(definitions).map(owner => (
           <li key={owner}>
             <Link
               to="/schema"
               search={{ tab, owner }}
-              className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner!}
+              className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner}
               aria-current={owner === selected ? 'true' : undefined}
             >
               <OwnerName owner={owner} stacks={definitions.stacks} />

@@ -80,7 +80,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       {...(mayWrite && { submit: texts.save })}
       isDisabled={Object.keys(patch).length === 0}
     >
-      <p className={styles.muted!}>{texts.settingsHelp}</p>
+      <p className={styles.muted}>{texts.settingsHelp}</p>
       <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>
         {plainFields.map(name => (
           <Fragment key={name}>
@@ -110,7 +110,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       </FieldGroup>
       <PageTexts draft={draft} onChange={set} mayWrite={mayWrite} />
       {mayWrite && settings.updated_at && (
-        <p className={styles.muted!}>{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
+        <p className={styles.muted}>{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
       )}
     </Form>
   )
@@ -119,7 +119,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
 /** The accent colour as a sample. */
 function Swatch({ color }: { color: string }) {
   if (!/^#[\da-f]{6}$/i.test(color)) return null
-  return <span className={styles.swatch!} style={{ background: color }} aria-hidden="true" />
+  return <span className={styles.swatch} style={{ background: color }} aria-hidden="true" />
 }
 
 type PageTextsProps = { draft: Draft; onChange: (change: Partial<Draft>) => void; mayWrite: boolean }

@@ -41,20 +41,20 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, onC
         onChange?.(text)
       }}
       {...(error && { isInvalid: true })}
-      className={styles.field!}
+      className={styles.field}
     >
-      {label && <Label className={styles.label!}>{label}</Label>}
+      {label && <Label className={styles.label}>{label}</Label>}
       {rows ? (
-        <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />
+        <TextArea className={styles.input} rows={rows} placeholder={placeholder ?? ''} />
       ) : (
-        <Input className={styles.input!} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
+        <Input className={styles.input} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
       )}
       {help && (
-        <Text slot="description" className={styles.help!}>
+        <Text slot="description" className={styles.help}>
           {help}
         </Text>
       )}
-      <FieldError className={styles.error!}>{error}</FieldError>
+      <FieldError className={styles.error}>{error}</FieldError>
     </AriaTextField>
   )
 }
@@ -74,11 +74,11 @@ export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) 
         noteChange(props.name)
         onChange?.(isSelected)
       }}
-      className={styles.check!}
+      className={styles.check}
     >
       {({ isIndeterminate }) => (
         <>
-          <span className={styles.box!} aria-hidden="true">
+          <span className={styles.box} aria-hidden="true">
             {isIndeterminate ? '–' : <Icon name="check" />}
           </span>
           {children}
@@ -88,9 +88,9 @@ export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) 
   )
   if (!props.name) return box
   return (
-    <div className={styles.explained!}>
+    <div className={styles.explained}>
       {box}
-      {help && <p className={styles.help!}>{help}</p>}
+      {help && <p className={styles.help}>{help}</p>}
       <Fault name={props.name} />
     </div>
   )
@@ -101,7 +101,7 @@ export function Fault({ name }: { name: string | undefined }) {
   const errors = useContext(FormValidationContext)[name ?? '']
   if (!errors?.length) return null
   return (
-    <p className={styles.error!} role="alert">
+    <p className={styles.error} role="alert">
       {[errors].flat().join(' ')}
     </p>
   )
@@ -125,11 +125,11 @@ export function FieldGroup({ legend, help, name, look, isDisabled, children, ...
       {...props}
       name={name}
       disabled={isDisabled}
-      className={look ? `${styles.group} ${styles[look]}` : styles.group!}
+      className={look ? `${styles.group} ${styles[look]}` : styles.group}
     >
-      {legend && <legend className={styles.label!}>{legend}</legend>}
+      {legend && <legend className={styles.label}>{legend}</legend>}
       {children}
-      {help && <p className={styles.help!}>{help}</p>}
+      {help && <p className={styles.help}>{help}</p>}
       <Fault name={name} />
     </fieldset>
   )

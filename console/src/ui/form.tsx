@@ -86,7 +86,7 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
   return (
     <AriaForm
       ref={form}
-      className={styles.form!}
+      className={styles.form}
       {...(label !== undefined && { 'aria-label': label })}
       validationBehavior="aria"
       validationErrors={byName}

@@ -39,7 +39,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <Notice kind="error" title={title}>
       {advice && <p>{advice}</p>}
       {details.length > 0 && (
-        <ul className={styles.details!}>
+        <ul className={styles.details}>
           {details.map(({ path, message }) => (
             <li key={`${path} ${message}`}>
               {path && <code>{path}</code>} {service.translated(message) ?? message}
@@ -48,7 +48,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
         </ul>
       )}
       {(canRetry || status === 401) && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {status === 401 && <SignInLink />}
           {canRetry && <Button onPress={onRetry}>{texts.tryAgain}</Button>}
         </div>

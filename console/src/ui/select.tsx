@@ -41,7 +41,7 @@ export function Select<Value extends string>({
   return (
     <AriaSelect
       {...props}
-      className={styles.field!}
+      className={styles.field}
       value={value}
       onChange={key => {
         if (key === null) return
@@ -51,32 +51,32 @@ export function Select<Value extends string>({
       {...(error && { isInvalid: true })}
       placeholder={placeholder ?? '—'}
     >
-      {label && <Label className={styles.label!}>{label}</Label>}
-      <Button className={styles.selectButton!}>
+      {label && <Label className={styles.label}>{label}</Label>}
+      <Button className={styles.selectButton}>
         <SelectValue />
-        <span aria-hidden="true" className={styles.arrow!}>
+        <span aria-hidden="true" className={styles.arrow}>
           <Icon name="down" />
         </span>
       </Button>
       {help && (
-        <Text slot="description" className={styles.help!}>
+        <Text slot="description" className={styles.help}>
           {help}
         </Text>
       )}
-      <FieldError className={styles.error!}>{error}</FieldError>
-      <Popover className={styles.popover!}>
-        <ListBox className={styles.options!}>
+      <FieldError className={styles.error}>{error}</FieldError>
+      <Popover className={styles.popover}>
+        <ListBox className={styles.options}>
           {options.map(option => (
             <ListBoxItem
               key={option.value}
               id={option.value}
               textValue={option.label}
               isDisabled={option.isDisabled ?? false}
-              className={styles.option!}
+              className={styles.option}
             >
               <Text slot="label">{option.label}</Text>
               {option.help && (
-                <Text slot="description" className={styles.optionHelp!}>
+                <Text slot="description" className={styles.optionHelp}>
                   {option.help}
                 </Text>
               )}

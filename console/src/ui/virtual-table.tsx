@@ -82,7 +82,7 @@ export function VirtualTable<Row>({
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
-      className={styles.scroller!}
+      className={styles.scroller}
       ref={scroller}
       tabIndex={0}
       aria-label={label}
@@ -91,21 +91,21 @@ export function VirtualTable<Row>({
     >
       {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
       <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
-        <div role="rowgroup" className={styles.head!}>
-          <div role="row" aria-rowindex={1} className={styles.row!} style={rowStyle}>
+        <div role="rowgroup" className={styles.head}>
+          <div role="row" aria-rowindex={1} className={styles.row} style={rowStyle}>
             {columns.map(column => (
               <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} />
             ))}
           </div>
         </div>
-        <div role="rowgroup" className={styles.body!} style={{ height: rows.length * rowHeight }}>
+        <div role="rowgroup" className={styles.body} style={{ height: rows.length * rowHeight }}>
           {rows.slice(first, last + 1).map((row, offset) => (
             <TableRow key={rowKey(row)} row={row} index={first + offset} template={template} columns={columns} />
           ))}
         </div>
       </div>
       {hasMore && (
-        <p className={styles.more!} role="status">
+        <p className={styles.more} role="status">
           {texts.loadingMore}…
         </p>
       )}
@@ -132,7 +132,7 @@ function DataRow<Row>({ row, index, template, columns }: TableRowProps<Row>) {
       style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
     >
       {columns.map(({ key, align, render }) => (
-        <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell!}>
+        <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell}>
           {render(row)}
         </div>
       ))}
@@ -155,13 +155,13 @@ function ColumnHeader<Row>({
 }) {
   const isSorted = sortField !== undefined && sort?.field === sortField
   const sorted = isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : undefined
-  const className = align ? `${styles.cell} ${styles.end}` : styles.cell!
+  const className = align ? `${styles.cell} ${styles.end}` : styles.cell
   return (
     <div role="columnheader" className={className} aria-sort={sorted}>
       {sortField && onSort ? (
         <button
           type="button"
-          className={styles.sort!}
+          className={styles.sort}
           onClick={() => onSort({ field: sortField, direction: isSorted && sort.direction === 'asc' ? 'desc' : 'asc' })}
         >
           {header}

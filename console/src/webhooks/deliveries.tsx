@@ -6,7 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { MoreButton } from '../ui/more-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
@@ -61,7 +61,7 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
     <Section
       title={texts.deliveries}
       actions={
-        <div className={styles.stateFilter!}>
+        <div className={styles.stateFilter}>
           <Select<State | ''>
             aria-label={texts.state}
             options={[{ value: '', label: texts.all }, ...states.map(value => ({ value, label: texts.states[value] }))]}
@@ -155,14 +155,14 @@ function DeliveryRow({
       <td>
         <Badge kind={kinds[row.state]}>{texts.states[row.state]}</Badge>
         {delivery?.state === 'failing' && delivery.next_attempt_at && (
-          <span className={styles.muted!}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
+          <span className={styles.muted}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
         )}
       </td>
       <td className={numberCell}>{formats.number(delivery ? delivery.attempts : 1)}</td>
       <td>{row.response_status ?? row.error ?? '—'}</td>
       <td>{lastAttemptAt ? formats.exactTime(lastAttemptAt) : '—'}</td>
       <td>
-        <div className={styles.buttons!}>
+        <div className={styles.buttons}>
           <Button aria-label={texts.show(name)} onPress={() => onShow(row)}>
             {texts.details}
           </Button>
@@ -204,11 +204,7 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
         {texts.response} {response_status}
       </h3>
       <ScrollingText text={response || error || texts.noResponse} />
-      <Actions>
-        <Button onPress={onClose} autoFocus>
-          {texts.close}
-        </Button>
-      </Actions>
+      <CloseAction onClose={onClose} />
     </Dialog>
   )
 }
@@ -230,7 +226,7 @@ function SentChange({ sequence }: { sequence: number }) {
 function ScrollingText({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the text too
-    <pre className={styles.body!} tabIndex={0}>
+    <pre className={styles.body} tabIndex={0}>
       {text}
     </pre>
   )

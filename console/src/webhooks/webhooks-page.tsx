@@ -74,7 +74,7 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
             <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
               {webhook.url}
             </Link>
-            {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
+            {webhook.description && <span className={styles.muted}>{webhook.description}</span>}
           </th>
           <td>{webhook.events.join(', ')}</td>
           <td>
