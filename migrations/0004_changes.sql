@@ -20,6 +20,7 @@ create table changes (
   actor text not null,
   request_id text not null,
   links jsonb,
+  merge_id integer,
   primary key (organization_id, sequence)
 );
 alter sequence change_numbers owned by changes.sequence;
@@ -41,6 +42,8 @@ comment on column changes.before is 'The values before the change, of the keys t
 comment on column changes.after is 'The values after the change, of the keys that it changed. Values of relationships are in links.';
 comment on column changes.links is
   'The internal identifiers of the targets, by attribute: {"<attribute id>": {"before": [ids], "after": [ids]}}.';
+comment on column changes.merge_id is
+  'The merge that made the change, or whose undoing made it: of the merged person and of the survivor.';
 
 create table followers (
   organization_id integer not null,

@@ -81,6 +81,7 @@ create table changes (
   actor text not null,
   request_id text not null,
   links jsonb,
+  merge_id integer,
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))),
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text])))
@@ -96,6 +97,7 @@ comment on column changes.version is 'The version of the entity after the change
 comment on column changes.before is 'The values before the change, of the keys that it changed. Values of relationships are in links.';
 comment on column changes.after is 'The values after the change, of the keys that it changed. Values of relationships are in links.';
 comment on column changes.links is 'The internal identifiers of the targets, by attribute: {"<attribute id>": {"before": [ids], "after": [ids]}}.';
+comment on column changes.merge_id is 'The merge that made the change, or whose undoing made it: of the merged person and of the survivor.';
 
 create table clients (
   organization_id integer not null,

@@ -16,6 +16,11 @@ type Search = { $contains?: string; $starts_with?: string; $ends_with?: string }
 /** The relationship operators: the filter matches at least one target, none, or every target. */
 type Targets<F> = { $some?: F; $none?: F; $every?: F }
 
+/** Conditions on the entities that link here: on each of them, on their number, and on measures of their fields. */
+type Incoming<F> = Targets<F> & { $where?: F; $count?: number | (Equality<number> & Range<number>) } & {
+  [O in '$sum' | '$avg' | '$min' | '$max']?: { [field: string]: Bare | Operators }
+}
+
 // An object as a value must be an operand of `$eq`. A bare object is parsed as operators.
 type Bare = string | number | boolean | null | readonly unknown[]
 type Operators = Equality<unknown> & Range<string | number> & Search
@@ -60,7 +65,9 @@ type RecordFields = Shared & { [F in Texts<StackRecord>]?: TextCondition }
 
 /** A filter. All fields and operators of an object must match. */
 export type Filter = { $and?: readonly Filter[]; $or?: readonly Filter[]; $not?: Filter } & PersonFields &
-  RecordFields & { [F in `attribute_values.${string}`]?: Condition }
+  RecordFields & { [F in `attribute_values.${string}`]?: Condition } & {
+    [F in `incoming.${string}.${string}`]?: Incoming<Filter>
+  }
 
 type Operands = { text: string; number: number; boolean: boolean; date: string; datetime: string }
 type RangeOf<A extends AttributeShape, V> = A['type'] extends 'boolean' ? unknown : Range<V>
@@ -89,6 +96,19 @@ type AttributeConditions<S extends OrganizationSchema, A extends { [key: string]
   [K in keyof A & string as `attribute_values.${K}`]?: AttributeCondition<S, A[K]>
 }
 
+/** The fields of the relationships of an owner that lead to another one. */
+type IncomingKey<S extends OrganizationSchema, O extends Owner<S>, From extends Owner<S>> = {
+  [K in keyof AttributesOf<S, From> & string]: O extends TargetOf<S, AttributesOf<S, From>[K]>
+    ? `incoming.${From}.${K}`
+    : never
+}[keyof AttributesOf<S, From> & string]
+
+type IncomingConditions<S extends OrganizationSchema, O extends Owner<S>> = {
+  [F in {
+    [From in Owner<S>]: IncomingKey<S, O, From>
+  }[Owner<S>]]?: F extends `incoming.${infer From extends Owner<S>}.${string}` ? Incoming<FilterOf<S, From>> : never
+}
+
 /**
  * A filter on the entities of an owner. With a schema from `kith codegen`, it accepts only declared keys, with operands
  * of their types. Without a schema, it accepts any key.
@@ -98,4 +118,5 @@ export type FilterOf<S extends OrganizationSchema, O extends Owner<S>> = string 
   : { $and?: readonly FilterOf<S, O>[]; $or?: readonly FilterOf<S, O>[]; $not?: FilterOf<S, O> } & (O extends 'people'
       ? PersonFields
       : RecordFields) &
-      AttributeConditions<S, AttributesOf<S, O>>
+      AttributeConditions<S, AttributesOf<S, O>> &
+      IncomingConditions<S, O>

@@ -1067,6 +1067,8 @@ export type DossierLine =
       actor: string
       /** The request that wrote. */
       request_id: string
+      /** The merge that made this change, or whose undoing made it: of the merged person and of the survivor. */
+      merge_id?: number
       /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
       segments?: {
         entered: {
@@ -1517,6 +1519,8 @@ export type Change = {
   actor: string
   /** The request that wrote. */
   request_id: string
+  /** The merge that made this change, or whose undoing made it: of the merged person and of the survivor. */
+  merge_id?: number
   /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
   segments?: {
     entered: {

@@ -426,6 +426,28 @@ describe('a filter with a schema', () => {
     never(() => shop.people.filter({ 'attribute_values.referrer': { $some: byText } }))
   })
 
+  it('types incoming relationships by the owner and by where they lead', () => {
+    never(() =>
+      shop.people.filter({
+        'incoming.people.referrer': { $count: { $gte: 2 }, $where: { 'attribute_values.age': 5 } },
+      }),
+    )
+    never(() =>
+      shop.stack('orders').filter({ 'incoming.people.orders': { $none: {}, $max: { 'attribute_values.age': 9 } } }),
+    )
+    never(() =>
+      client.people.filter({ 'incoming.orders.buyer': { $sum: { 'attribute_values.total': { $gte: 100 } } } }),
+    )
+    // @ts-expect-error: leads to orders
+    never(() => shop.people.filter({ 'incoming.people.orders': { $none: {} } }))
+    // @ts-expect-error: a number is no relationship
+    never(() => shop.people.filter({ 'incoming.people.age': { $none: {} } }))
+    // @ts-expect-error: a field of people is counted
+    never(() => shop.people.filter({ 'incoming.people.referrer': { $count: '2' } }))
+    // @ts-expect-error: a number of the linking people
+    never(() => shop.people.filter({ 'incoming.people.referrer': { $some: { 'attribute_values.age': '5' } } }))
+  })
+
   it('of an organization without attributes accepts no attribute', () => {
     const empty = createClient<{ people: Record<never, never>; stacks: Record<never, never> }>({
       url: 'https://kith.test',

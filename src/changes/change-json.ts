@@ -38,6 +38,7 @@ type LineFields = [
   external_id: string,
   actor: string,
   request_id: string,
+  merge_id: string,
   segments?: string,
 ]
 
@@ -112,6 +113,7 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
     external_id,
     actor,
     request_id,
+    merge_id,
     segments,
   ] = fields
   const before = links ? withLinks(plainBefore, attributesBefore, printNames(links, 'before', names)) : plainBefore
@@ -123,6 +125,7 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
     `,"version":${version || 'null'},"before":${before || 'null'},"after":${after || 'null'}` +
     `,"links":${links ? printIdentifiers(links, names) : 'null'}` +
     `,"actor":${JSON.stringify(actor)},"request_id":${JSON.stringify(request_id)}` +
+    `${merge_id === '' ? '' : `,"merge_id":${merge_id}`}` +
     `${segments === undefined ? '' : `,"segments":${segments}`}}`
   )
 }

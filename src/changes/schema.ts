@@ -87,6 +87,13 @@ export const change = Type.Object(
     ),
     actor: Type.String({ description: 'The subject of the token that wrote.' }),
     request_id: Type.String({ description: 'The request that wrote.' }),
+    merge_id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          'The merge that made this change, or whose undoing made it: of the merged person and of the survivor.',
+      }),
+    ),
     segments: Type.Optional(
       Type.Object(
         { entered: Type.Array(segmentPeople), left: Type.Array(segmentPeople) },

@@ -50,6 +50,7 @@ const fields = [
   externalId,
   'c.actor',
   'c.request_id',
+  'c.merge_id',
 ]
 const lineOf = (names: string[]) => `concat(${names.join(`, E'\\t', `)})`
 
@@ -93,7 +94,7 @@ const sizeOf = (column: string) =>
 const sizeOfChange = `200 + ${['c.before', 'c.after', 'c.links'].map(sizeOf).join(' + ')}`
 
 const columns = `c.sequence, c.at, c.subject, c.stack_id, c.entity_id, c.definition_id, c.operation, c.version, c.before,
-     c.after, c.links, c.actor, c.request_id`
+     c.after, c.links, c.actor, c.request_id, c.merge_id`
 
 /** The bytes of the changes before each one, in the order of the page. */
 const bytesBefore = (order: string, size = sizeOfChange) =>

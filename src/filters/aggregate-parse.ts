@@ -1,20 +1,16 @@
 import { pointer, refuse } from '../errors.ts'
 import { isTimeZone } from '../formats.ts'
-import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
-import { textFields } from '../profile-fields.ts'
+import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import type { AggregateBody, GroupBy, Measure, MeasureOperation, TimeUnit } from './aggregate-schema.ts'
-import { fieldOf } from './fields.ts'
 import type { Field } from './grammar.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
+import { manyValues, measureFault, type TypedField, typedFieldOf, type ValueType } from './value-type.ts'
 
 /** A field that groups, or a span of the time or date that it has. */
 export type GroupKey = { field: Field; type: ValueType; span?: { unit: TimeUnit; timeZone: string } | undefined }
 
 /** A measure of each group. `count` without a field counts the entities. */
 export type ParsedMeasure = { op: MeasureOperation; field?: Field; type?: ValueType }
-
-/** The type of a field's values. `json` is a value of any type, `name` the external identifier of a linked entity. */
-export type ValueType = Exclude<Attribute['type'], 'person' | 'stack'> | 'name' | 'identifier'
 
 export type ParsedAggregate = ParsedFilter & { keys: GroupKey[]; measures: ParsedMeasure[] }
 
@@ -56,8 +52,6 @@ function parseKey(entry: GroupBy, path: Path, context: Context): GroupKey {
 /** The message for a time zone that kith or the database does not know. */
 export const unknownTimeZone = 'must be UTC or an IANA time zone with its region, such as Europe/Berlin'
 
-const manyValues = 'holds many values: only an attribute of cardinality one can be used here'
-
 function notSpannable(field: Field, attribute: Attribute | undefined): string {
   return field.kind === 'attribute' && !attribute
     ? 'is not declared: declare it as a date or datetime to group it by spans of time'
@@ -71,65 +65,20 @@ function parsePlainKey(name: string, path: Path, context: Context): GroupKey {
   return { field, type }
 }
 
-const measuredTypes: Record<Exclude<MeasureOperation, 'count'>, { types: readonly ValueType[]; message: string }> = {
-  sum: { types: ['number'], message: 'adds numbers' },
-  avg: { types: ['number'], message: 'averages numbers' },
-  min: { types: ['number', 'text', 'date', 'datetime'], message: 'compares numbers, texts, dates and times' },
-  max: { types: ['number', 'text', 'date', 'datetime'], message: 'compares numbers, texts, dates and times' },
-}
-
 function parseMeasure({ op, field: name }: Measure, path: Path, context: Context): ParsedMeasure {
   const fieldPath = [...path, 'field']
   if (name === undefined) return op === 'count' ? { op } : throwInvalid(fieldPath, `is required for ${op}`)
   const { field, type, attribute } = parseField(name, fieldPath, context)
   if (op === 'count') return { op, field, type }
-  const { types, message } = measuredTypes[op]
-  if (field.kind === 'attribute' && !attribute)
-    return throwInvalid(fieldPath, `is not declared: ${op} ${message}, so declare the key with its type`)
-  if (!types.includes(type)) return throwInvalid(fieldPath, `${op} ${message}, but this is ${nounOf[type]}`)
-  if (attribute?.cardinality === 'many') return throwInvalid(fieldPath, manyValues)
+  const fault = measureFault(op, { field, type, attribute })
+  if (fault !== undefined) return throwInvalid(fieldPath, fault)
   return { op, field, type }
 }
 
-const nounOf: Record<ValueType, string> = {
-  text: 'a text',
-  number: 'a number',
-  boolean: 'a boolean',
-  date: 'a date',
-  datetime: 'a date and time',
-  json: 'a value of any type',
-  name: 'a relationship',
-  identifier: 'an identifier',
-}
-
-const acrossRelationship = ({ key }: Attribute) =>
-  `leads across the relationship ${key}: an aggregate uses fields of the entity itself, and attribute_values.${key} groups by its target`
-
-type ParsedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
-
-function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): ParsedField {
-  const field = fieldOf(name, stack_id)
-  if (!field)
-    return throwInvalid(
-      path,
-      `is not a field of a ${stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts`,
-    )
-  if (field.kind !== 'attribute') return { field, type: typeOfColumn(field) }
-  const declared = definitions.declared.get(stack_id)
-  const attribute = declared?.get(field.key)
-  if (!attribute) {
-    const first = declared?.get(field.key.split('.', 1)[0]!)
-    if (first && isRelationship(first)) return throwInvalid(path, acrossRelationship(first))
-    undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
-    return { field, type: 'json' }
-  }
-  if (isRelationship(attribute)) return { field, type: 'name', attribute }
-  return { field, type: attribute.type as ValueType, attribute }
-}
-
-function typeOfColumn(field: Exclude<Field, { kind: 'attribute' }>): ValueType {
-  if (field.kind === 'text')
-    return field.column !== 'external_id' && textFields[field.column].type === 'date' ? 'date' : 'text'
-  if (field.kind === 'time') return 'datetime'
-  return field.kind === 'boolean' ? 'boolean' : 'identifier'
+function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): TypedField {
+  const typed = typedFieldOf(name, definitions, stack_id)
+  if ('fault' in typed) return throwInvalid(path, typed.fault)
+  const { field, attribute } = typed
+  if (field.kind === 'attribute' && !attribute) undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
+  return typed
 }

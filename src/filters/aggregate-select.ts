@@ -1,7 +1,7 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Column, ColumnLevels, type Source } from './aggregate-columns.ts'
-import type { GroupKey, ParsedAggregate, ParsedMeasure, ValueType } from './aggregate-parse.ts'
+import type { GroupKey, ParsedAggregate, ParsedMeasure } from './aggregate-parse.ts'
 import { joinedValue, shownValue } from './attribute.ts'
 import { compileCondition } from './compile.ts'
 import type { Subject } from './condition.ts'
@@ -18,6 +18,7 @@ import {
 import { type Field, timeColumns } from './grammar.ts'
 import { dateOf, secondsOf, timeOf } from './json-value.ts'
 import type { Query } from './select.ts'
+import type { ValueType } from './value-type.ts'
 
 /** An answer has at most this many groups. */
 export const maxGroups = 10_000

@@ -102,6 +102,24 @@ export function timeColumn(column: Fragment): Comparable {
   }
 }
 
+/** Compares a numeric value that may be null with operands that `toNumeric` makes numbers of. */
+const numeric =
+  (toNumeric: (operand: string) => string) =>
+  (value: Fragment): Comparable => ({
+    isMissing: sql`${value} is null`,
+    equalsAny: values =>
+      values.length === 0
+        ? never
+        : sql`coalesce(${value} = any(${values.map(each => toNumeric(String(each)))}::numeric[]), false)`,
+    isInRange: (operator, operand) =>
+      sql`coalesce(${value} ${rangeSigns[operator]} ${toNumeric(String(operand))}::numeric, false)`,
+    matchesText: () => never,
+  })
+/** A number that may be null. */
+export const numericColumn = numeric(text => text)
+/** Seconds since 1970 that may be null, compared with RFC 3339 times. */
+export const instantColumn = numeric(numericInstant)
+
 /** An internal identifier as a read shows it. Upper and lower case are equal, as in paths. */
 export function identifierColumn(id: Fragment, kind: 'id' | 'record_id'): Comparable {
   const toUuid = kind === 'id' ? (text: string) => text : uuidOfRecord

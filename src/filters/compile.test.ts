@@ -24,6 +24,7 @@ const definitions = buildDefinitions(99_001, {
     attribute(66_004, 'mixed', 0),
     attribute(66_005, 'bought', stack_id),
     { ...attribute(66_006, 'buyer', 0), owner_stack_id: stack_id },
+    { ...attribute(66_007, 'exact', null), owner_stack_id: stack_id, type: 'number', cardinality: 'one' },
   ],
   consent_types: [1, 2].map(id => ({
     ...{ id, key: `type${id}`, name: '', description: null, state: 'active', mandatory: false, default_state: false },

@@ -1,15 +1,13 @@
 import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
-import { attributeCondition, selectSources } from './attribute.ts'
+import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
 import { consentCondition } from './consents.ts'
 import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
-
-/** The aliases of the rows in `entities`, by relation depth. */
-const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
+import { measuredCondition, relatedCondition, rows } from './linked.ts'
 
 /**
  * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
@@ -35,42 +33,13 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
     case 'consents':
       return unindexed(consentCondition(condition, subject))
     case 'related':
-      return compileRelated(condition, subject)
+      return relatedCondition(condition, subject, compile)
+    case 'measured':
+      return measuredCondition(condition, subject, compile)
     case 'field':
       return compileField(condition.field, condition.tests, subject)
   }
 }
-
-/**
- * Some, none or every target of a relationship's links satisfies a condition. The statement checks link by link and is
- * fenced (`offset 0`), so a row costs as much as it has links, whatever PostgreSQL's planner estimates. As joins, three
- * hops among fifty entities without statistics took a minute.
- */
-function compileRelated(
-  { attribute, quantifier, condition }: Extract<Condition, { kind: 'related' }>,
-  subject: Subject,
-): CompiledCondition {
-  const { organization, row } = subject
-  const { id, target_stack_id } = attribute
-  const relationDepth = subject.relationDepth + 1
-  const [target, link] = [rows[relationDepth]!, links[relationDepth]!]
-  const inner = compile(condition, { ...subject, stack_id: target_stack_id, row: target, relationDepth })
-  // Every target satisfies the condition if no target fails it.
-  const check = quantifier === '$every' ? negated(inner.check) : inner.check
-  const exists = sql`exists (select from links ${link} cross join lateral (
-      select from entities ${target} where ${target}.organization_id = ${organization}
-        and ${target}.stack_id = ${target_stack_id}::integer and ${target}.id = ${link}.target_id and ${check} offset 0
-    ) ${target}
-    where ${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id
-      and ${link}.attribute_id = ${id}::integer offset 0)`
-  if (quantifier !== '$some') return unindexed(negated(exists))
-  if (!inner.indexCandidates) return unindexed(exists)
-  const ids = selectSources(id, inner.indexCandidates.ids, organization)
-  return { check: exists, indexCandidates: { rank: inner.indexCandidates.rank + indexCandidateRanks.links, ids } }
-}
-
-/** The aliases of the rows in `links`, by relation depth. */
-const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
 
 function compileField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row } = subject

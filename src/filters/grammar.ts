@@ -1,6 +1,7 @@
 import type { Channel } from '../channels.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
+import type { ValueType } from './value-type.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
@@ -8,17 +9,22 @@ export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relat
 export const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
 export const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
+/** What a condition computes of the entities that link to one. */
+export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const
 export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists'] as const
 
 export type RangeOperator = (typeof ranges)[number]
 export type Search = (typeof searches)[number]
 export type Quantifier = (typeof quantifiers)[number]
+export type LinkMeasure = (typeof linkMeasures)[number]
 export type Comparison = (typeof comparisons)[number]
 
 export const isRange = (operator: string): operator is RangeOperator => (ranges as readonly string[]).includes(operator)
 export const isSearch = (operator: string): operator is Search => (searches as readonly string[]).includes(operator)
 export const isQuantifier = (operator: string): operator is Quantifier =>
   (quantifiers as readonly string[]).includes(operator)
+export const isLinkMeasure = (operator: string): operator is LinkMeasure =>
+  (linkMeasures as readonly string[]).includes(operator)
 export const isComparison = (operator: string): operator is Comparison =>
   (comparisons as readonly string[]).includes(operator)
 
@@ -64,4 +70,15 @@ export type Condition =
       state?: boolean
       tests: readonly { field: ConsentField; test: Test }[]
     }
-  | { kind: 'related'; attribute: RelationshipAttribute; quantifier: Quantifier; condition: Condition }
+  | (Linked & { kind: 'related'; quantifier: Quantifier })
+  | (Linked & { kind: 'measured'; measured: Measured; tests: Test[] })
+
+/** The entities at the other end of the links of an attribute: its targets, or with `incoming` those that have it. */
+export type Linked = { attribute: RelationshipAttribute; isIncoming: boolean; condition: Condition }
+
+/** What is computed of linked entities: their number, or a measure of a field of them. */
+export type Measured = { op: '$count' } | { op: Exclude<LinkMeasure, '$count'>; field: Field; type: ValueType }
+
+/** The stack of the entities at the other end. */
+export const otherEndOf = ({ attribute, isIncoming }: Pick<Linked, 'attribute' | 'isIncoming'>): number =>
+  isIncoming ? attribute.owner_stack_id : attribute.target_stack_id

@@ -2,6 +2,7 @@ import { type Detail, Fault, pointer } from '../errors.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
 import { fieldOf } from './fields.ts'
 import { Parameter } from './fragment.ts'
+import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { selectTerms } from './index-candidates.ts'
 import { operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
@@ -37,10 +38,22 @@ function adviceOn(part: Part, definitions: Definitions): Detail[] {
         message: `in the segment, at ${detail.path}: ${detail.message}`,
       }))
     }
+    if (name.startsWith(incomingPrefix))
+      return adviceOnIncoming(name, { ...part, value: operand, path: memberPath }, definitions)
     const field = fieldOf(name, stackId)
     const attribute = field?.kind === 'attribute' ? definitions.declared.get(stackId)?.get(field.key) : undefined
     return attribute ? adviceOnAttribute(attribute, { ...part, value: operand, path: memberPath }, definitions) : []
   })
+}
+
+function adviceOnIncoming(name: string, part: Part, definitions: Definitions): Detail[] {
+  const attribute = incomingAttribute(name.slice(incomingPrefix.length), definitions, part.stackId)
+  if (typeof attribute === 'string') return []
+  return entriesOf(part.value)
+    .filter(([operator]) => operator === '$some' || operator === '$where')
+    .flatMap(([operator, value]) =>
+      adviceOn({ ...part, value, stackId: attribute.owner_stack_id, path: [...part.path, operator] }, definitions),
+    )
 }
 
 function adviceOnAttribute(attribute: Attribute, part: Part, definitions: Definitions): Detail[] {

@@ -71,7 +71,7 @@ function keyOf(text: string): string {
 
 /** Whether the current member counts as a condition. `isOpening` tells whether its value is an object or an array. */
 function isCondition({ role, at }: Frame, isOpening: boolean): boolean {
-  if (role === 'operators') return true
+  if (role === 'operators') return at !== '$where'
   if (role === 'consents') return at === '$some'
   return role === 'filter' && !isOpening && (at === '$segment' || !`${at}`.startsWith('$'))
 }
@@ -88,7 +88,7 @@ function openedIn(frame: Frame | undefined, isObject: boolean): Pick<Frame, 'rol
     if (isObject && !key.startsWith('$')) return { role: key === 'consents' ? 'consents' : 'operators', depth }
   }
   if (role === 'operators') {
-    if (isObject && isQuantifier(key)) return deeper('filter')
+    if (isObject && (isQuantifier(key) || key === '$where')) return deeper('filter')
     if (!isObject && (key === '$in' || key === '$nin')) return { role: 'list', depth }
   }
   if (role === 'consents' && isObject && key === '$some') return { role: 'consent', depth }

@@ -119,6 +119,8 @@ function addRelationships(
         for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? []) add(id)
       break
     case 'consents':
+    // The filter of a segment has no incoming relationships (parse.ts), so it measures nothing.
+    case 'measured':
       break
   }
 }

@@ -143,6 +143,10 @@ export const consentOperandTypes: Record<ConsentField, OperandType> = {
   answered_at: scalarOperand(fieldScalars.time),
 }
 
+/** The operands that a measure of values of a type accepts. */
+export const measuredOperandType = (type: 'number' | 'text' | 'date' | 'datetime'): OperandType =>
+  scalarOperand(attributeScalars[type])
+
 /** The operands that a field of a stack's entities accepts. An archived attribute counts as undeclared: it accepts any value. */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
   if (field.kind !== 'attribute') return scalarOperand(fieldScalars[scalarOf(field)])

@@ -7,13 +7,22 @@ import {
   type ConsentField,
   consentFields,
   filterLimits,
+  isLinkMeasure,
   isQuantifier,
+  type Linked,
+  type LinkMeasure,
+  linkMeasures,
+  type Measured,
+  otherEndOf,
   type Quantifier,
+  quantifiers,
   type RelationshipAttribute,
   type Test,
 } from './grammar.ts'
-import { consentOperandTypes, type OperandType, operandTypeOf } from './operand-types.ts'
+import { incomingAttribute, incomingPrefix } from './incoming.ts'
+import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
+import { type FieldMeasure, measureFault, typedFieldOf } from './value-type.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
 export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
@@ -127,6 +136,7 @@ function parseSegment(key: unknown, context: ParseContext): Condition {
 
 function parseField(key: string, operand: unknown, context: ParseContext): Condition {
   if (key === 'consents' && context.stack_id === peopleStackId) return parseConsents(operand, context)
+  if (key.startsWith(incomingPrefix)) return parseIncoming(key.slice(incomingPrefix.length), operand, context)
   const field = fieldOf(key, context.stack_id)
   if (!field)
     return throwInvalid(
@@ -175,12 +185,67 @@ function parseRelated(
   context: ParseContext,
 ): Condition {
   const attribute = relationshipOf(key, context) ?? throwInvalid(context, 'applies only to a declared relationship')
+  const ends = { attribute, isIncoming: false }
+  return { kind: 'related', quantifier, ...ends, condition: parseOtherEnd(filter, ends, context) }
+}
+
+/** Parses the filter on the entities at the other end of the links. */
+function parseOtherEnd(filter: unknown, ends: Omit<Linked, 'condition'>, context: ParseContext): Condition {
   const relationDepth = context.relationDepth + 1
   if (relationDepth > filterLimits.relationDepth)
     return throwInvalid(context, `exceeds the maximum of ${filterLimits.relationDepth} relationships in a row`)
-  const { target_stack_id: stack_id } = attribute
-  const condition = parseObject(filter, { ...context, stack_id, relationDepth, depth: context.depth + 1 })
-  return { kind: 'related', attribute, quantifier, condition }
+  return parseObject(filter, { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 })
+}
+
+/** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
+function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
+  if (context.ofSegment !== undefined)
+    return throwInvalid(context, 'cannot be part of a segment: a segment follows the relationships of its people only')
+  const attribute = incomingAttribute(name, context.definitions, context.stack_id)
+  if (typeof attribute === 'string') return throwInvalid(context, attribute)
+  const ends = { attribute, isIncoming: true }
+  if (!isObject(operand)) return throwInvalid(context, `must be an object with ${incomingOperators}`)
+  const { $where, ...operators } = operand
+  const measures = Object.keys(operators).filter(isLinkMeasure)
+  if ($where !== undefined && measures.length === 0)
+    return throwInvalid(within(context, '$where'), `needs one of ${linkMeasures.join(', ')} beside it`)
+  const selected = parseOtherEnd($where ?? {}, ends, within(context, '$where'))
+  const conditions = Object.entries(operators).flatMap(([operator, value]): Condition[] => {
+    const inner = within(context, operator)
+    if (isQuantifier(operator)) {
+      countCondition(inner)
+      return [{ kind: 'related', quantifier: operator, ...ends, condition: parseOtherEnd(value, ends, inner) }]
+    }
+    if (!isLinkMeasure(operator)) return throwInvalid(inner, `is not an operator here: use ${incomingOperators}`)
+    return parseMeasured(operator, value, { ...inner, stack_id: otherEndOf(ends) }).map(measured => ({
+      ...{ kind: 'measured', ...ends, condition: selected, ...measured },
+    }))
+  })
+  if (conditions.length === 0) return throwInvalid(context, `must have one of ${incomingOperators}`)
+  return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
+}
+
+const incomingOperators = [...quantifiers, ...linkMeasures].join(', ')
+
+/** Parses the number of linked entities, or measures of their fields. */
+function parseMeasured(
+  op: LinkMeasure,
+  operand: unknown,
+  context: ParseContext,
+): { measured: Measured; tests: Test[] }[] {
+  const { definitions, stack_id } = context
+  if (op === '$count') return [{ measured: { op }, tests: parseTests(measuredOperandType('number'), operand, context) }]
+  const fields = isObject(operand) ? Object.entries(operand) : []
+  if (fields.length === 0)
+    return throwInvalid(context, 'must be an object with a field: {"attribute_values.total": {"$gte": 100}}')
+  return fields.map(([name, tested]) => {
+    const inner = within(context, name)
+    const typed = typedFieldOf(name, definitions, stack_id)
+    const fault = 'fault' in typed ? typed.fault : measureFault(op.slice(1) as FieldMeasure, typed)
+    if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+    const { field, type } = typed
+    return { measured: { op, field, type }, tests: parseTests(measuredOperandType(type as 'number'), tested, inner) }
+  })
 }
 
 function relationshipOf(

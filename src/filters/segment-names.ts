@@ -8,6 +8,8 @@ export function namesSegment(filter: unknown, key: string): boolean {
     if (name === '$segment') return operand === key
     if (name === '$and' || name === '$or' || name === '$not') return namesSegment(operand, key)
     const operators = typeof operand === 'object' && operand !== null ? Object.entries(operand) : []
-    return operators.some(([operator, inner]) => isQuantifier(operator) && namesSegment(inner, key))
+    return operators.some(
+      ([operator, inner]) => (isQuantifier(operator) || operator === '$where') && namesSegment(inner, key),
+    )
   })
 }

@@ -6,38 +6,45 @@ export type SharedKey = (typeof sharedKeys)[number]
 
 const columns: Record<SharedKey, string> = { email: 'email_key', mobile: 'mobile_key', name: 'name_key' }
 
+/** The value that all people e of a group have, or null. */
+const sharedBy = (column: string) =>
+  `case when count(e.${column}) = count(*) and min(e.${column}) = max(e.${column}) then min(e.${column}) end`
+
+const keysBefore = (key: SharedKey) => sharedKeys.slice(0, sharedKeys.indexOf(key))
+
+/** The kinds of keys before this one that all people e of a group share. */
+const foundBy = (key: SharedKey) =>
+  `array[${keysBefore(key).map(each => `case when (${sharedBy(columns[each])}) is not null then '${each}' end`)}]::text[]`
+
 /**
- * $2: key to begin after, $3: limit of index entries, $4: limit of groups. Reads one range of the index, which is in the order of the
- * keys. Returns the keys that are there more than once, how many entries it read, the last key, and the one before it: if the limit
- * was reached, entries of the last key may be missing.
+ * $2: key to begin after, $3: limit of index entries, $4: limit of groups, $5: kinds of keys that were searched before. Reads one range of the
+ * index, which is in the order of the keys. Returns the keys that are there more than once and whose people do not all share an earlier
+ * key, how many entries it read, the last key, and the one before it: if the limit was reached, entries of the last key may be missing.
  */
-const scan = (column: string) =>
+const scan = (key: SharedKey) =>
   `with scanned as materialized (
-     select e.${column} as key from entities e
-     where e.organization_id = $1 and e.stack_id = 0 and e.${column} is not null and e.${column} > $2
-     order by e.${column} limit $3
+     select ${[key, ...keysBefore(key)].map(each => `e.${columns[each]}`).join(', ')} from entities e
+     where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is not null and e.${columns[key]} > $2
+     order by e.${columns[key]} limit $3
    ), distinct_keys as materialized (
-     select s.key, count(*) > 1 as is_shared from scanned s group by s.key
+     select e.${columns[key]} as key, count(*) > 1 and not $5::text[] && ${foundBy(key)} as is_shared
+     from scanned e group by e.${columns[key]}
    )
    select (select count(*)::integer from scanned) as scanned,
      (select max(d.key) from distinct_keys d) as last,
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
      array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
-/** The value that all people e of a group have, or null. */
-const sharedBy = (column: string) =>
-  `case when count(e.${column}) = count(*) and min(e.${column}) = max(e.${column}) then min(e.${column}) end`
-
 const time = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 /** $2: keys, $3: limit of people. Returns each group in order of $2: its size, what all of its people share, and the first of them. */
-const groups = (column: string) =>
+const groups = (key: SharedKey) =>
   `select g.size, g.email, g.mobile, g.name, p.people
    from unnest($2::text[]) with ordinality as k(key, position)
      cross join lateral (
        select count(*)::integer as size, ${sharedBy('email_key')} as email, ${sharedBy('mobile_key')} as mobile,
          ${sharedBy('name_key')} as name
-       from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${column} = k.key
+       from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key
      ) g
      cross join lateral (
        select jsonb_agg(jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
@@ -45,13 +52,13 @@ const groups = (column: string) =>
          'date_of_birth', e.date_of_birth, 'created_at', ${time('e.created_at')}, 'updated_at', ${time('e.updated_at')})
          order by e.id) as people
        from (
-         select m.* from entities m where m.organization_id = $1 and m.stack_id = 0 and m.${column} = k.key order by m.id limit $3
+         select m.* from entities m where m.organization_id = $1 and m.stack_id = 0 and m.${columns[key]} = k.key order by m.id limit $3
        ) e
      ) p
    order by k.position`
 
-const ofEachKey = (name: string, textOf: (column: string) => string) =>
-  Object.fromEntries(sharedKeys.map(key => [key, statement(`${name}_by_${key}`, textOf(columns[key]))])) as Record<
+const ofEachKey = (name: string, textOf: (key: SharedKey) => string) =>
+  Object.fromEntries(sharedKeys.map(key => [key, statement(`${name}_by_${key}`, textOf(key))])) as Record<
     SharedKey,
     Statement
   >

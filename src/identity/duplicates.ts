@@ -4,10 +4,10 @@ import { type DuplicateGroup, type DuplicatesBody, defaultSize } from './duplica
 import { readGroups, type SharedKey, scanKeys, sharedKeys } from './duplicates-sql.ts'
 
 /**
- * The first statement of a page reads this many entries of an index, and each further one three times as many as the one before, up to
- * the maximum. With many duplicates a page then needs few entries (3 ms), and without any, few statements.
+ * The first statement of a page reads so many entries of an index for each group of the page, and each further one three times as many as the
+ * one before, up to the maximum. With many duplicates a page then reads few entries again, and without any, it needs few statements.
  */
-const firstEntries = 2_000
+const firstEntriesPerGroup = 10
 const maxEntries = 50_000
 /** A page ends with the scan after which it has taken this long. */
 const pageMs = 500
@@ -28,12 +28,13 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   const untilMs = performance.now() + pageMs
   const items: DuplicateGroup[] = []
   let people = 0
-  let entries = firstEntries
+  let entries = firstEntriesPerGroup * size
   let position: Position | undefined =
     cursor === undefined ? { by: searched[0]!, after: '' } : parseCursor(cursor, searched)
   while (position && items.length < size && people < maxPeoplePerPage && performance.now() < untilMs) {
-    const range = await scanRange(call, position, { entries, groups: size - items.length })
-    for (const group of await readRange(call, searched, position.by, range.keys)) {
+    const earlier = searched.slice(0, searched.indexOf(position.by))
+    const range = await scanRange(call, position, earlier, { entries, groups: size - items.length })
+    for (const group of await readRange(call, position.by, range.keys)) {
       items.push(group)
       people += group.people.length
     }
@@ -53,13 +54,14 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
 type KeyRange = { keys: string[]; after: string; isEnd: boolean }
 type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[] }
 
-/** Finds the next shared keys within a number of entries, up to a number of groups. */
+/** Finds the next shared keys within a number of entries, up to a number of groups. People who all share an earlier key are found before. */
 async function scanRange(
   { db, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
+  earlier: readonly SharedKey[],
   limits: { entries: number; groups: number },
 ): Promise<KeyRange> {
-  const values = [caller.organization.id, after, limits.entries, limits.groups]
+  const values = [caller.organization.id, after, limits.entries, limits.groups, earlier]
   const [row] = await db.query<ScanRow>(scanKeys[by], values, signal)
   const { scanned, keys, last, before_last } = row!
   const isEnd = scanned < limits.entries
@@ -72,19 +74,17 @@ async function scanRange(
 
 type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] | null }
 
-/** Reads the groups of these keys. Leaves out a group whose people all share a key that was searched before. */
+/** Reads the groups of these keys. Leaves out a group of which meanwhile only one person is left. */
 async function readRange(
   { db, caller, signal }: Call<DuplicatesBody>,
-  searched: readonly SharedKey[],
   by: SharedKey,
   keys: string[],
 ): Promise<DuplicateGroup[]> {
   if (keys.length === 0) return []
   const values = [caller.organization.id, keys, maxPeoplePerGroup]
   const rows = await db.query<GroupRow>(readGroups[by], values, signal)
-  const earlier = searched.slice(0, searched.indexOf(by))
   return rows
-    .filter(row => row.size > 1 && earlier.every(key => row[key] === null))
+    .filter(({ size }) => size > 1)
     .map(row => {
       const shared = sharedKeys.filter(key => row[key] !== null)
       const why = shared.map(key => ({ by: key, value: row[key]!.replaceAll('\n', ' ').trim() }))

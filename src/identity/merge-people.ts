@@ -75,6 +75,7 @@ async function merge(
     ended.version,
     at,
     JSON.stringify(undo),
+    filled?.change.version ?? null,
   ])
   const merge_id = stored!.id
   const people = [[other.row.id], [survivor.row.id], survivor.row.id]

@@ -84,6 +84,27 @@ describe('a merge', () => {
     expect(after.map(({ version }) => version)).toEqual([before[1].version + 2, before[1].version + 2, 1])
   })
 
+  it('numbers the changes that it and its undoing made, and no others', async () => {
+    await create('ada')
+    await create('shopper', { email: 'ada@example.org' })
+    const { merge_id } = (await merge('ada', 'shopper')).body.data
+    await shop.send('PATCH', '/v1/people/ada', { first_name: 'Ada' })
+    expect((await unmerge('ada', 'shopper')).status).toBe(200)
+    const { items } = (await shop.send('GET', '/v1/changes?after=0&limit=1000')).body.data
+    type Item = { operation: string; external_id: string; merge_id?: number; after: { email?: string } }
+    expect(
+      items
+        .slice(-5)
+        .map(({ operation, external_id, merge_id, after }: Item) => [operation, external_id, merge_id, after.email]),
+    ).toEqual([
+      ['merge', 'shopper', merge_id, undefined],
+      ['update', 'ada', merge_id, 'ada@example.org'],
+      ['update', 'ada', undefined, undefined],
+      ['unmerge', 'shopper', merge_id, 'ada@example.org'],
+      ['update', 'ada', merge_id, null],
+    ])
+  })
+
   it('fills a prefix without a number, and gives it back', async () => {
     await create('ada')
     await create('shopper', { mobile_prefix: '+39' })

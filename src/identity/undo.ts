@@ -30,8 +30,8 @@ export type Undo = {
   answers: TakenAnswer[]
 }
 
-/** The content of `merges.undo` after the merge was undone: identifiers and versions, for past states. */
-export type EndedUndo = Pick<Undo, 'into_version' | 'answers'> & { unmerge_version: number | null }
+/** The content of `merges.undo` after the merge was undone: identifiers and versions of answers, for past states. */
+export type EndedUndo = Pick<Undo, 'answers'>
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */
 export type MergeRow = {

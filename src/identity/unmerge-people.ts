@@ -147,10 +147,8 @@ async function readFacts(
   returning: readonly string[],
 ): Promise<UnmergeFacts> {
   const { organization_id } = definitions
-  type Merge = MergeRow & { stands: boolean; undo: (Undo & Partial<EndedUndo>) | null }
-  const into = await tx.query<Merge>(readMergesIntoSql, [organization_id, survivor.row.id])
-  const others = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
-  const versions = others.flatMap(({ undo }) => [undo.into_version ?? [], undo.unmerge_version ?? []].flat())
+  const into = await tx.query<MergeRow>(readMergesIntoSql, [organization_id, survivor.row.id])
+  const remaining = into.flatMap(({ undo, ...other }) => (undo && other.id !== merge.id ? [{ ...other, undo }] : []))
   const [[emptied], written, ownAnswers, resolve] = await Promise.all([
     tx.query<{ is_emptied: boolean }>(readIsEmptiedSql, [organization_id, survivor.row.id, merge.sequence]),
     merge.undo.into_version === null
@@ -159,7 +157,6 @@ async function readFacts(
           organization_id,
           survivor.row.id,
           merge.undo.into_version,
-          versions,
         ]),
     tx.query<OwnAnswer>(readOwnAnswersSql, [organization_id, survivor.row.id]),
     readTargets(tx, definitions, merge, returning),
@@ -172,7 +169,7 @@ async function readFacts(
     written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
     isEmptied: emptied!.is_emptied,
     ownAnswers,
-    remaining: others.filter(({ stands }) => stands),
+    remaining,
     resolve,
   }
 }
@@ -304,11 +301,17 @@ async function endMerge(
 ): Promise<void> {
   const until = change?.version ?? survivor.row.version + 1
   const ended: EndedUndo = {
-    into_version: merge.undo.into_version,
-    unmerge_version: change?.version ?? null,
     answers: merge.undo.answers.map(answer => ({ until, ...answer })),
   }
-  await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
+  await tx.query(endMergeSql, [
+    organization_id,
+    merge.id,
+    merge.merged_id,
+    returned.version,
+    JSON.stringify(ended),
+    survivor.row.id,
+    change?.version ?? null,
+  ])
   const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))

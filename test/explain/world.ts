@@ -123,7 +123,7 @@ async function populate(world: World) {
   await insert(
     `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo, unmerged_sequence)
      select ${merged.id}, ${people} + i, ${personSql('i')}, ${personSql('11 + i')}, ${personSql('11 + i')}, ${base + people} + i, now(),
-       '{"into_version": 2, "answers": [], "unmerge_version": 3}', ${base + 2 * people}`,
+       '{"answers": []}', ${base + 2 * people}`,
     1,
   )
   for (const { id } of [shop, merged]) {
@@ -177,7 +177,7 @@ async function insertMerges(insert: Insert, organization: string, count: number)
   await insert(
     `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
      select ${organization}, i, ${merged}, ${person}, ${person}, ${head} + i, now(),
-       '{"into_version": 2, "answers": [], "unmerge_version": 9}'`,
+       '{"into_version": 2, "answers": []}'`,
     count / 4,
   )
   await insert(

@@ -21,6 +21,7 @@ function memberMatches(key: string, operand: unknown, read: StoredEntity, world:
   if (key === '$not') return !matches(operand, read, world)
   if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
     return testMatches(key, '$eq', operand, read, world)
+  if (key.startsWith('incoming.')) return incomingMatches(key, operand as Json, read, world)
   return Object.entries(operand).every(([operator, value]) => testMatches(key, operator, value, read, world))
 }
 
@@ -56,8 +57,53 @@ function quantifierMatches(
   world: Dataset,
 ): boolean {
   const targets = (read.links.get(id) ?? []).map(target => world.entities.get(target)!)
-  if (operator === '$every') return targets.every(target => matches(filter, target, world))
-  return targets.some(target => matches(filter, target, world)) === (operator === '$some')
+  return quantified(operator, targets, filter, world)
+}
+
+function quantified(operator: string, others: StoredEntity[], filter: unknown, world: Dataset): boolean {
+  if (operator === '$every') return others.every(other => matches(filter, other, world))
+  return others.some(other => matches(filter, other, world)) === (operator === '$some')
+}
+
+/** `incoming.<owner>.<key>`: the entities whose relationship leads here. */
+function incomingMatches(key: string, operand: Json, read: StoredEntity, world: Dataset): boolean {
+  const [, owner, name] = key.split('.')
+  const { stacks, declared } = world.definitions
+  const stack_id = owner === 'people' ? 0 : stacks.find(stack => stack.key === owner)!.id
+  const { id } = declared.get(stack_id)!.get(name!)!
+  const sources = [...world.entities.values()].filter(source => source.links.get(id)?.includes(read.id))
+  const { $where = {}, ...operators } = operand
+  const selected = sources.filter(source => matches($where, source, world))
+  return Object.entries(operators).every(([operator, value]) => {
+    if (['$some', '$none', '$every'].includes(operator)) return quantified(operator, sources, value, world)
+    if (operator === '$count') return measureMatches(selected.length, value)
+    return Object.entries(value as Json).every(([field, tests]) => {
+      const values = selected.map(
+        source => (source.json.attribute_values as Json)[field.slice('attribute_values.'.length)],
+      )
+      return measureMatches(
+        measureOf(
+          operator,
+          values.filter(each => typeof each === 'number'),
+        ),
+        tests,
+      )
+    })
+  })
+}
+
+/** A measure of numbers that a double has exactly, or whose sums it has. A measure of nothing is missing. */
+function measureOf(operator: string, values: number[]): number | null {
+  if (values.length === 0) return null
+  if (operator === '$min') return Math.min(...values)
+  if (operator === '$max') return Math.max(...values)
+  const sum = values.reduce((before, value) => before + value, 0)
+  return operator === '$sum' ? sum : sum / values.length
+}
+
+function measureMatches(value: number | null, tests: unknown): boolean {
+  if (typeof tests !== 'object' || tests === null) return valueMatches('$eq', [value], tests)
+  return Object.entries(tests).every(([operator, operand]) => valueMatches(operator, [value], operand))
 }
 
 /** Compares values with an operand. `candidates`: the value, then its elements if the attribute has many. */

@@ -1,6 +1,18 @@
 import fc from 'fast-check'
 import type { ProfileFlag, ProfileText } from '../../src/profile-fields.ts'
-import { dates, from, json, longTexts, many, moments, numbers, people, texts, words } from './filter-world.ts'
+import {
+  dates,
+  exactNumbers,
+  from,
+  json,
+  longTexts,
+  many,
+  moments,
+  numbers,
+  people,
+  texts,
+  words,
+} from './filter-world.ts'
 
 type Operands = {
   values: fc.Arbitrary<unknown>
@@ -139,6 +151,27 @@ export const mistypedFilters: fc.Arbitrary<unknown> = fc
   })
   .map(({ name, tests }) => ({ [name]: tests }))
 
+const measureTests = testsOf({ values: from(exactNumbers), bounds: from(exactNumbers) })
+
+/** Generates conditions on the entities that link here. Of orders, `exact` is measured. */
+function incomingFilters(name: string, filters: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  const measure = name.startsWith('orders.')
+    ? fc.oneof(
+        measureTests.map($count => ({ $count })),
+        fc
+          .tuple(from(['$sum', '$avg', '$min', '$max']), measureTests)
+          .map(([op, tests]) => ({ [op]: { 'attribute_values.exact': tests } })),
+      )
+    : measureTests.map($count => ({ $count }))
+  const measured = fc
+    .tuple(measure, fc.option(filters, { nil: undefined }))
+    .map(([members, $where]) => ({ ...members, ...($where !== undefined && { $where }) }))
+  const quantified = fc
+    .tuple(from(['$some', '$none', '$every']), filters)
+    .map(([quantifier, inner]) => ({ [quantifier]: inner }))
+  return fc.oneof(measured, quantified).map(members => ({ [`incoming.${name}`]: members }))
+}
+
 type Depth = { levels: number; hops: number }
 
 const quantifiedFilters = (name: string, filters: fc.Arbitrary<unknown>) =>
@@ -172,6 +205,9 @@ export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }):
           quantifiedFilters('friends', personFilters(targetDepth)),
           quantifiedFilters('mixed', personFilters(targetDepth)),
           quantifiedFilters('bought', orderFilters(targetDepth)),
+          incomingFilters('orders.buyer', orderFilters(targetDepth)),
+          incomingFilters('people.referrer', personFilters(targetDepth)),
+          incomingFilters('people.friends', personFilters(targetDepth)),
         )
   const leaf = fc.oneof({ weight: 3, arbitrary: plain }, { weight: 2, arbitrary: throughLinks })
   return combineFilters(leaf, personFilters({ levels: levels - 1, hops }))
@@ -181,7 +217,14 @@ export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }):
 export function orderFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }): fc.Arbitrary<unknown> {
   const plain = fc.oneof(fieldsOf(orderFields), fieldsOf(orderKeys, 'attribute_values.'))
   if (levels === 1) return plain
-  const across = hops === 0 ? plain : quantifiedFilters('buyer', personFilters({ levels: levels - 1, hops: hops - 1 }))
+  const targetDepth = { levels: levels - 1, hops: hops - 1 }
+  const across =
+    hops === 0
+      ? plain
+      : fc.oneof(
+          quantifiedFilters('buyer', personFilters(targetDepth)),
+          incomingFilters('people.bought', personFilters(targetDepth)),
+        )
   return combineFilters(fc.oneof(plain, across), orderFilters({ levels: levels - 1, hops }))
 }
 

@@ -69,7 +69,9 @@ const personValues = record({
   any: json,
   'dotted.key "\' $1': from(words),
 })
-const orderValues = record({ total: from(numbers), buyer: from(people), any: json })
+/** Numbers of which a double has the sum and the average of a few exactly. */
+export const exactNumbers = [0, 1, 2, 2.5, -1, -2.25, 4.5]
+const orderValues = record({ total: from(numbers), exact: from(exactNumbers), buyer: from(people), any: json })
 const profile = record({
   first_name: from(words.filter(word => word !== '')),
   email: from(['ada@example.org', 'Ada@example.org', 'bob@example.com']),
@@ -110,6 +112,7 @@ export async function createDataset(organization: { send: Send }, seed: number):
     'friends',
     'bought',
     { key: 'total', owner: 'orders', type: 'number', indexed: true },
+    { key: 'exact', owner: 'orders', type: 'number' },
     'buyer',
   )
   const bodies = sample(fc.record({ profile, values: personValues }), 30, seed)

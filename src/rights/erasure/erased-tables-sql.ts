@@ -198,10 +198,9 @@ const identifiersOf = (values: string) =>
 export const readLoggedIdentifiersSql = statement(
   'read_logged_identifiers',
   `select c.stack_id, c.entity_id as id, ${identifiersOf('c.before')} as before, ${identifiersOf('c.after')} as after,
-     c.operation in ('create', 'update') as is_own, exists (
+     c.operation in ('create', 'update') as is_own, c.operation = 'update' and exists (
        select from merges m
-       where m.organization_id = $1 and m.into_id = c.entity_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
-         and c.version in ((m.undo->>'into_version')::integer, (m.undo->>'unmerge_version')::integer)
+       where m.organization_id = $1 and m.id = c.merge_id and m.unmerged_sequence is not null and m.merged_id <> all($2::uuid[])
      ) as is_given,
      c.after ?| array['mobile_prefix', 'mobile_number'] as is_mobile_written
    from changes c
