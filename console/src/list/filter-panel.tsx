@@ -65,7 +65,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
   const [draft, setDraft] = useState<Filter | undefined>(applied)
   const isChanged = JSON.stringify(draft) !== JSON.stringify(applied)
   return (
-    <Form onSubmit={() => draft && onApply(draft)}>
+    <Form onSubmit={() => draft && onApply(draft)} isWide>
       <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
       <div className={styles.draftFoot}>
         <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>

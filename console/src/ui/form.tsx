@@ -23,6 +23,8 @@ type FormProps = {
   /** The text of the button that sends the form. Without it, the form brings its own buttons. */
   submit?: ReactNode
   look?: 'primary' | 'danger' | 'plain'
+  /** The form is as wide as its place, as it always is in a dialog. */
+  isWide?: boolean
   isDisabled?: boolean
   onCancel?: (() => void) | undefined
   /** What stands in place of the button that cancels. */
@@ -42,7 +44,7 @@ const nothing: Shown = { byName: {}, hasOthers: false, isNew: false }
 
 /** A form. The names of its fields are JSON Pointers into the body of the request, by which a refusal finds its field. */
 export function Form({ onSubmit, write, faults, label, submit, look = 'primary', ...props }: FormProps) {
-  const { isDisabled = false, onCancel, back, actions, onKeyDown, children } = props
+  const { isDisabled = false, isWide, onCancel, back, actions, onKeyDown, children } = props
   const error = write?.error
   const texts = useMessages(messages)
   const { language, sentences, translated } = useServiceTexts()
@@ -89,6 +91,7 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
       className={styles.form}
       {...(label !== undefined && { 'aria-label': label })}
       validationBehavior="aria"
+      data-wide={isWide}
       validationErrors={byName}
       onSubmit={send}
       {...(onKeyDown && { onKeyDown })}
