@@ -14,9 +14,7 @@ import { Value } from './value.tsx'
 type EditFormProps = {
   edit: Edit
   /** The name of the form, for screen readers. */
-  label?: string
-  /** Whether the form stands in place of the one value that it edits, beside the name of the value. Escape closes it. */
-  isInPlace?: boolean
+  label: string
   /** Shown below the fields, such as a way to add one. */
   children?: ReactNode
 }
@@ -31,7 +29,7 @@ export const faultTexts = (faults: ReadonlyMap<string, DraftFault>, texts: Entit
   )
 
 /** The form of an edit: the fields, what was refused, and the choice where somebody else changed the same values. */
-export function EditForm({ edit, label, isInPlace = false, children }: EditFormProps) {
+export function EditForm({ edit, label, children }: EditFormProps) {
   const texts = useMessages(messages)
   const { state } = edit
   const drafted = state?.faults
@@ -45,21 +43,19 @@ export function EditForm({ edit, label, isInPlace = false, children }: EditFormP
   const isUndecided = state.conflicts.some(({ choice }) => choice === undefined)
   return (
     <Form
-      {...(label && { label })}
+      label={label}
       onSubmit={edit.save}
       write={{ error: isGone ? undefined : state.error, isPending: state.isSaving }}
       {...(faults && { faults })}
       submit={state.isSaving ? `${texts.saving}…` : texts.save}
       isDisabled={isUndecided}
       onCancel={edit.cancel}
-      onKeyDown={event => isInPlace && event.key === 'Escape' && edit.cancel()}
     >
       <div className={styles.fields}>
         {state.fields.map((field, index) => (
           <FieldEditor
             key={field.path}
             field={field}
-            isLabelHidden={isInPlace}
             draft={edit.draft(field)}
             onChange={draft => edit.set(field, draft)}
             autoFocus={index === 0}

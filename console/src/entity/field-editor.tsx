@@ -12,8 +12,6 @@ type FieldEditorProps = {
   draft: Draft
   onChange(draft: Draft): void
   autoFocus?: boolean
-  /** The label is not shown, because the surroundings show it. */
-  isLabelHidden?: boolean
 }
 
 /** The editor of a field, by its type. */
@@ -131,18 +129,11 @@ function optionsOf({ kind, allowed }: Field, text: string, texts: EntityTexts) {
   return isListed ? options : [...options, { value: text, label: labelOf(JSON.parse(text)) }]
 }
 
-function ListEditor({
-  field,
-  draft,
-  onChange,
-  autoFocus = false,
-  isLabelHidden,
-}: FieldEditorProps & { draft: string[] }) {
+function ListEditor({ field, draft, onChange, autoFocus = false }: FieldEditorProps & { draft: string[] }) {
   const texts = useMessages(messages)
   const [added, setAdded] = useState(autoFocus ? 0 : undefined)
-  const naming = isLabelHidden ? { 'aria-label': field.label } : { legend: field.label }
   return (
-    <FieldGroup {...naming} name={field.path} help={helpOf(field, texts)}>
+    <FieldGroup legend={field.label} name={field.path} help={helpOf(field, texts)}>
       {draft.map((text, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the position is all that names a value of the list
         <div key={index} className={styles.item} onPaste={event => paste(event, draft, index, onChange)}>

@@ -31,7 +31,6 @@ type FormProps = {
   back?: ReactNode
   /** Further buttons, after the one that sends. */
   actions?: ReactNode
-  onKeyDown?: React.KeyboardEventHandler<HTMLFormElement>
   children: ReactNode
 }
 
@@ -44,7 +43,7 @@ const nothing: Shown = { byName: {}, hasOthers: false, isNew: false }
 
 /** A form. The names of its fields are JSON Pointers into the body of the request, by which a refusal finds its field. */
 export function Form({ onSubmit, write, faults, label, submit, look = 'primary', ...props }: FormProps) {
-  const { isDisabled = false, isWide, onCancel, back, actions, onKeyDown, children } = props
+  const { isDisabled = false, isWide, onCancel, back, actions, children } = props
   const error = write?.error
   const texts = useMessages(messages)
   const { language, sentences, translated } = useServiceTexts()
@@ -94,7 +93,6 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
       data-wide={isWide}
       validationErrors={byName}
       onSubmit={send}
-      {...(onKeyDown && { onKeyDown })}
     >
       <NoteChangeContext value={noteChange}>{children}</NoteChangeContext>
       {hasOthers && <Problem error={error} />}
