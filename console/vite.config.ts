@@ -5,6 +5,7 @@ import { brotliCompress, gzip } from 'node:zlib'
 import optimizeLocales from '@react-aria/optimize-locales-plugin'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
+import { patchCssModules } from 'vite-css-modules'
 
 const textFiles = /\.(js|css|html|svg)$/
 
@@ -34,6 +35,8 @@ export default defineConfig({
   plugins: [
     { ...optimizeLocales.vite({ locales: ['en-US', 'de-DE', 'it-IT'] }), enforce: 'pre' },
     react(),
+    // The types of the classes of each module, so that a class that does not exist fails the type check.
+    patchCssModules({ generateSourceTypes: true }),
     compressFiles(),
   ],
   resolve: {

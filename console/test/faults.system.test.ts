@@ -82,21 +82,29 @@ it('an ended session leads to the sign-in and back to the page, and a page witho
   await open(organization, '/people', work, { expectedErrors: /401|403/ })
 })
 
-it('a browser with an invalid locale gets English, and a page that fails leaves no code in the address', async () => {
+it('a page that fails leaves no code of the sign-in in the address', async () => {
+  const organization = await service.organization()
+  const link = `${service.address}/console/sign-in#code=${await codeFor(service, organization)}`
+  await browser.open(async page => {
+    await page.route(/assets\/sign-in-page/, route => route.abort())
+    await page.goto(link)
+    await page.getByText('The page could not be loaded').waitFor()
+    expect(page.url()).not.toContain('code')
+  })
+})
+
+it.each([
+  ['that is no tag, as of a Chromium under LANG=C', ['en-US@posix']],
+  ['that is no tag at all', ['xx-invalid!']],
+  ['that kith does not have', ['tlh-Latn', 'xx-YY']],
+])('a browser with a language %s gets English without an exception', async (_, languages) => {
   const organization = await service.organization()
   const link = `${service.address}/console/sign-in#code=${await codeFor(service, organization)}`
   await browser.open(async page => {
     const errors: string[] = []
     page.on('pageerror', error => errors.push(String(error)))
-    // As a Chromium under LANG=C.
-    await page.addInitScript(`for (const [name, value] of [['language', 'en-US@posix'], ['languages', ['en-US@posix']]])
+    await page.addInitScript(`for (const [name, value] of ${JSON.stringify(Object.entries({ language: languages[0], languages }))})
       Object.defineProperty(Navigator.prototype, name, { get: () => value, configurable: true })`)
-    await page.route(/assets\/sign-in-page/, route => route.abort())
-    await page.goto(link)
-    await page.getByText('The page could not be loaded').waitFor()
-    expect(page.url()).not.toContain('code')
-    await page.unroute(/assets\/sign-in-page/)
-    await page.goto('about:blank')
     await page.goto(link)
     await page.getByRole('link', { name: 'Operations' }).click()
     // The library of the plots, which is loaded with this page, reads the language too.
@@ -104,6 +112,27 @@ it('a browser with an invalid locale gets English, and a page that fails leaves 
     expect(await page.locator('html').getAttribute('lang')).toBe('en')
     expect(errors).toEqual([])
   })
+})
+
+it('a refusal of the service is in the language of the reader, at its field and as a whole', async () => {
+  const organization = await service.organization()
+  await organization.client.people.create({ external_id: 'ada' })
+  const work = async (page: Page) => {
+    await page.getByRole('button', { name: 'Neue Person' }).click()
+    await page.getByLabel('E-Mail').fill('ada')
+    await page.getByLabel('Kennung').fill('ada')
+    await page.getByRole('button', { name: 'Anlegen' }).click()
+    const mail = page.getByLabel('E-Mail').and(page.locator('[aria-invalid=true]:focus'))
+    await mail.waitFor()
+    await page.getByText('muss eine E-Mail-Adresse sein').waitFor()
+    await mail.fill('')
+    await page.getByText('muss eine E-Mail-Adresse sein').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Anlegen' }).click()
+    await page.getByText('ist schon die Kennung eines anderen Eintrags').waitFor()
+    await page.goto(`${service.address}/console/people?filter=%7B%22bad%22:1%7D`)
+    await page.getByRole('alert').getByText('Der Filter ist ungültig.').waitFor()
+  }
+  await open(organization, '/people', work, { expectedErrors: /400|409/, locale: 'de-AT' })
 })
 
 it('a list says that the filter of an address cannot be read or is wrong, and goes on without it', async () => {

@@ -148,7 +148,7 @@ it('a lost connection and a service that cannot answer lose no input of a record
   const organization = await createOrders(service)
   const { record_id } = await organization.client.stack('orders').get('o-1')
   const work = async (page: Page) => {
-    await button(page, 'Edit: Total').click()
+    await button(page, 'Edit: Values').click()
     await page.getByLabel('Total').fill('77')
     const address = `**/v1/stacks/orders/internal/${record_id}`
     await page.route(address, route =>
@@ -163,7 +163,7 @@ it('a lost connection and a service that cannot answer lose no input of a record
     expect(await page.getByLabel('Total').inputValue()).toBe('77')
     await page.unroute(address)
     await button(page, 'Save').click()
-    await button(page, 'Edit: Total').waitFor()
+    await button(page, 'Edit: Values').waitFor()
   }
   const expectedErrors = /503|net::ERR_FAILED/
   await open(organization, `/records/orders/${record_id}`, work, { expectedErrors })

@@ -74,8 +74,7 @@ it('speaks the language of the browser, and another if asked', async () => {
     async page => {
       await page.getByRole('link', { name: 'Personen' }).waitFor()
       expect(await page.locator('html').getAttribute('lang')).toBe('de')
-      await page.getByRole('button', { name: /Sprache/ }).click()
-      await page.getByRole('option', { name: 'Italiano' }).click()
+      await page.getByRole('combobox', { name: /Sprache/ }).selectOption('Italiano')
       await page.getByRole('link', { name: 'Persone' }).waitFor()
       await page.reload()
       await page.getByRole('link', { name: 'Persone' }).waitFor()

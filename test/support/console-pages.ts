@@ -131,7 +131,7 @@ const places: Place[] = [
         await link(page, 'o-1').click()
         await link(page, 'v-1').waitFor()
       },
-      editor: page => button(page, 'Edit: Buyer').click(),
+      editor: page => button(page, 'Edit: Values').click(),
     },
   },
   {

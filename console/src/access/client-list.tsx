@@ -1,35 +1,33 @@
-import type { ApiClient, ApiClientWithSecret, Scope } from '@kith/client'
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import type { ApiClient, ApiClientWithSecret, NewApiClient, Scope } from '@kith/client'
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Section } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { clientsQuery } from './queries.ts'
 import { ScopeChoice, ScopeList } from './scope-choice.tsx'
 
 /** The clients of the organization. A new one shows its secret once. */
 export function ClientList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('access:write')
-  const queryClient = useQueryClient()
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<ApiClientWithSecret | null>(null)
   const [revoking, setRevoking] = useState<ApiClient | null>(null)
-  const clients = useInfiniteQuery({
-    queryKey: ['clients'],
-    queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, after: pageParam }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
-  })
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['clients'] })
+  const clients = useInfiniteQuery(clientsQuery)
   const rows = clients.data?.pages.flatMap(page => page.items) ?? []
   return (
     <Section
@@ -42,23 +40,18 @@ export function ClientList() {
         )
       }
     >
-      <p className={styles.muted!}>{texts.clientsAdvice}</p>
+      <p className={styles.muted}>{texts.clientsAdvice}</p>
       {clients.isPending && <Loading />}
       {clients.error && <Problem error={clients.error} onRetry={() => clients.refetch()} />}
       {clients.data && rows.length === 0 && <EmptyState title={texts.noClients} />}
       {rows.length > 0 && <ClientTable rows={rows} onRevoke={mayWrite ? setRevoking : null} />}
-      {clients.hasNextPage && (
-        <div>
-          <Button onPress={() => clients.fetchNextPage()}>{texts.more}</Button>
-        </div>
-      )}
+      <MoreButton query={clients}>{texts.more}</MoreButton>
       {isCreating && (
         <NewClient
           onClose={() => setCreating(false)}
-          onCreated={async made => {
+          onCreated={made => {
             setCreating(false)
             setCreated(made)
-            await refresh()
           }}
         />
       )}
@@ -73,7 +66,7 @@ export function ClientList() {
           onClose={() => setCreated(null)}
         />
       )}
-      {revoking && <RevokeClient revoked={revoking} onClose={() => setRevoking(null)} onRevoked={refresh} />}
+      {revoking && <RevokeClient revoked={revoking} onClose={() => setRevoking(null)} />}
     </Section>
   )
 }
@@ -110,83 +103,49 @@ function ClientTable({ rows, onRevoke }: { rows: ApiClient[]; onRevoke: ((client
   )
 }
 
-function NewClient({
-  onClose,
-  onCreated,
-}: {
-  onClose: () => void
-  onCreated: (created: ApiClientWithSecret) => Promise<void>
-}) {
+type NewClientProps = { onClose: () => void; onCreated: (created: ApiClientWithSecret) => void }
+
+function NewClient({ onClose, onCreated }: NewClientProps) {
   const texts = useMessages(messages)
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<Scope[]>([])
-  const [error, setError] = useState<unknown>()
-  const [isPending, setPending] = useState(false)
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (isPending) return
-    setPending(true)
-    setError(undefined)
-    await client.access.clients.create({ name: name.trim(), scopes }).then(onCreated).catch(setError)
-    setPending(false)
-  }
+  const create = useWrite((body: NewApiClient) => client.access.clients.create(body), {
+    refresh: [clientsQuery.queryKey],
+    onSuccess: onCreated,
+  })
   return (
     <Dialog title={texts.newClient} isOpen onClose={onClose}>
-      <form className={styles.form!} onSubmit={submit}>
+      <Form
+        onSubmit={() => create.mutate({ name: name.trim(), scopes })}
+        write={create}
+        submit={texts.create}
+        isDisabled={scopes.length === 0}
+        onCancel={onClose}
+      >
         <TextField
           label={texts.name}
           help={texts.clientNameHelp}
+          name="/name"
           isRequired
           autoFocus
           value={name}
           onChange={setName}
         />
         <ScopeChoice scopes={scopes} onChange={setScopes} />
-        {error !== undefined && <Problem error={error} />}
-        {scopes.length === 0 && <p className={styles.muted!}>{texts.scopesMissing}</p>}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary" isDisabled={scopes.length === 0}>
-            {texts.create}
-          </Button>
-        </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
 
-function RevokeClient({
-  revoked,
-  onClose,
-  onRevoked,
-}: {
-  revoked: ApiClient
-  onClose: () => void
-  onRevoked: () => Promise<void>
-}) {
+function RevokeClient({ revoked, onClose }: { revoked: ApiClient; onClose: () => void }) {
   const texts = useMessages(messages)
-  const [error, setError] = useState<unknown>()
-  const revoke = async () => {
-    try {
-      await client.access.clients.revoke(revoked.client_id)
-      await onRevoked()
-      onClose()
-    } catch (error) {
-      setError(error)
-    }
-  }
+  const revoke = useWrite(() => client.access.clients.revoke(revoked.client_id), {
+    refresh: [clientsQuery.queryKey],
+    onSuccess: onClose,
+  })
   return (
-    <Dialog title={texts.revokeClient(revoked.name)} isOpen isAlert onClose={onClose}>
+    <ConfirmDialog title={texts.revokeClient(revoked.name)} action={texts.revoke} write={revoke} onClose={onClose}>
       <p>{texts.revokeClientAdvice}</p>
-      {error !== undefined && <Problem error={error} />}
-      <Actions>
-        <Button onPress={onClose} autoFocus>
-          {texts.cancel}
-        </Button>
-        <Button look="danger" onPress={revoke}>
-          {texts.revoke}
-        </Button>
-      </Actions>
-    </Dialog>
+    </ConfirmDialog>
   )
 }

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { keysQuery } from './queries.ts'
 
 const kinds = { signs: 'positive', verifies: 'neutral', expired: 'caution' } as const
 
@@ -13,12 +13,12 @@ const kinds = { signs: 'positive', verifies: 'neutral', expired: 'caution' } as 
 export function KeyList() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })
+  const keys = useQuery(keysQuery)
   if (keys.isPending) return <Loading />
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (
     <Section title={texts.keys}>
-      <p className={styles.muted!}>{texts.keysAdvice}</p>
+      <p className={styles.muted}>{texts.keysAdvice}</p>
       <Table
         label={texts.keys}
         headers={[texts.keyId, texts.algorithm, texts.created, texts.state, texts.verifiesUntil]}

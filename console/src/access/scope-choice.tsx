@@ -1,7 +1,7 @@
 import type { Scope } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
-import { Checkbox } from '../ui/field.tsx'
+import { Checkbox, FieldGroup } from '../ui/field.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
 
@@ -11,8 +11,7 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
   const session = useSession()
   const known = (Object.keys(texts.scopeTexts) as Scope[]).filter(scope => session.scopes.includes(scope))
   return (
-    <fieldset className={styles.scopes!}>
-      <legend>{texts.scopes}</legend>
+    <FieldGroup legend={texts.scopes} name="/scopes" {...(scopes.length === 0 && { help: texts.scopesMissing })}>
       {known.map(scope => (
         <Checkbox
           key={scope}
@@ -20,15 +19,15 @@ export function ScopeChoice({ scopes, onChange }: { scopes: Scope[]; onChange: (
           onChange={isSelected => onChange(isSelected ? [...scopes, scope] : scopes.filter(each => each !== scope))}
         >
           <span>
-            {texts.scopeTexts[scope]} <code className={styles.muted!}>{scope}</code>
+            {texts.scopeTexts[scope]} <code className={styles.muted}>{scope}</code>
           </span>
         </Checkbox>
       ))}
-    </fieldset>
+    </FieldGroup>
   )
 }
 
 /** The scopes of a client or a session. */
 export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
-  return <span className={styles.scopeList!}>{scopes.join(' ')}</span>
+  return <span className={styles.scopeList}>{scopes.join(' ')}</span>
 }

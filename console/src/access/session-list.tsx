@@ -1,15 +1,15 @@
-import type { ConsoleSession } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import styles from './access.module.css'
 import { messages } from './messages.ts'
+import { sessionsQuery } from './queries.ts'
 import { ScopeList } from './scope-choice.tsx'
 
 /** The sessions of the console. The own one is marked. */
@@ -18,28 +18,14 @@ export function SessionList() {
   const formats = useFormats()
   const own = useSession()
   const mayWrite = useScope('access:write')
-  const queryClient = useQueryClient()
-  const [error, setError] = useState<unknown>()
-  const sessions = useQuery({
-    queryKey: ['sessions'],
-    queryFn: ({ signal }) => client.sessions.list({ signal }).all(),
-    refetchInterval: 10_000,
-  })
-  const end = async ({ id }: ConsoleSession) => {
-    try {
-      setError(undefined)
-      await client.sessions.revoke(id)
-      await queryClient.invalidateQueries({ queryKey: ['sessions'] })
-    } catch (error) {
-      setError(error)
-    }
-  }
+  const sessions = useQuery({ ...sessionsQuery, refetchInterval: 10_000 })
+  const end = useWrite((id: string) => client.sessions.revoke(id), { refresh: [sessionsQuery.queryKey] })
   if (sessions.isPending) return <Loading />
   if (!sessions.data) return <Problem error={sessions.error} onRetry={() => sessions.refetch()} />
   return (
     <Section title={texts.sessions}>
-      <p className={styles.muted!}>{texts.sessionsAdvice}</p>
-      {error !== undefined && <Problem error={error} />}
+      <p className={styles.muted}>{texts.sessionsAdvice}</p>
+      {end.error && <Problem error={end.error} />}
       <Table
         label={texts.sessions}
         headers={[texts.name, texts.method, texts.scopes, texts.created, texts.expires, texts.state]}
@@ -57,7 +43,11 @@ export function SessionList() {
               {session.id === own.id ? (
                 <Badge kind="accent">{texts.thisSession}</Badge>
               ) : mayWrite ? (
-                <Button look="danger" aria-label={texts.endSession(session.name)} onPress={() => end(session)}>
+                <Button
+                  look="danger"
+                  aria-label={texts.endSession(session.name)}
+                  onPress={() => end.mutate(session.id)}
+                >
                   {texts.end}
                 </Button>
               ) : (

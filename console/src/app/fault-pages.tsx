@@ -1,4 +1,4 @@
-import type { ErrorComponentProps } from '@tanstack/react-router'
+import { type ErrorComponentProps, useRouter } from '@tanstack/react-router'
 import { Button } from '../ui/button.tsx'
 import { LinkButton } from '../ui/link-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
@@ -26,6 +26,7 @@ const missingCode = /imported module|importing a module|preload/i
 export function PageFault({ error }: ErrorComponentProps) {
   const texts = useMessages(messages)
   const reload = () => location.reload()
+  const router = useRouter()
   if (error instanceof Error && error.cause instanceof UnreadableFilterError)
     return (
       <Page title={texts.unreadableFilter}>
@@ -47,7 +48,7 @@ export function PageFault({ error }: ErrorComponentProps) {
           </div>
         </Notice>
       ) : (
-        <Problem error={error} onRetry={reload} />
+        <Problem error={error} onRetry={() => router.invalidate()} />
       )}
     </Page>
   )

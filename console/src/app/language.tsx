@@ -1,15 +1,15 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { I18nProvider } from 'react-aria-components'
+import { type Language, languages, type Words, words } from './words.ts'
 
-export const languages = ['en', 'de', 'it'] as const
-export type Language = (typeof languages)[number]
+export type { Language }
 
 /** The texts of a folder in every language. A text with a value in it is a function. */
 export type Messages<Texts> = Record<Language, Texts>
 
-/** Defines the texts of a folder. Every language has the same members as `en`. */
-export function defineMessages<Texts>(messages: Messages<Texts>): Messages<Texts> {
-  return messages
+/** Defines the texts of a folder, beside the words that all have. Every language has the same members as `en`. */
+export function defineMessages<Texts>({ en, de, it }: Messages<Texts>): Messages<Words & Texts> {
+  return { en: { ...words.en, ...en }, de: { ...words.de, ...de }, it: { ...words.it, ...it } }
 }
 
 type LanguageState = { language: Language; locale: string; setLanguage: (language: Language) => void }
@@ -21,16 +21,18 @@ function isLanguage(text: string | null | undefined): text is Language {
   return languages.includes(text as Language)
 }
 
+const languageOf = (tag: string): string => tag.toLowerCase().split('-')[0]!
+
 /** The language that was chosen here before, else the first of the browser's languages that the console has. */
 function firstLanguage(): Language {
   const stored = localStorage.getItem(storageKey)
   if (isLanguage(stored)) return stored
-  return navigator.languages.map(tag => tag.slice(0, 2)).find(isLanguage) ?? 'en'
+  return navigator.languages.map(languageOf).find(isLanguage) ?? 'en'
 }
 
 /** The locale for dates and numbers: the browser's variant of the language, such as de-AT. */
 function localeOf(language: Language): string {
-  return navigator.languages.find(tag => tag.slice(0, 2) === language) ?? language
+  return navigator.languages.find(tag => languageOf(tag) === language) ?? language
 }
 
 export function LanguageProvider({ children }: { children: ReactNode }) {

@@ -1,14 +1,19 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router'
+import { clientsQuery } from '../access/queries.ts'
 import { validateAccessSearch } from '../access/search.ts'
 import { validateChangesSearch } from '../changes/search.ts'
+import { checkpointQuery, ledgerKeysQuery, statisticsQuery } from '../consents/queries.ts'
 import { validateConsentsSearch } from '../consents/search.ts'
-import { chosenColumns } from '../people/chosen-columns.ts'
-import { listOf, peopleQuery } from '../people/people-query.ts'
-import { validatePeopleSearch } from '../people/search.ts'
-import { validatePersonSearch } from '../person/search.ts'
-import { validateRecordSearch, validateRecordsSearch } from '../records/search.ts'
+import { noDefinitions, schemaQuery } from '../entity/schema.ts'
+import { validateEntitySearch } from '../entity/search.ts'
+import { foundQuery } from '../entity-page/queries.ts'
+import { chosenColumns } from '../list/chosen-columns.ts'
+import { listOf, listQuery } from '../list/queries.ts'
+import { type ListSearch, validateListSearch } from '../list/search.ts'
+import { doctorQuery, metricsQuery } from '../operations/queries.ts'
 import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/search.ts'
 import { Loading } from '../ui/page.tsx'
+import { webhookQuery, webhooksQuery } from '../webhooks/queries.ts'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
 import { queryClient } from './query-client.ts'
 import { onlyValid, parseSearch, stringifySearch } from './search-params.ts'
@@ -46,56 +51,84 @@ const home = createRoute({
   },
 })
 
-/** Apart from the route, whose loader depends on its type. */
-const validatePeople = onlyValid(validatePeopleSearch)
+/** Apart from the routes, whose loaders depend on its type. */
+const validateList = onlyValid(validateListSearch)
+const validateEntity = onlyValid(validateEntitySearch)
+const validateConsents = onlyValid(validateConsentsSearch)
 
-const loadPeoplePage = () => import('../people/people-page.tsx')
+/** The definitions, unless the session may not read them. */
+const loadSchema = async () => {
+  const session = await queryClient.ensureQueryData(sessionQuery)
+  return session?.scopes.includes('schema:read') ? queryClient.ensureQueryData(schemaQuery) : undefined
+}
+/** Pages of the schema show nothing without the definitions. They are not asked for again while they are fresh. */
+const needSchema = () => queryClient.ensureQueryData(schemaQuery)
+/** The requests of a page begin while its code comes. The page shows their errors. */
+const loadList = (owner: string, search: ListSearch) =>
+  void loadSchema()
+    .then((schema = noDefinitions) => listOf(owner, search, chosenColumns(owner, search.columns, schema)))
+    .then(
+      list => queryClient.prefetchInfiniteQuery(listQuery(list)),
+      () => {},
+    )
+
+const loadListPage = () => import('../list/list-page.tsx')
 
 const people = createRoute({
   getParentRoute: () => shell,
   path: '/people',
-  validateSearch: validatePeople,
+  validateSearch: validateList,
   loaderDeps: ({ search }) => search,
-  // The rows are requested while the code of the page comes. The page shows an error of this request.
   loader: ({ deps }) => {
-    void queryClient.prefetchInfiniteQuery(peopleQuery(listOf(deps, chosenColumns(deps.columns))))
+    const list = listOf('people', deps, chosenColumns('people', deps.columns, noDefinitions))
+    void queryClient.prefetchInfiniteQuery(listQuery(list))
   },
-  component: lazyRouteComponent(loadPeoplePage, 'PeoplePage'),
+  component: lazyRouteComponent(loadListPage, 'ListPage'),
 })
 // The code of the page on which most people begin comes while the session is read.
-if (location.pathname === '/console/people') loadPeoplePage().catch(() => {})
+if (location.pathname === '/console/people') loadListPage().catch(() => {})
 
 const person = createRoute({
   getParentRoute: () => shell,
   path: '/people/$externalId',
-  validateSearch: onlyValid(validatePersonSearch),
-  component: lazyRouteComponent(() => import('../person/person-page.tsx'), 'PersonPage'),
+  validateSearch: validateEntity,
+  loaderDeps: ({ search: { by } }) => ({ by }),
+  loader: ({ params: { externalId: identifier }, deps: { by } }) =>
+    void queryClient.prefetchQuery(foundQuery({ owner: 'people', identifier, by })),
+  component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
 })
 
 const stacks = createRoute({
   getParentRoute: () => shell,
   path: '/records',
+  loader: () => void loadSchema().catch(() => {}),
   component: lazyRouteComponent(() => import('../records/stacks-page.tsx'), 'StacksPage'),
 })
 
 const records = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey',
-  validateSearch: onlyValid(validateRecordsSearch),
-  component: lazyRouteComponent(() => import('../records/records-page.tsx'), 'RecordsPage'),
+  validateSearch: validateList,
+  loaderDeps: ({ search }) => search,
+  loader: ({ params, deps }) => loadList(params.stackKey, deps),
+  component: lazyRouteComponent(loadListPage, 'ListPage'),
 })
 
 const record = createRoute({
   getParentRoute: () => shell,
   path: '/records/$stackKey/$recordId',
-  validateSearch: onlyValid(validateRecordSearch),
-  component: lazyRouteComponent(() => import('../records/record-page.tsx'), 'RecordPage'),
+  validateSearch: validateEntity,
+  loaderDeps: ({ search: { by } }) => ({ by }),
+  loader: ({ params: { stackKey: owner, recordId: identifier }, deps: { by } }) =>
+    void queryClient.prefetchQuery(foundQuery({ owner, identifier, by })),
+  component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
 })
 
 const schema = createRoute({
   getParentRoute: () => shell,
   path: '/schema',
   validateSearch: onlyValid(validateSchemaSearch),
+  loader: needSchema,
   component: lazyRouteComponent(() => import('../schema/schema-page.tsx'), 'SchemaPage'),
 })
 
@@ -103,43 +136,54 @@ const newAttribute = createRoute({
   getParentRoute: () => shell,
   path: '/schema/new-attribute',
   validateSearch: onlyValid(validateNewAttributeSearch),
+  loader: needSchema,
   component: lazyRouteComponent(() => import('../schema/new-attribute-page.tsx'), 'NewAttributePage'),
 })
 
 const attribute = createRoute({
   getParentRoute: () => shell,
   path: '/schema/attributes/$attributeId',
+  loader: needSchema,
   component: lazyRouteComponent(() => import('../schema/attribute-page.tsx'), 'AttributePage'),
 })
 
 const consentType = createRoute({
   getParentRoute: () => shell,
   path: '/schema/consent-types/$consentTypeId',
+  loader: needSchema,
   component: lazyRouteComponent(() => import('../schema/consent-type-page.tsx'), 'ConsentTypePage'),
 })
 
 const transfer = createRoute({
   getParentRoute: () => shell,
   path: '/import',
+  loader: () => void loadSchema().catch(() => {}),
   component: lazyRouteComponent(() => import('../transfer/import-page.tsx'), 'ImportPage'),
 })
 
 const exporting = createRoute({
   getParentRoute: () => shell,
   path: '/export',
+  loader: () => void loadSchema().catch(() => {}),
   component: lazyRouteComponent(() => import('../transfer/export-page.tsx'), 'ExportPage'),
 })
 
 const consents = createRoute({
   getParentRoute: () => shell,
   path: '/consents',
-  validateSearch: onlyValid(validateConsentsSearch),
+  validateSearch: validateConsents,
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps }) => void queryClient.prefetchQuery(statisticsQuery(deps.interval ?? 'day')),
   component: lazyRouteComponent(() => import('../consents/consents-page.tsx'), 'ConsentsPage'),
 })
 
 const ledger = createRoute({
   getParentRoute: () => shell,
   path: '/ledger',
+  loader: () => {
+    void queryClient.prefetchQuery(checkpointQuery)
+    void queryClient.prefetchQuery(ledgerKeysQuery)
+  },
   component: lazyRouteComponent(() => import('../consents/ledger-page.tsx'), 'LedgerPage'),
 })
 
@@ -153,18 +197,24 @@ const changes = createRoute({
 const webhooks = createRoute({
   getParentRoute: () => shell,
   path: '/webhooks',
+  loader: () => void queryClient.prefetchQuery(webhooksQuery),
   component: lazyRouteComponent(() => import('../webhooks/webhooks-page.tsx'), 'WebhooksPage'),
 })
 
 const webhook = createRoute({
   getParentRoute: () => shell,
   path: '/webhooks/$webhookId',
+  loader: ({ params }) => void queryClient.prefetchQuery(webhookQuery(Number(params.webhookId))),
   component: lazyRouteComponent(() => import('../webhooks/webhook-page.tsx'), 'WebhookPage'),
 })
 
 const operations = createRoute({
   getParentRoute: () => shell,
   path: '/operations',
+  loader: () => {
+    void queryClient.prefetchQuery(metricsQuery)
+    void queryClient.prefetchQuery(doctorQuery)
+  },
   component: lazyRouteComponent(() => import('../operations/operations-page.tsx'), 'OperationsPage'),
 })
 
@@ -172,6 +222,7 @@ const access = createRoute({
   getParentRoute: () => shell,
   path: '/access',
   validateSearch: onlyValid(validateAccessSearch),
+  loader: () => void queryClient.prefetchInfiniteQuery(clientsQuery),
   component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
 })
 
@@ -203,6 +254,9 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
+  // The queries say how long an answer is fresh.
+  defaultPreloadStaleTime: 0,
+  defaultPendingComponent: Loading,
   defaultErrorComponent: PageFault,
   scrollRestoration: true,
 })

@@ -1,15 +1,19 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { Button } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Select } from '../ui/field.tsx'
+import fieldStyles from '../ui/field.module.css'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
-import { KeysProvider, useShortcut, useShortcuts } from './keys.tsx'
+import { KeysProvider, useShortcut } from './keys.tsx'
 import { type Language, useLanguage, useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 import { requestConsole, type Session, SessionProvider, useSession, useSessionQuery } from './session.tsx'
 import styles from './shell.module.css'
+import { useWrite } from './write.ts'
+
+const languageNames: Record<Language, string> = { en: 'English', de: 'Deutsch', it: 'Italiano' }
+
+const KeysDialog = lazy(() => import('./keys-dialog.tsx'))
 
 /** The frame of all pages behind the sign-in: the navigation, and who is signed in. */
 export function Shell() {
@@ -45,38 +49,40 @@ function Frame() {
   const texts = useMessages(messages)
   const session = useSession()
   const [isMenuOpen, setMenuOpen] = useState(false)
+  const [isKeysOpen, setKeysOpen] = useState(false)
+  useShortcut('?', texts.listKeys, () => setKeysOpen(true))
   const path = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the page closes the menu of a narrow window
   useEffect(() => setMenuOpen(false), [path])
   const allowed = pages.filter(({ scope }) => session.scopes.includes(scope))
   return (
-    <div className={styles.frame!}>
-      <a className={styles.skip!} href="#main">
+    <div className={styles.frame}>
+      <a className={styles.skip} href="#main">
         {texts.skipToContent}
       </a>
-      <aside className={styles.side!}>
-        <div className={styles.brand!}>
+      <aside className={styles.side}>
+        <div className={styles.brand}>
           <img src="/console/icon.svg" alt="" width="26" height="26" />
           <strong>kith</strong>
-          <span className={styles.organization!}>{session.organization.key}</span>
+          <span className={styles.organization}>{session.organization.key}</span>
           <button
             type="button"
-            className={styles.menuButton!}
+            className={styles.menuButton}
             aria-expanded={isMenuOpen}
             onClick={() => setMenuOpen(!isMenuOpen)}
           >
             {texts.menu}
           </button>
         </div>
-        <div className={isMenuOpen ? `${styles.menu} ${styles.open}` : styles.menu!}>
+        <div className={isMenuOpen ? `${styles.menu} ${styles.open}` : styles.menu}>
           <nav aria-label={texts.pages}>
-            <ul className={styles.links!}>
+            <ul className={styles.links}>
               {allowed.map(page => (
                 <li key={page.to}>
                   <Link
                     to={page.to}
-                    className={styles.link!}
-                    activeProps={{ className: styles.active!, 'aria-current': 'page' }}
+                    className={styles.link}
+                    activeProps={{ className: styles.active, 'aria-current': 'page' }}
                   >
                     {texts[page.label]}
                   </Link>
@@ -87,13 +93,13 @@ function Frame() {
           <Account session={session} />
         </div>
       </aside>
-      <main className={styles.main!} id="main" tabIndex={-1}>
+      <main className={styles.main} id="main" tabIndex={-1}>
         <Outlet />
       </main>
       {allowed.map(page => (
         <GoTo key={page.to} page={page} />
       ))}
-      <KeysDialog />
+      <Suspense>{isKeysOpen && <KeysDialog onClose={() => setKeysOpen(false)} />}</Suspense>
     </div>
   )
 }
@@ -108,61 +114,30 @@ function GoTo({ page }: { page: NavigationPage }) {
 function Account({ session }: { session: Session }) {
   const texts = useMessages(messages)
   const { language, setLanguage } = useLanguage()
-  const [error, setError] = useState<unknown>()
-  const signOut = async () => {
-    try {
-      await requestConsole('DELETE', 'session')
-      // A new document holds nothing of what the session has read.
-      location.assign('/console/sign-in')
-    } catch (error) {
-      setError(error)
-    }
-  }
+  // A new document holds nothing of what the session has read.
+  const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
+    onSuccess: () => location.assign('/console/sign-in'),
+  })
   return (
-    <div className={styles.account!}>
-      <Select<Language>
+    <div className={styles.account}>
+      <select
         aria-label={texts.language}
-        options={[
-          { value: 'en', label: 'English' },
-          { value: 'de', label: 'Deutsch' },
-          { value: 'it', label: 'Italiano' },
-        ]}
+        className={fieldStyles.input}
         value={language}
-        onChange={setLanguage}
-      />
-      <p className={styles.name!}>
+        onChange={event => setLanguage(event.target.value as Language)}
+      >
+        {Object.entries(languageNames).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <p className={styles.name}>
         {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>
-      <Button onPress={signOut}>{texts.signOut}</Button>
-      {error !== undefined && <Problem error={error} />}
-      <p className={styles.version!}>kith {session.version}</p>
+      <Button onPress={() => signOut.mutate()}>{texts.signOut}</Button>
+      {signOut.error && <Problem error={signOut.error} />}
+      <p className={styles.version}>kith {session.version}</p>
     </div>
-  )
-}
-
-/** Lists the keys of the page. */
-function KeysDialog() {
-  const texts = useMessages(messages)
-  const [isOpen, setOpen] = useState(false)
-  const shortcuts = useShortcuts()
-  useShortcut('?', texts.listKeys, () => setOpen(true))
-  return (
-    <Dialog title={texts.keys} isOpen={isOpen} onClose={() => setOpen(false)}>
-      <dl className={styles.keys!}>
-        {shortcuts.map(({ keys, description }) => (
-          <div key={keys}>
-            <dt>
-              {keys.split(' ').map(key => (
-                <kbd key={key}>{key}</kbd>
-              ))}
-            </dt>
-            <dd>{description}</dd>
-          </div>
-        ))}
-      </dl>
-      <Button onPress={() => setOpen(false)} autoFocus>
-        {texts.close}
-      </Button>
-    </Dialog>
   )
 }

@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
-import { Button } from '../ui/button.tsx'
+import { useEffect, useRef, useState } from 'react'
 import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { useMessages } from './language.tsx'
@@ -10,6 +10,7 @@ import { messages } from './messages.ts'
 import { requestConsole, type Session, SessionError, sessionQuery } from './session.tsx'
 import { takeSignInCode } from './sign-in-code.ts'
 import styles from './sign-in-page.module.css'
+import { useWrite } from './write.ts'
 
 type SignInMethods = { client_credentials: boolean; issuer: { name: string; start_url: string } | null }
 
@@ -18,28 +19,19 @@ function useSignIn() {
   const router = useRouter()
   const queryClient = useQueryClient()
   const { next = '/people' } = useSearch({ from: '/sign-in' })
-  const [error, setError] = useState<unknown>()
-  const [isPending, setPending] = useState(false)
-  const signIn = async (body: object) => {
-    setPending(true)
-    setError(undefined)
-    try {
-      const session = await requestConsole<Session>('POST', 'session', body)
+  return useWrite((body: object) => requestConsole<Session>('POST', 'session', body), {
+    onSuccess: session => {
       queryClient.setQueryData(sessionQuery.queryKey, session)
       router.history.replace(`/console${next}`)
-    } catch (error) {
-      setError(error)
-      setPending(false)
-    }
-  }
-  return { signIn, error, isPending }
+    },
+  })
 }
 
 /** The page that signs a person in, by a one-time link, by a client's credentials, or at the outside issuer. */
 export function SignInPage() {
   const texts = useMessages(messages)
   const [code] = useState(takeSignInCode)
-  const { signIn, error, isPending } = useSignIn()
+  const { mutate: signIn, error, isPending } = useSignIn()
   const hasSentCode = useRef(false)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the code of the link is sent once, when the page opens
   useEffect(() => {
@@ -48,17 +40,17 @@ export function SignInPage() {
     hasSentCode.current = true
     signIn({ code })
   }, [])
-  if (code !== null && error === undefined) return <Loading />
+  if (code !== null && !error) return <Loading />
   return (
-    <main className={styles.main!}>
-      <div className={styles.card!}>
-        <h1 className={styles.title!}>
+    <main className={styles.main}>
+      <div className={styles.card}>
+        <h1 className={styles.title}>
           <img src="/console/icon.svg" alt="" width="32" height="32" /> kith
         </h1>
         <SignInFault error={error} isByLink={code !== null} />
         <IssuerLink />
         <CredentialsForm onSubmit={signIn} isPending={isPending} />
-        <p className={styles.advice!}>
+        <p className={styles.advice}>
           {texts.linkAdvice} <code>npx kith console</code>
         </p>
       </div>
@@ -70,7 +62,7 @@ export function SignInPage() {
 function SignInFault({ error, isByLink }: { error: unknown; isByLink: boolean }) {
   const texts = useMessages(messages)
   const { error: word } = useSearch({ from: '/sign-in' })
-  if (error === undefined) {
+  if (!error) {
     if (word === undefined) return null
     const faults: Record<string, string> = texts.issuerFaults
     return <Notice kind="error" title={Object.hasOwn(faults, word) ? faults[word]! : texts.issuerFaults.failed} />
@@ -94,7 +86,7 @@ function IssuerLink() {
   })
   if (!methods?.issuer) return null
   return (
-    <a className={styles.issuer!} href={methods.issuer.start_url}>
+    <a className={styles.issuer} href={methods.issuer.start_url}>
       {texts.signInWith(methods.issuer.name)}
     </a>
   )
@@ -103,12 +95,12 @@ function IssuerLink() {
 function CredentialsForm({ onSubmit, isPending }: { onSubmit(credentials: object): void; isPending: boolean }) {
   const texts = useMessages(messages)
   const [credentials, setCredentials] = useState({ client_id: '', client_secret: '' })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    onSubmit(credentials)
-  }
   return (
-    <form className={styles.form!} onSubmit={submit}>
+    <Form
+      onSubmit={() => onSubmit(credentials)}
+      write={{ error: undefined, isPending }}
+      submit={isPending ? `${texts.signingIn}…` : texts.signIn}
+    >
       <TextField
         label={texts.clientId}
         help={texts.clientHelp}
@@ -125,9 +117,6 @@ function CredentialsForm({ onSubmit, isPending }: { onSubmit(credentials: object
         value={credentials.client_secret}
         onChange={client_secret => setCredentials({ ...credentials, client_secret })}
       />
-      <Button type="submit" look="primary" isPending={isPending}>
-        {isPending ? `${texts.signingIn}…` : texts.signIn}
-      </Button>
-    </form>
+    </Form>
   )
 }

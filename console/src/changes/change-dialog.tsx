@@ -1,7 +1,6 @@
 import type { Change } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Facts } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
@@ -23,11 +22,7 @@ export function ChangeDialog({ change, onClose }: { change: Change; onClose: () 
         ]}
       />
       <ChangedFields change={change} />
-      <Actions>
-        <Button onPress={onClose} autoFocus>
-          {texts.close}
-        </Button>
-      </Actions>
+      <CloseAction onClose={onClose} />
     </Dialog>
   )
 }

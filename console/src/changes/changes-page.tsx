@@ -3,9 +3,10 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Select, TextField } from '../ui/field.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Page } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import { ChangeDialog } from './change-dialog.tsx'
 import { type Feed, useChangeFeed } from './change-feed.ts'
@@ -32,7 +33,7 @@ export function ChangesPage() {
       subtitle={texts.subtitle}
       actions={
         <>
-          <span className={styles.status!}>
+          <span className={styles.status}>
             <Status status={feed.status} />
           </span>
           <Button onPress={() => setPaused(!isPaused)}>{isPaused ? texts.goOn : texts.pause}</Button>
@@ -68,7 +69,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
   const texts = useMessages(messages)
   const { subject, operation, ...rest } = search
   return (
-    <div className={styles.filters!}>
+    <div className={styles.filters}>
       <Select
         label={texts.subject}
         options={[
@@ -148,7 +149,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
       render: change => (
         <button
           type="button"
-          className={styles.show!}
+          className={styles.show}
           aria-label={texts.showChange(formats.number(change.sequence))}
           onClick={() => onShow(change)}
         >

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
@@ -8,6 +7,7 @@ import { saveBlob } from '../ui/save-blob.ts'
 import { Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
+import { checkpointQuery, ledgerKeysQuery } from './queries.ts'
 import { VerifyReceipt } from './verify-receipt.tsx'
 
 /** The page of the ledger: what is sealed, by which keys, and whether a receipt is true. */
@@ -25,11 +25,7 @@ export function LedgerPage() {
 function NewestCheckpoint() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const checkpoint = useQuery({
-    queryKey: ['ledger', 'checkpoint'],
-    queryFn: ({ signal }) => client.ledger.checkpoint({ signal }),
-    refetchInterval: 10_000,
-  })
+  const checkpoint = useQuery({ ...checkpointQuery, refetchInterval: 10_000 })
   if (checkpoint.isPending) return <Loading />
   if (!checkpoint.data) return <Problem error={checkpoint.error} onRetry={() => checkpoint.refetch()} />
   const { origin, size, root_hash, note } = checkpoint.data
@@ -45,7 +41,7 @@ function NewestCheckpoint() {
           [texts.origin, origin],
         ]}
       />
-      <p className={styles.muted!}>{texts.noteAdvice}</p>
+      <p className={styles.muted}>{texts.noteAdvice}</p>
     </Section>
   )
 }
@@ -53,7 +49,7 @@ function NewestCheckpoint() {
 function LedgerKeys() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const keys = useQuery({ queryKey: ['ledger', 'keys'], queryFn: ({ signal }) => client.ledger.keys({ signal }) })
+  const keys = useQuery(ledgerKeysQuery)
   if (keys.isPending) return <Loading />
   if (!keys.data) return <Problem error={keys.error} onRetry={() => keys.refetch()} />
   return (

@@ -21,10 +21,10 @@ export function VerifyReceipt() {
   }
   return (
     <Section title={texts.verify}>
-      <div className={styles.verify!}>
-        <p className={styles.muted!}>{texts.verifyAdvice}</p>
+      <div className={styles.verify}>
+        <p className={styles.muted}>{texts.verifyAdvice}</p>
         <label
-          className={isOver ? `${styles.drop} ${styles.over}` : styles.drop!}
+          className={isOver ? `${styles.drop} ${styles.over}` : styles.drop}
           onDragOver={event => {
             event.preventDefault()
             setOver(true)
@@ -36,7 +36,7 @@ export function VerifyReceipt() {
           <input type="file" onChange={event => setReceipt(event.target.files?.[0] ?? null)} />
         </label>
         <TextField label={texts.trustedKey} help={texts.trustedKeyHelp} value={key} onChange={setKey} />
-        <label className={styles.file!}>
+        <label className={styles.file}>
           {texts.textFile}
           <input type="file" onChange={event => setText(event.target.files?.[0] ?? null)} />
         </label>
@@ -90,7 +90,7 @@ function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGive
       <h3>{texts.entry}</h3>
       <Facts facts={Object.entries(entry).map(([name, value]) => [name, String(value)])} />
       <h3>{texts.proved}</h3>
-      <ul className={styles.list!}>
+      <ul className={styles.list}>
         <li>
           {texts.provedKey} <code>{key}</code>
         </li>
@@ -98,7 +98,7 @@ function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGive
         {text !== 'none' && <li>{texts.provedText}</li>}
       </ul>
       <h3>{texts.notProved}</h3>
-      <ul className={styles.list!}>
+      <ul className={styles.list}>
         {!isKeyGiven && <li>{texts.notProvedKey}</li>}
         <li>{texts.notProvedLog}</li>
         <li>{texts.notProvedPerson}</li>

@@ -1,10 +1,10 @@
 import { useMessages } from '../app/language.tsx'
-import { Button, type ButtonProps } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import type { Field } from './fields.ts'
 import { messages } from './messages.ts'
 import type { Edit } from './use-edit.ts'
 
-type EditButtonProps = Pick<ButtonProps, 'look'> & {
+type EditButtonProps = {
   edit: Edit
   fields: readonly Field[]
   /** The name of what is edited, for screen readers. */
@@ -12,16 +12,11 @@ type EditButtonProps = Pick<ButtonProps, 'look'> & {
 }
 
 /** The button that begins an edit, and has the focus again after it. */
-export function EditButton({ edit, fields, name, ...props }: EditButtonProps) {
+export function EditButton({ edit, fields, name }: EditButtonProps) {
   const texts = useMessages(messages)
   const shortName = name.length > 60 ? `${name.slice(0, 60)}…` : name
   return (
-    <Button
-      {...props}
-      aria-label={`${texts.edit}: ${shortName}`}
-      autoFocus={edit.hasBegun}
-      onPress={() => edit.begin(fields)}
-    >
+    <Button aria-label={`${texts.edit}: ${shortName}`} autoFocus={edit.hasBegun} onPress={() => edit.begin(fields)}>
       {texts.edit}
     </Button>
   )

@@ -4,10 +4,26 @@ import { client } from '../app/client.ts'
 export type Values = Record<string, unknown>
 
 /** A person or record as the pages of both read it: profile fields of a person are among its members. */
-export type Entity = Values & { external_id: string | null; attribute_values: Values; version: number }
+export type Entity = Values & {
+  id?: string
+  record_id?: string
+  external_id: string | null
+  attribute_values: Values
+  state: 'active' | 'placeholder'
+  version: number
+  created_at: string
+  updated_at: string
+  as_of?: { at: string; version: number }
+}
+
+/** The internal identifier. */
+export const idOf = ({ id, record_id }: { id?: string; record_id?: string }): string => id ?? record_id ?? ''
 
 /** The endpoints of `people`, or of the records of a stack. */
 export const entitiesOf = (owner: string) => client.entities(owner)
+
+/** The member that is the internal identifier. */
+export const idFieldOf = (owner: string): 'id' | 'record_id' => (owner === 'people' ? 'id' : 'record_id')
 
 /** The scopes that reading and writing the entities of an owner take. */
 export const scopesOf = (owner: string): { read: string; write: string } =>

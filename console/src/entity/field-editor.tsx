@@ -1,7 +1,8 @@
 import { type ClipboardEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Checkbox, Select, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import type { Draft, Field, FieldKind } from './fields.ts'
 import styles from './form.module.css'
 import { type EntityTexts, messages } from './messages.ts'
@@ -10,22 +11,25 @@ type FieldEditorProps = {
   field: Field
   draft: Draft
   onChange(draft: Draft): void
-  error?: string | undefined
   autoFocus?: boolean
-  /** The label is not shown, because the surroundings show it. */
-  isLabelHidden?: boolean
 }
 
 /** The editor of a field, by its type. */
 export function FieldEditor({ draft, ...props }: FieldEditorProps) {
   const texts = useMessages(messages)
-  if (Array.isArray(draft)) return <ListEditor {...props} draft={draft} />
+  if (Array.isArray(draft))
+    return (
+      <div className={styles.wide}>
+        <ListEditor {...props} draft={draft} />
+      </div>
+    )
   const { field, onChange, ...shared } = props
   return (
-    <div className={isWide(field, draft) ? styles.wide! : ''}>
+    <div className={isWide(field, draft) ? styles.wide : ''}>
       <TextEditor
         {...shared}
         field={field}
+        name={field.path}
         label={field.label}
         help={helpOf(field, texts)}
         text={draft}
@@ -69,23 +73,24 @@ function helpOf({ kind, isMany, allowed, help, isRequired }: Field, texts: Entit
 
 type TextEditorProps = {
   field: Field
+  /** Absent for a value of a list. */
+  name?: string
   label: string
   isLabelHidden?: boolean
   help?: string | undefined
   text: string
   onChange(text: string): void
-  error?: string | undefined
   autoFocus?: boolean
 }
 
 const noValue = 'none'
 
-function TextEditor({ field, label, isLabelHidden, help, text, onChange, error, autoFocus = false }: TextEditorProps) {
+function TextEditor({ field, label, isLabelHidden, help, text, onChange, name, autoFocus = false }: TextEditorProps) {
   const texts = useMessages(messages)
   // A text that grows stays in its element, because another one would take the focus from it.
   const [isLong] = useState(text.length > 60)
   const naming = isLabelHidden ? { 'aria-label': label } : { label }
-  const shared = { ...naming, ...(help && { help }), ...(error && { error }), autoFocus }
+  const shared = { ...naming, ...(help && { help }), ...(name && { name }), autoFocus }
   const options = optionsOf(field, text, texts)
   if (options)
     return (
@@ -124,23 +129,14 @@ function optionsOf({ kind, allowed }: Field, text: string, texts: EntityTexts) {
   return isListed ? options : [...options, { value: text, label: labelOf(JSON.parse(text)) }]
 }
 
-function ListEditor({
-  field,
-  draft,
-  onChange,
-  error,
-  autoFocus = false,
-  isLabelHidden,
-}: FieldEditorProps & { draft: string[] }) {
+function ListEditor({ field, draft, onChange, autoFocus = false }: FieldEditorProps & { draft: string[] }) {
   const texts = useMessages(messages)
   const [added, setAdded] = useState(autoFocus ? 0 : undefined)
-  const help = helpOf(field, texts)
   return (
-    <fieldset className={`${styles.list} ${styles.wide}`} {...(isLabelHidden && { 'aria-label': field.label })}>
-      {!isLabelHidden && <legend className={styles.legend!}>{field.label}</legend>}
+    <FieldGroup legend={field.label} name={field.path} help={helpOf(field, texts)}>
       {draft.map((text, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the position is all that names a value of the list
-        <div key={index} className={styles.item!} onPaste={event => paste(event, draft, index, onChange)}>
+        <div key={index} className={styles.item} onPaste={event => paste(event, draft, index, onChange)}>
           <TextEditor
             field={field}
             label={texts.itemOf(field.label, index + 1)}
@@ -168,13 +164,7 @@ function ListEditor({
           {texts.addItem}
         </Button>
       </div>
-      {help && <p className={styles.help!}>{help}</p>}
-      {error && (
-        <p className={styles.error!} role="alert">
-          {error}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   )
 }
 

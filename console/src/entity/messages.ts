@@ -4,12 +4,6 @@ import { channelLabels, fieldLabels } from './field-labels.ts'
 export const messages = defineMessages({
   en: {
     erasedTarget: 'erased',
-    yes: 'Yes',
-    no: 'No',
-    edit: 'Edit',
-    save: 'Save',
-    saving: 'Saving',
-    cancel: 'Cancel',
     addItem: 'Add another value',
     removeItem: (number: number) => `Remove value ${number}`,
     itemOf: (label: string, number: number) => `${label}, value ${number}`,
@@ -65,12 +59,6 @@ export const messages = defineMessages({
   },
   de: {
     erasedTarget: 'endgültig gelöscht',
-    yes: 'Ja',
-    no: 'Nein',
-    edit: 'Bearbeiten',
-    save: 'Speichern',
-    saving: 'Wird gespeichert',
-    cancel: 'Abbrechen',
     addItem: 'Weiteren Wert hinzufügen',
     removeItem: (number: number) => `Wert ${number} entfernen`,
     itemOf: (label: string, number: number) => `${label}, Wert ${number}`,
@@ -127,12 +115,6 @@ export const messages = defineMessages({
   },
   it: {
     erasedTarget: 'cancellato definitivamente',
-    yes: 'Sì',
-    no: 'No',
-    edit: 'Modifica',
-    save: 'Salva',
-    saving: 'Salvataggio',
-    cancel: 'Annulla',
     addItem: 'Aggiungi un altro valore',
     removeItem: (number: number) => `Rimuovi il valore ${number}`,
     itemOf: (label: string, number: number) => `${label}, valore ${number}`,

@@ -16,7 +16,7 @@ export function NewKey({ isTaken, onAdd }: { isTaken(key: string): boolean; onAd
     setText('')
   }
   return (
-    <div className={styles.newKey!}>
+    <div className={styles.newKey}>
       <TextField
         label={texts.addValue}
         placeholder={texts.newKey}

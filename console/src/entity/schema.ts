@@ -2,25 +2,47 @@ import type { Attribute, ConsentType, Definitions } from '@kith/client'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 
-const empty: Definitions = { stacks: [], attributes: [], consent_types: [] }
+/** What a session without `schema:read` knows. */
+export const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }
 
 /** The definitions of the organization. Every page shares what one has read. */
 export const schemaQuery = queryOptions({
   queryKey: ['schema'],
   queryFn: ({ signal }) => client.schema.get({ signal }),
+  staleTime: 30_000,
 })
 
-/** The definitions of the organization. A session without `schema:read` sees none, and shows keys in place of names. */
-export function useSchema(): Definitions {
+/** The saved segments. */
+export const segmentsQuery = queryOptions({
+  queryKey: ['segments'],
+  queryFn: ({ signal }) => client.segments.list({ signal }).all(),
+  staleTime: 30_000,
+})
+
+/** The definitions, with the state of their request. A session without `schema:read` has none, and shows keys in place of names. */
+export function useDefinitions() {
   const mayRead = useScope('schema:read')
-  const { data } = useQuery({ ...schemaQuery, enabled: mayRead, staleTime: 30_000 })
-  return data ?? empty
+  const { data, error, refetch, isLoading } = useQuery({ ...schemaQuery, enabled: mayRead })
+  return { definitions: data ?? noDefinitions, hasDefinitions: data !== undefined, error, refetch, isLoading }
 }
+
+/** A write of a definition. The definitions are read again after it. */
+export const useDefinitionWrite = <Result, Body = void>(
+  write: (body: Body, idempotencyKey: string) => Promise<Result>,
+  onSuccess?: (result: Result) => unknown,
+) => useWrite(write, { refresh: [schemaQuery.queryKey], ...(onSuccess && { onSuccess }) })
 
 /** The attributes that an owner has, by key. Archived ones are included, because their values are still read. */
 export const attributesOf = ({ attributes }: Definitions, owner: string): Map<string, Attribute> =>
   new Map(attributes.filter(attribute => attribute.owner === owner).map(attribute => [attribute.key, attribute]))
+
+/** Keys of owners: people first, then the stacks in the order of their names. */
+export const ownersOf = ({ stacks }: Definitions): string[] => [
+  'people',
+  ...stacks.toSorted((one, other) => one.name.localeCompare(other.name)).map(({ key }) => key),
+]
 
 /** The name of a consent type, or its number if the session may not read the schema. */
 export const consentTypeName = (types: readonly ConsentType[], id: number): string =>

@@ -10,7 +10,7 @@ const maxCharacters = 240
 /** A value of any kind as text. It is never interpreted: neither as HTML nor as an address. */
 export function Value({ value }: { value: unknown }) {
   const texts = useMessages(messages)
-  if (value === null || value === undefined || value === '') return <span className={styles.none!}>—</span>
+  if (value === null || value === undefined || value === '') return <span className={styles.none}>—</span>
   if (typeof value === 'boolean') return <>{value ? texts.yes : texts.no}</>
   if (typeof value === 'string') return <LongText text={value} />
   if (typeof value === 'number') return <>{String(value)}</>
@@ -34,11 +34,11 @@ export function LongText({ text, isCode }: { text: string; isCode?: boolean }) {
   const Element = isCode ? 'code' : 'bdi'
   return (
     <>
-      <Element className={styles.text!}>{shown}</Element>
+      <Element className={styles.text}>{shown}</Element>
       {text.length > maxCharacters && (
         <>
           {' '}
-          <button type="button" className={styles.more!} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          <button type="button" className={styles.more} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             {isOpen ? texts.showLess : texts.showAll}
           </button>
         </>

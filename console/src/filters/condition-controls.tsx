@@ -1,6 +1,6 @@
 import { useMessages } from '../app/language.tsx'
 import { ComboBox } from '../ui/combo-box.tsx'
-import { Select } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { ConsentFields } from './consent-fields.tsx'
 import type { Owner } from './field-types.ts'
 import { type FilterField, operatorsOf, quantifiersOfRelation } from './fields.ts'

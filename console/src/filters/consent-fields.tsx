@@ -1,5 +1,5 @@
 import { useMessages } from '../app/language.tsx'
-import { Select } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { useFilterChoices } from './filter-context.ts'
 import type { FilterNode, NodeOf } from './filter-tree.ts'
 import { messages } from './messages.ts'

@@ -1,7 +1,7 @@
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Select } from '../ui/field.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
 import styles from './filter.module.css'
@@ -32,9 +32,9 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
   const change = (next: FilterNode[]) => onChange({ ...group, children: next })
   const isNested = onRemove !== undefined || label !== undefined
   return (
-    <fieldset className={isNested ? styles.nested! : styles.group!} aria-label={label ?? texts.group}>
-      {label && <p className={styles.groupLabel!}>{label}</p>}
-      <div className={styles.groupHead!}>
+    <fieldset className={isNested ? styles.nested : styles.group} aria-label={label ?? texts.group}>
+      {label && <p className={styles.groupLabel}>{label}</p>}
+      <div className={styles.groupHead}>
         <Select<GroupMode>
           aria-label={texts.combine}
           options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
@@ -47,7 +47,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           </Button>
         )}
       </div>
-      {children.length === 0 && !isNested && <p className={styles.hint!}>{texts.noConditions}</p>}
+      {children.length === 0 && !isNested && <p className={styles.hint}>{texts.noConditions}</p>}
       {children.map((child, index) => (
         <ConditionRow
           key={child.id}
@@ -57,7 +57,7 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
           onRemove={() => change(children.toSpliced(index, 1))}
         />
       ))}
-      <div className={styles.add!}>
+      <div className={styles.add}>
         <Button onPress={() => change([...children, newCondition()])}>{texts.addCondition}</Button>
         <Button look="quiet" onPress={() => change([...children, newGroup('any', [newCondition()])])}>
           {texts.addGroup}
@@ -75,10 +75,10 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
   const label = fields.find(field => field.name === name)?.label ?? name
   if (node.kind === 'group') return <GroupFields owner={owner} group={node} onChange={onChange} onRemove={onRemove} />
   return (
-    <fieldset className={styles.condition!} aria-label={`${texts.condition} ${label}`}>
-      <div className={styles.controls!}>
+    <fieldset className={styles.condition} aria-label={`${texts.condition} ${label}`}>
+      <div className={styles.controls}>
         {node.kind === 'raw' ? (
-          <div className={styles.raw!}>
+          <div className={styles.raw}>
             <code>{JSON.stringify(node.filter)}</code>
             <p>{texts.rawHelp}</p>
           </div>

@@ -1,6 +1,7 @@
 import { useMessages } from '../app/language.tsx'
 import { localTime } from '../entity/fields.ts'
-import { Select, TextField } from '../ui/field.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import type { FilterField } from './fields.ts'
 import type { FieldType, Operator } from './filter-tree.ts'
 import { messages } from './messages.ts'

@@ -39,11 +39,11 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
   if (differences.length === 0 && answers.length === 0)
     // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
-    return <p className={styles.muted!}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
+    return <p className={styles.muted}>{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
-    <dl className={styles.changes!}>
+    <dl className={styles.changes}>
       {differences.map(difference => (
-        <div key={`${difference.group} ${difference.key}`} className={styles.change!}>
+        <div key={`${difference.group} ${difference.key}`} className={styles.change}>
           <dt>{nameOf(difference, entityTexts, attributes)}</dt>
           <dd>
             <Step
@@ -83,8 +83,8 @@ function Step({ isFirst, isEmpty, before, children }: StepProps) {
   return (
     <>
       <span className="visually-hidden">{texts.from}: </span>
-      <span className={isEmpty ? styles.muted! : styles.before!}>{before}</span>
-      <svg className={styles.arrow!} viewBox="0 0 16 16" aria-hidden="true">
+      <span className={isEmpty ? styles.muted : styles.before}>{before}</span>
+      <svg className={styles.arrow} viewBox="0 0 16 16" aria-hidden="true">
         <path d="M1 8h13M10 4l4 4-4 4" />
       </svg>
       <span className="visually-hidden">{texts.to}: </span>
@@ -103,7 +103,7 @@ function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
   const isSame =
     before !== undefined && !after?.superseded && stateOf(before, entityTexts) === stateOf(after, entityTexts)
   return (
-    <div className={styles.change!}>
+    <div className={styles.change}>
       <dt>
         {consentTypeName(consentTypes, consent_type_id)} · {entityTexts.channels[channel]}
       </dt>
@@ -111,12 +111,12 @@ function Answer({ answer, consentTypes, isFirst }: AnswerProps) {
         <Step isFirst={isFirst || isSame} before={stateOf(before, entityTexts)} isEmpty={before === undefined}>
           {stateOf(after, entityTexts)}
         </Step>
-        {isSame && <span className={styles.muted!}> · {texts.again}</span>}
+        {isSame && <span className={styles.muted}> · {texts.again}</span>}
         {after?.answered_at && (
-          <span className={styles.muted!}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
+          <span className={styles.muted}> · {texts.answeredAt(formats.dateTime(after.answered_at))}</span>
         )}
         {after?.superseded && (
-          <span className={styles.muted!}>
+          <span className={styles.muted}>
             {' '}
             · {after.superseded.state ? entityTexts.answers.granted : entityTexts.answers.refused}: {texts.superseded}
           </span>

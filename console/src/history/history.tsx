@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { entitiesOf, scopesOf } from '../entity/entities.ts'
-import { attributesOf, useSchema } from '../entity/schema.ts'
-import { Button } from '../ui/button.tsx'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { differencesOf } from './differences.ts'
@@ -37,14 +37,14 @@ const pageSize = 25
 export function History(props: HistoryProps) {
   const texts = useMessages(messages)
   const mayRead = useScope('changes:read')
-  return mayRead ? <HistoryList {...props} /> : <p className={styles.muted!}>{texts.notAllowed}</p>
+  return mayRead ? <HistoryList {...props} /> : <p className={styles.muted}>{texts.notAllowed}</p>
 }
 
 function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo = true, onChanged }: HistoryProps) {
   const texts = useMessages(messages)
   const mayWrite = useScope(scopesOf(owner).write)
   const [undone, setUndone] = useState<Change>()
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     queryKey: ['history', owner, id, version],
     queryFn: ({ pageParam, signal }) =>
       entitiesOf(owner).history({ id }, { size: pageSize, after: pageParam, signal }).page(),
@@ -52,12 +52,13 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
     getNextPageParam: ({ next }) => next,
     placeholderData: keepPreviousData,
   })
+  const { data, error, refetch, fetchNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const changes = data.pages.flatMap(({ items }) => items)
-  if (changes.length === 0) return <p className={styles.muted!}>{texts.none}</p>
+  if (changes.length === 0) return <p className={styles.muted}>{texts.none}</p>
   return (
     <>
-      <ol className={styles.list!} aria-label={texts.history}>
+      <ol className={styles.list} aria-label={texts.history}>
         {changes.map(change => (
           <Entry
             key={change.sequence}
@@ -70,13 +71,7 @@ function HistoryList({ owner, id, version, shownVersion, onShowVersion, canUndo 
         ))}
       </ol>
       {error && <Problem error={error} onRetry={() => fetchNextPage()} />}
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.showOlder}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.showOlder}</MoreButton>
       {undone && (
         <SetBackDialog
           owner={owner}
@@ -110,17 +105,17 @@ type EntryProps = {
 function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const schema = useSchema()
+  const schema = useDefinitions().definitions
   const { version } = change
   return (
-    <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry!} aria-current={isShown}>
-      <div className={styles.head!}>
+    <li className={isShown ? `${styles.entry} ${styles.shown}` : styles.entry} aria-current={isShown}>
+      <div className={styles.head}>
         <strong>
           <bdi>{change.actor}</bdi>
         </strong>
         <span>{texts.operations[change.operation]}</span>
       </div>
-      <p className={styles.when!}>
+      <p className={styles.when}>
         <time dateTime={change.at}>{formats.exactTime(change.at)}</time> · {formats.relative(change.at)}
         {version !== null && ` · ${texts.version(version)}`}
       </p>
@@ -128,11 +123,11 @@ function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
         <HistoryChanges change={change} attributes={attributesOf(schema, owner)} consentTypes={schema.consent_types} />
       )}
       {version !== null && (onShow || onUndo) && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {onShow && !isShown && change.operation !== 'delete' && change.operation !== 'erase' && (
             <button
               type="button"
-              className={styles.action!}
+              className={styles.action}
               aria-label={texts.showVersion(version)}
               onClick={() => onShow(version)}
             >
@@ -140,7 +135,7 @@ function Entry({ owner, change, isShown, onShow, onUndo }: EntryProps) {
             </button>
           )}
           {onUndo && (
-            <button type="button" className={styles.action!} aria-label={texts.undo(version)} onClick={onUndo}>
+            <button type="button" className={styles.action} aria-label={texts.undo(version)} onClick={onUndo}>
               {texts.undoShort}
             </button>
           )}

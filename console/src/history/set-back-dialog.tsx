@@ -1,16 +1,18 @@
 import type { Change } from '@kith/client'
 import { isKithError } from '@kith/client'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { type Entity, entitiesOf } from '../entity/entities.ts'
+import { useWrite } from '../app/write.ts'
+import { entitiesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, useSchema } from '../entity/schema.ts'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { bodyOf, type Difference, type Restoration, valuesToRestore, withoutChange } from './differences.ts'
 import styles from './history.module.css'
 import { nameOf } from './history-changes.tsx'
@@ -42,18 +44,20 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
     },
     gcTime: 0,
   })
-  const save = useMutation({
-    mutationFn: ({ version, settable }: Plan): Promise<Entity> =>
+  const save = useWrite(
+    ({ version, settable }: Plan) =>
       // A target that is gone is refused. Otherwise it would come back as a placeholder.
       entities.patch({ id }, bodyOf(settable), { ifMatch: version, references: 'strict', representation: true }),
-    onSuccess: onSaved,
-    onError: async error => {
-      if (!isKithError(error) || error.status !== 412) return
-      await refetch()
-      setConflict(true)
-      save.reset()
+    {
+      onSuccess: onSaved,
+      onError: async error => {
+        if (!isKithError(error) || error.status !== 412) return
+        await refetch()
+        setConflict(true)
+        save.reset()
+      },
     },
-  })
+  )
   const isEmpty = data?.settable.length === 0
   const title = change ? texts.undoTitle(change.version!) : texts.restoreTitle(version!)
   return (
@@ -66,7 +70,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
           <p>{data.fixed.map(({ key }) => key).join(', ')}</p>
         </Notice>
       )}
-      <p className={styles.muted!}>{texts.answersStay}</p>
+      <p className={styles.muted}>{texts.answersStay}</p>
       {save.error && <Problem error={save.error} />}
       <Actions>
         <Button onPress={onClose} autoFocus>
@@ -85,32 +89,23 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
 function Preview({ owner, differences }: { owner: string; differences: readonly Difference[] }) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
-  const attributes = attributesOf(useSchema(), owner)
+  const attributes = attributesOf(useDefinitions().definitions, owner)
   return (
     <>
       <p>{texts.willBeSet}</p>
-      <table className={styles.table!}>
-        <thead>
-          <tr>
-            <th scope="col">{texts.value}</th>
-            <th scope="col">{texts.now}</th>
-            <th scope="col">{texts.willBe}</th>
+      <Table label={texts.willBeSet} headers={[texts.value, texts.now, texts.willBe]}>
+        {differences.map(difference => (
+          <tr key={`${difference.group} ${difference.key}`}>
+            <th scope="row">{nameOf(difference, entityTexts, attributes)}</th>
+            <td>
+              <Value value={difference.before} />
+            </td>
+            <td>
+              <Value value={difference.after} />
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {differences.map(difference => (
-            <tr key={`${difference.group} ${difference.key}`}>
-              <th scope="row">{nameOf(difference, entityTexts, attributes)}</th>
-              <td>
-                <Value value={difference.before} />
-              </td>
-              <td>
-                <Value value={difference.after} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </>
   )
 }

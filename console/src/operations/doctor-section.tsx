@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { client } from '../app/client.ts'
+import type { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
 import { messages } from './messages.ts'
 import styles from './operations.module.css'
+import { doctorQuery } from './queries.ts'
 
 const kinds = { ok: 'positive', warning: 'caution', wrong: 'negative' } as const
 const order = { wrong: 0, warning: 1, ok: 2 } as const
@@ -14,10 +15,7 @@ const order = { wrong: 0, warning: 1, ok: 2 } as const
 export function DoctorSection() {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const doctor = useQuery({
-    queryKey: ['operations', 'doctor'],
-    queryFn: ({ signal }) => client.operations.doctor({ signal }),
-  })
+  const doctor = useQuery(doctorQuery)
   const findings = (doctor.data?.findings ?? []).toSorted((a, b) => order[a.verdict] - order[b.verdict])
   const bad = findings.filter(({ verdict }) => verdict !== 'ok')
   const ok = findings.filter(({ verdict }) => verdict === 'ok')
@@ -42,7 +40,7 @@ export function DoctorSection() {
           </Notice>
           <Findings findings={bad} />
           {ok.length > 0 && (
-            <details className={styles.details!}>
+            <details className={styles.details}>
               <summary>{texts.okCount(ok.length)}</summary>
               <Findings findings={ok} />
             </details>
@@ -59,14 +57,14 @@ function Findings({ findings }: { findings: Finding[] }) {
   const texts = useMessages(messages)
   if (findings.length === 0) return null
   return (
-    <ul className={styles.findings!}>
+    <ul className={styles.findings}>
       {findings.map(({ check, verdict, message, advice }) => (
         <li key={`${check} ${message}`}>
           <p>
             <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{check}</strong>
           </p>
           <p>{message}</p>
-          {advice && <p className={styles.advice!}>→ {advice}</p>}
+          {advice && <p className={styles.advice}>→ {advice}</p>}
         </li>
       ))}
     </ul>

@@ -70,7 +70,7 @@ export function LoadPlots({ points }: { points: Point[] }) {
       : []),
   ]
   return (
-    <div className={styles.plots!}>
+    <div className={styles.plots}>
       {plots.map(plot => (
         <Plot key={plot.label} {...plot} times={times} height={140} format={short} />
       ))}

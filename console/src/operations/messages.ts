@@ -14,7 +14,6 @@ export const messages = defineMessages({
     down: 'Down',
     standby: 'Standby',
     behind: (seconds: string) => `${seconds} s behind`,
-    webhooks: 'Webhooks',
     webhookCounts: (active: string, failing: string, disabled: string) =>
       `${active} active, ${failing} failing, ${disabled} ended`,
     ledger: 'Sealed answers',
@@ -57,7 +56,6 @@ export const messages = defineMessages({
     down: 'Nicht erreichbar',
     standby: 'Standby',
     behind: (seconds: string) => `${seconds} s im Rückstand`,
-    webhooks: 'Webhooks',
     webhookCounts: (active: string, failing: string, disabled: string) =>
       `${active} aktiv, ${failing} gestört, ${disabled} beendet`,
     ledger: 'Versiegelte Antworten',
@@ -100,7 +98,6 @@ export const messages = defineMessages({
     down: 'Non raggiungibile',
     standby: 'Standby',
     behind: (seconds: string) => `in ritardo di ${seconds} s`,
-    webhooks: 'Webhook',
     webhookCounts: (active: string, failing: string, disabled: string) =>
       `${active} attivi, ${failing} in errore, ${disabled} terminati`,
     ledger: 'Risposte sigillate',

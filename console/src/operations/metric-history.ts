@@ -1,7 +1,7 @@
 import type { OperationsMetrics } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { client } from '../app/client.ts'
+import { metricsQuery } from './queries.ts'
 
 /** The plots show the last ten minutes. */
 const pollMs = 5_000
@@ -28,12 +28,7 @@ export function useMetricHistory(): {
 } {
   const [points, setPoints] = useState<Point[]>([])
   const [previous, setPrevious] = useState<OperationsMetrics>()
-  const { data, error, refetch } = useQuery({
-    queryKey: ['operations', 'metrics'],
-    queryFn: ({ signal }) => client.operations.metrics({ signal }),
-    refetchInterval: pollMs,
-    gcTime: 0,
-  })
+  const { data, error, refetch } = useQuery({ ...metricsQuery, refetchInterval: pollMs })
   useEffect(() => {
     if (!data || data.at === previous?.at) return
     if (previous) setPoints(before => [...before, pointOf(data, previous)].slice(-maxPoints))

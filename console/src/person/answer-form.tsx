@@ -1,15 +1,16 @@
 import { type ConsentAssignment, isKithError, type Person } from '@kith/client'
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { isEqual } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { Button } from '../ui/button.tsx'
-import { Actions } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { FieldGroup, TextField } from '../ui/field.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { Select } from '../ui/select.tsx'
 import { consentMessages } from './consent-messages.ts'
 import styles from './person.module.css'
 import type { Purpose } from './purpose.ts'
@@ -29,6 +30,8 @@ type Draft = {
 /** The methods that somebody who records an answer by hand can vouch for. */
 const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'other']
 const noText = 'none'
+/** The answer in the body of the write. */
+const place = '/consents/0'
 
 const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose) =>
   consents.find(one => one.consent_type_id === consent_type_id && one.channel === channel)
@@ -78,9 +81,8 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
   })
   const [base, setBase] = useState(person)
   const [hasConflict, setConflict] = useState(false)
-  const [isIncomplete, setIncomplete] = useState(false)
-  const save = useMutation({
-    mutationFn: () => recordAnswer(base, draft, purpose),
+  const [faults, setFaults] = useState<Faults>({})
+  const save = useWrite((draft: Draft) => recordAnswer(base, draft, purpose), {
     onSuccess: ({ person, isRecorded }) => {
       onShow(person)
       setBase(person)
@@ -88,42 +90,41 @@ export function AnswerForm({ person, purpose, onShow, onClose }: AnswerFormProps
       else setConflict(true)
     },
   })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    setIncomplete(draft.state === '')
-    if (draft.state !== '') save.mutate()
+  const submit = () => {
+    setFaults(draft.state === '' ? { [`${place}/state`]: texts.needsAnswer } : {})
+    if (draft.state !== '') save.mutate(draft)
   }
   return (
-    <form className={styles.stack!} onSubmit={submit} aria-label={texts.record} noValidate>
+    <Form
+      onSubmit={submit}
+      label={texts.record}
+      write={save}
+      faults={faults}
+      submit={save.isPending ? `${texts.saving}…` : texts.save}
+      onCancel={onClose}
+    >
       <h3>{texts.record}</h3>
-      <p className={styles.muted!}>{texts.recordAdvice}</p>
+      <p className={styles.muted}>{texts.recordAdvice}</p>
       {hasConflict && (
         <Notice kind="caution" title={texts.conflict}>
           <p>{texts.conflictAdvice}</p>
         </Notice>
       )}
-      <AnswerFields draft={draft} onChange={setDraft} purpose={purpose} isIncomplete={isIncomplete} />
-      {save.error && <Problem error={save.error} />}
-      <Actions>
-        <Button onPress={onClose}>{texts.cancel}</Button>
-        <Button type="submit" look="primary" isPending={save.isPending}>
-          {save.isPending ? `${texts.saving}…` : texts.save}
-        </Button>
-      </Actions>
-    </form>
+      <AnswerFields draft={draft} onChange={setDraft} purpose={purpose} />
+    </Form>
   )
 }
 
-type AnswerFieldsProps = { draft: Draft; onChange(draft: Draft): void; purpose: Purpose; isIncomplete: boolean }
+type AnswerFieldsProps = { draft: Draft; onChange(draft: Draft): void; purpose: Purpose }
 
-function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplete }: AnswerFieldsProps) {
+function AnswerFields({ draft, onChange, purpose: { type, channel } }: AnswerFieldsProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const versions = useTextVersions(type?.text_versions ?? 0, type?.id)
   const set = (more: Partial<Draft>) => onChange({ ...draft, ...more })
   const asksTwice = type?.channels.some(one => one.channel === channel && one.double_opt_in)
   return (
-    <div className={styles.answerFields!}>
+    <FieldGroup look="grid">
       <Select
         label={texts.answer}
         options={[
@@ -132,18 +133,20 @@ function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplet
         ]}
         value={draft.state === '' ? null : draft.state}
         onChange={state => set({ state: state as Draft['state'] })}
+        name={`${place}/state`}
         {...(asksTwice && { help: texts.doubleOptIn })}
-        {...(isIncomplete && draft.state === '' && { error: texts.needsAnswer })}
       />
       <Select
         label={texts.method}
         options={methods.map(value => ({ value, label: entityTexts.methods[value] }))}
+        name={`${place}/method`}
         value={draft.method}
         onChange={method => set({ method })}
       />
       <TextField
         label={texts.source}
         help={texts.sourceHelp}
+        name={`${place}/source`}
         value={draft.source}
         onChange={source => set({ source })}
       />
@@ -151,6 +154,7 @@ function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplet
         <Select
           label={texts.textVersion}
           options={[{ value: noText, label: texts.noText }, ...versions]}
+          name={`${place}/text_version`}
           value={draft.text}
           onChange={text => set({ text })}
         />
@@ -159,11 +163,17 @@ function AnswerFields({ draft, onChange, purpose: { type, channel }, isIncomplet
         label={texts.collectedAt}
         help={texts.collectedHelp}
         type="datetime-local"
+        name={`${place}/collected_at`}
         value={draft.at}
         onChange={at => set({ at })}
       />
-      <TextField label={texts.reference} value={draft.reference} onChange={reference => set({ reference })} />
-    </div>
+      <TextField
+        label={texts.reference}
+        name={`${place}/reference`}
+        value={draft.reference}
+        onChange={reference => set({ reference })}
+      />
+    </FieldGroup>
   )
 }
 

@@ -1,12 +1,14 @@
 import type { Person, RecordedAnswer } from '@kith/client'
-import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { LongText } from '../entity/value.tsx'
 import { Button } from '../ui/button.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Facts, Loading } from '../ui/page.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
@@ -22,7 +24,7 @@ const pageSize = 20
 export function AnswerList({ person, purpose, at }: AnswerListProps) {
   const texts = useMessages(consentMessages)
   const { consent_type_id, channel } = purpose
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     // With a past moment, the history is that of now, and answers of later are left out.
     queryKey: ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version],
     queryFn: ({ pageParam, signal }) =>
@@ -41,15 +43,16 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
   })
+  const { data, error, refetch, hasNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const answers = data.pages
     .flatMap(({ items }) => items)
     .filter(answer => at === undefined || Date.parse(answer.at) <= Date.parse(at))
   const standing = answers.find(({ superseded }) => !superseded)
   return (
-    <section className={styles.stack!} aria-label={texts.evidence}>
+    <section className={styles.stack} aria-label={texts.evidence}>
       <h3>{texts.evidence}</h3>
-      {answers.length === 0 && !hasNextPage && <p className={styles.muted!}>{texts.noAnswers}</p>}
+      {answers.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noAnswers}</p>}
       <ol className={`${styles.answers} ${styles.linkList}`}>
         {answers.map(answer => (
           <Answer
@@ -60,13 +63,7 @@ export function AnswerList({ person, purpose, at }: AnswerListProps) {
           />
         ))}
       </ol>
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.showOlder}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.showOlder}</MoreButton>
     </section>
   )
 }
@@ -79,25 +76,21 @@ function Answer({ answer, personId, isStanding }: AnswerProps) {
   const formats = useFormats()
   const { state, pending, superseded, merged_person_id, text_version, consent_type_id, channel, sequence } = answer
   const owner = merged_person_id ?? personId
-  const receipt = useMutation({
-    mutationFn: async () => {
-      const content = await client.consents.receipt({ id: owner }, { consent_type_id, channel }, { sequence })
-      saveBlob(
-        new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' }),
-        `receipt-${sequence}.json`,
-      )
-    },
+  const receipt = useWrite(async () => {
+    const content = await client.consents.receipt({ id: owner }, { consent_type_id, channel }, { sequence })
+    const file = new Blob([`${JSON.stringify(content, null, 2)}\n`], { type: 'application/json' })
+    saveBlob(file, `receipt-${sequence}.json`)
   })
   const word = pending ? 'pending' : state ? 'granted' : 'refused'
   const given = (name: string, value: ReactNode): [string, ReactNode][] => (value ? [[name, value]] : [])
   const text = (value: string | null) => value && <LongText text={value} />
   return (
-    <li className={styles.answer!}>
-      <div className={styles.answerHead!}>
+    <li className={styles.answer}>
+      <div className={styles.answerHead}>
         <Badge kind={pending ? 'caution' : state ? 'positive' : 'negative'}>{entityTexts.answers[word]}</Badge>
         {isStanding && <Badge kind="accent">{texts.stands}</Badge>}
         {superseded && <Badge>{texts.superseded}</Badge>}
-        {merged_person_id && <span className={styles.small!}>{texts.ofMerged}</span>}
+        {merged_person_id && <span className={styles.small}>{texts.ofMerged}</span>}
       </div>
       <Facts
         facts={[
@@ -139,8 +132,8 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
     staleTime: Number.POSITIVE_INFINITY,
   })
   return (
-    <div className={styles.stack!}>
-      <div className={styles.textVersion!}>
+    <div className={styles.stack}>
+      <div className={styles.textVersion}>
         <span>{texts.textOf(version)}</span>
         {mayRead && (
           <Button look="quiet" aria-expanded={isOpen} onPress={() => setOpen(!isOpen)}>
@@ -150,7 +143,7 @@ function TextOfVersion({ consentTypeId, version }: { consentTypeId: number; vers
       </div>
       {isOpen && error && <Problem error={error} onRetry={() => refetch()} />}
       {isOpen && data && (
-        <blockquote className={styles.quote!} lang={data.language}>
+        <blockquote className={styles.quote} lang={data.language}>
           {data.text}
         </blockquote>
       )}

@@ -1,7 +1,7 @@
 import type { Erasure } from '@kith/client'
-import { useMutation } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { saveBlob } from '../ui/save-blob.ts'
@@ -26,12 +26,10 @@ async function findErasure(id: string): Promise<Erasure | undefined> {
 /** Downloads the certificate of a person who was erased. */
 export function CertificateButton({ id }: { id: string }) {
   const texts = useMessages(messages)
-  const load = useMutation({
-    mutationFn: async () => {
-      const certificate = (await findErasure(id))?.certificate ?? null
-      if (certificate !== null) downloadCertificate(id, certificate)
-      return certificate
-    },
+  const load = useWrite(async () => {
+    const certificate = (await findErasure(id))?.certificate ?? null
+    if (certificate !== null) downloadCertificate(id, certificate)
+    return certificate
   })
   return (
     <>

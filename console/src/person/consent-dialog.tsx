@@ -6,7 +6,7 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { AnswerForm } from './answer-form.tsx'
@@ -49,7 +49,7 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
       size="wide"
       hasDraft={isRecording}
     >
-      {!mayRead && <p className={styles.muted!}>{texts.needsScope}</p>}
+      {!mayRead && <p className={styles.muted}>{texts.needsScope}</p>}
       {decision.data ? (
         <Decision decision={decision.data} purpose={purpose} />
       ) : (
@@ -61,12 +61,9 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
       )}
       {mayRead && <AnswerList person={person} purpose={purpose} at={at} />}
       {!isRecording && (
-        <Actions>
+        <CloseAction onClose={onClose}>
           {mayRecord && <Button onPress={() => setRecording(true)}>{texts.record}</Button>}
-          <Button onPress={onClose} autoFocus>
-            {texts.close}
-          </Button>
-        </Actions>
+        </CloseAction>
       )}
     </Dialog>
   )
@@ -80,7 +77,7 @@ function Decision({ decision: { allowed, reasons }, purpose }: { decision: Conta
   return (
     <Notice kind={allowed ? 'success' : 'caution'} title={`${title}.`}>
       <p>{texts.because}</p>
-      <ol className={styles.reasons!}>
+      <ol className={styles.reasons}>
         {reasons.map(reason => (
           <li key={reason.rule}>{explain(reason, purpose, texts, formats.dateTime)}</li>
         ))}

@@ -2,8 +2,6 @@ import { defineMessages } from '../app/language.tsx'
 
 export const consentMessages = defineMessages({
   en: {
-    consents: 'Consents',
-    purpose: 'Purpose',
     noPurposes: 'No purposes are declared.',
     noAddress: { email: 'no email address', sms: 'no phone number' },
     notOffered: 'not on this channel',
@@ -62,13 +60,9 @@ export const consentMessages = defineMessages({
     saving: 'Recording',
     conflict: 'Somebody recorded another answer in the meantime',
     conflictAdvice: 'It stands above. Your answer is not recorded yet. Record it if it is still what the person said.',
-    cancel: 'Cancel',
-    close: 'Close',
     needsAnswer: 'Choose an answer.',
   },
   de: {
-    consents: 'Einwilligungen',
-    purpose: 'Zweck',
     noPurposes: 'Es sind keine Zwecke deklariert.',
     noAddress: { email: 'keine E-Mail-Adresse', sms: 'keine Telefonnummer' },
     notOffered: 'nicht auf diesem Kanal',
@@ -129,13 +123,9 @@ export const consentMessages = defineMessages({
     conflict: 'Inzwischen hat jemand eine andere Antwort erfasst',
     conflictAdvice:
       'Sie steht oben. Ihre Antwort ist noch nicht erfasst. Erfassen Sie sie, wenn die Person das noch immer sagt.',
-    cancel: 'Abbrechen',
-    close: 'Schließen',
     needsAnswer: 'Wählen Sie eine Antwort.',
   },
   it: {
-    consents: 'Consensi',
-    purpose: 'Finalità',
     noPurposes: 'Non ci sono scopi dichiarati.',
     noAddress: { email: 'nessun indirizzo email', sms: 'nessun numero di telefono' },
     notOffered: 'non su questo canale',
@@ -195,8 +185,6 @@ export const consentMessages = defineMessages({
     conflict: 'Nel frattempo qualcuno ha registrato un’altra risposta',
     conflictAdvice:
       'È qui sopra. La tua risposta non è ancora registrata. Registrala se è ancora ciò che la persona ha detto.',
-    cancel: 'Annulla',
-    close: 'Chiudi',
     needsAnswer: 'Scegli una risposta.',
   },
 })

@@ -1,9 +1,10 @@
 import { channelNames, channels, type EffectiveConsent, type Person } from '@kith/client'
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { consentTypeName, useSchema } from '../entity/schema.ts'
+import { consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Badge, Section } from '../ui/page.tsx'
+import { Table } from '../ui/table.tsx'
 import { ConsentDialog } from './consent-dialog.tsx'
 import { consentMessages } from './consent-messages.ts'
 import styles from './person.module.css'
@@ -20,57 +21,46 @@ type ConsentsSectionProps = {
 export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
-  const { consent_types: types } = useSchema()
+  const { consent_types: types } = useDefinitions().definitions
   const [open, setOpen] = useState<Purpose>()
   const ids = [...new Set(person.consents.map(({ consent_type_id }) => consent_type_id))]
   return (
     <Section title={texts.consents}>
       {ids.length === 0 ? (
-        <p className={styles.muted!}>{texts.noPurposes}</p>
+        <p className={styles.muted}>{texts.noPurposes}</p>
       ) : (
-        <div className={styles.scroll!}>
-          <table className={`${styles.table} ${styles.matrix}`} aria-label={texts.consents}>
-            <thead>
-              <tr>
-                <th scope="col">{texts.purpose}</th>
+        <Table
+          label={texts.consents}
+          headers={[
+            texts.purpose,
+            ...channelNames.map(channel => (
+              <Fragment key={channel}>
+                {entityTexts.channels[channel]}{' '}
+                {person[channels[channel].address] === null && <Badge kind="caution">{texts.noAddress[channel]}</Badge>}
+              </Fragment>
+            )),
+          ]}
+        >
+          {ids.map(id => {
+            const name = consentTypeName(types, id)
+            return (
+              <tr key={id}>
+                <th scope="row">{name}</th>
                 {channelNames.map(channel => (
-                  <th key={channel} scope="col">
-                    {entityTexts.channels[channel]}
-                    {person[channels[channel].address] === null && (
-                      <>
-                        {' '}
-                        <Badge kind="caution">{texts.noAddress[channel]}</Badge>
-                      </>
-                    )}
-                  </th>
+                  <td key={channel}>
+                    <Cell
+                      consent={person.consents.find(one => one.consent_type_id === id && one.channel === channel)}
+                      name={name}
+                      onOpen={() =>
+                        setOpen({ consent_type_id: id, channel, name, type: types.find(type => type.id === id) })
+                      }
+                    />
+                  </td>
                 ))}
               </tr>
-            </thead>
-            <tbody>
-              {ids.map(id => (
-                <tr key={id}>
-                  <th scope="row">{consentTypeName(types, id)}</th>
-                  {channelNames.map(channel => (
-                    <td key={channel}>
-                      <Cell
-                        consent={person.consents.find(one => one.consent_type_id === id && one.channel === channel)}
-                        name={consentTypeName(types, id)}
-                        onOpen={() =>
-                          setOpen({
-                            consent_type_id: id,
-                            channel,
-                            name: consentTypeName(types, id),
-                            type: types.find(type => type.id === id),
-                          })
-                        }
-                      />
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            )
+          })}
+        </Table>
       )}
       {open && (
         <ConsentDialog person={person} purpose={open} at={at} onShow={onShow} onClose={() => setOpen(undefined)} />
@@ -101,22 +91,22 @@ function Cell({ consent, name, onOpen }: CellProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
   const formats = useFormats()
-  if (!consent) return <span className={styles.small!}>{texts.notOffered}</span>
+  if (!consent) return <span className={styles.small}>{texts.notOffered}</span>
   const state = stateOf(consent)
   const { channel, answered_at, method } = consent
   return (
-    <button type="button" className={styles.cell!} onClick={onOpen}>
+    <button type="button" className={styles.cell} onClick={onOpen}>
       <span className="visually-hidden">
         {name}, {entityTexts.channels[channel]}:{' '}
       </span>
       <Badge kind={kinds[state]}>{entityTexts.answers[state]}</Badge>
       {answered_at && (
-        <span className={styles.small!}>
+        <span className={styles.small}>
           {texts.since(formats.date(answered_at))}
           {method && ` · ${entityTexts.methods[method]}`}
         </span>
       )}
-      {state === 'none' && <span className={styles.small!}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
+      {state === 'none' && <span className={styles.small}>{texts.byDefault[consent.state ? 'true' : 'false']}</span>}
       <span className="visually-hidden">. {texts.show}</span>
     </button>
   )

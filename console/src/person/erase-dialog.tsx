@@ -1,18 +1,20 @@
 import type { Erased, Person } from '@kith/client'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useWrite, type Write } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { TextField } from '../ui/field.tsx'
+import { type Faults, Form } from '../ui/form.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { Facts } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { downloadCertificate } from './certificate.tsx'
 import { messages } from './messages.ts'
-import styles from './person.module.css'
-import { nameOf } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type EraseDialogProps = { id: string; person: Person | undefined; onClose: () => void }
@@ -26,18 +28,17 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
   const navigate = useNavigate()
   const [reason, setReason] = useState<Reason>({ reason: '', records: 'keep' })
   const [preview, setPreview] = useState<Erased>()
-  const rehearse = useMutation({
-    mutationFn: () => client.people.erase({ id }, reason, { dryRun: true }),
+  const rehearse = useWrite((reason: Reason) => client.people.erase({ id }, reason, { dryRun: true }), {
     onSuccess: setPreview,
   })
-  const erase = useMutation({ mutationFn: () => client.people.erase({ id }, reason) })
+  const erase = useWrite(() => client.people.erase({ id }, reason))
   const end = async () => {
     onClose()
     if (!erase.data) return
     await navigate({ to: '/people/$externalId', params: { externalId: id }, search: { by: 'id' }, replace: true })
     // The browser forgets the person, too.
     queryClient.removeQueries({ queryKey: ['consents'] })
-    await queryClient.resetQueries({ queryKey: ['people'] })
+    await queryClient.resetQueries({ queryKey: ['entities', 'people'] })
     await queryClient.resetQueries({ queryKey: ['history', 'people', id] })
   }
   return (
@@ -55,20 +56,11 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
         <Confirm
           identifier={person?.external_id ?? id}
           preview={preview}
-          error={erase.error}
-          isPending={erase.isPending}
+          write={erase}
           onBack={() => setPreview(undefined)}
-          onErase={() => erase.mutate()}
         />
       ) : (
-        <ReasonForm
-          reason={reason}
-          onChange={setReason}
-          error={rehearse.error}
-          isPending={rehearse.isPending}
-          onClose={onClose}
-          onPreview={() => rehearse.mutate()}
-        />
+        <ReasonForm reason={reason} onChange={setReason} write={rehearse} onClose={onClose} />
       )}
     </Dialog>
   )
@@ -77,32 +69,27 @@ export function EraseDialog({ id, person, onClose }: EraseDialogProps) {
 type ReasonFormProps = {
   reason: Reason
   onChange(reason: Reason): void
-  error: unknown
-  isPending: boolean
+  write: Write<Reason>
   onClose: () => void
-  onPreview: () => void
 }
 
-function ReasonForm({ reason, onChange, error, isPending, onClose, onPreview }: ReasonFormProps) {
+function ReasonForm({ reason, onChange, write, onClose }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
-  const { cancel } = useMessages(messages)
-  const [isIncomplete, setIncomplete] = useState(false)
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const isEmpty = reason.reason.trim() === ''
-    setIncomplete(isEmpty)
-    if (!isEmpty) onPreview()
+  const [faults, setFaults] = useState<Faults>({})
+  const submit = () => {
+    if (reason.reason.trim() === '') setFaults({ '/reason': texts.reasonNeeded })
+    else write.mutate(reason)
   }
   return (
-    <form className={styles.stack!} onSubmit={submit} noValidate>
+    <Form onSubmit={submit} write={write} faults={faults} submit={texts.preview} onCancel={onClose}>
       <p>{texts.eraseAdvice}</p>
       <TextField
         label={texts.reason}
         help={texts.reasonHelp}
         autoFocus
+        name="/reason"
         value={reason.reason}
         onChange={text => onChange({ ...reason, reason: text })}
-        {...(isIncomplete && reason.reason.trim() === '' && { error: texts.reasonNeeded })}
       />
       <Select
         label={texts.records}
@@ -113,14 +100,7 @@ function ReasonForm({ reason, onChange, error, isPending, onClose, onPreview }: 
         value={reason.records}
         onChange={records => onChange({ ...reason, records })}
       />
-      {error !== null && <Problem error={error} />}
-      <Actions>
-        <Button onPress={onClose}>{cancel}</Button>
-        <Button type="submit" look="primary" isPending={isPending}>
-          {texts.preview}
-        </Button>
-      </Actions>
-    </form>
+    </Form>
   )
 }
 
@@ -128,22 +108,23 @@ type ConfirmProps = {
   /** The text to type. */
   identifier: string
   preview: Erased
-  error: unknown
-  isPending: boolean
+  write: Write
   onBack: () => void
-  onErase: () => void
 }
 
-function Confirm({ identifier, preview, error, isPending, onBack, onErase }: ConfirmProps) {
+function Confirm({ identifier, preview, write, onBack }: ConfirmProps) {
   const texts = useMessages(rightsMessages)
   const [typed, setTyped] = useState('')
   const isConfirmed = typed.trim() === identifier
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    if (isConfirmed) onErase()
-  }
   return (
-    <form className={styles.stack!} onSubmit={submit} noValidate>
+    <Form
+      onSubmit={() => isConfirmed && write.mutate()}
+      write={write}
+      look="danger"
+      submit={write.isPending ? `${texts.erasing}…` : texts.eraseNow}
+      isDisabled={!isConfirmed}
+      back={<Button onPress={onBack}>{texts.backToEdit}</Button>}
+    >
       <Preview erasure={preview.erasure} />
       <TextField
         label={texts.typeToConfirm(identifier)}
@@ -152,14 +133,7 @@ function Confirm({ identifier, preview, error, isPending, onBack, onErase }: Con
         value={typed}
         onChange={setTyped}
       />
-      {error !== null && <Problem error={error} />}
-      <Actions>
-        <Button onPress={onBack}>{texts.backToEdit}</Button>
-        <Button type="submit" look="danger" isDisabled={!isConfirmed} isPending={isPending}>
-          {isPending ? `${texts.erasing}…` : texts.eraseNow}
-        </Button>
-      </Actions>
-    </form>
+    </Form>
   )
 }
 

@@ -1,19 +1,20 @@
 import type { AnySchema } from '@kith/client'
 import { isKithError, type Merged, type Person } from '@kith/client'
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useDeferredValue, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { nameOf } from '../entity/address.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Notice, Problem } from '../ui/notice.tsx'
+import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { MergeNotice } from './merge-notice.tsx'
 import { MergePreview } from './merge-preview.tsx'
 import { messages } from './messages.ts'
 import styles from './person.module.css'
-import { nameOf } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type MergeDialogProps = {
@@ -70,7 +71,7 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   const [text, setText] = useState('')
   const searched = useDeferredValue(text.trim())
   const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['people', 'choice', searched],
+    queryKey: ['entities', 'people', 'choice', searched],
     queryFn: async ({ signal }) => {
       // An identifier is found at once. Words are found as soon as the search knows of the change.
       const { items: exact } = await client.people.lookup({ external_id: searched.slice(0, maxIdentifier) }, { signal })
@@ -92,15 +93,15 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
       {error && <Problem error={error} onRetry={() => refetch()} />}
       {searched !== '' && data && !isFetching && found.length === 0 && <p role="status">{texts.mergeNobody}</p>}
       {searched !== '' && (
-        <ul className={styles.results!}>
+        <ul className={styles.results}>
           {found.map(person => (
             <li key={person.id}>
-              <button type="button" className={styles.result!} onClick={() => onChoose(person)}>
+              <button type="button" className={styles.result} onClick={() => onChoose(person)}>
                 <strong>
                   <bdi>{nameOf(person)}</bdi>
                 </strong>
                 <br />
-                <span className={styles.small!}>
+                <span className={styles.small}>
                   {[person.external_id, person.email, person.mobile_number].filter(Boolean).join(' · ').slice(0, 200)}
                 </span>
               </button>
@@ -122,11 +123,10 @@ type ComparisonProps = {
 
 function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const texts = useMessages(rightsMessages)
-  const { changedMeanwhile } = useMessages(messages)
   const [isSwapped, setSwapped] = useState(false)
   const ids = isSwapped ? [given.other.id, given.survivor.id] : [given.survivor.id, given.other.id]
   const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['people', 'merge', ...ids],
+    queryKey: ['entities', 'people', 'merge', ...ids],
     queryFn: async ({ signal }) => {
       const [survivor, other] = (await Promise.all(ids.map(id => client.people.get({ id }, { signal })))) as Person[]
       const options = { dryRun: true, ifMatch: survivor!.version, signal }
@@ -135,18 +135,16 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
     },
     gcTime: 0,
   })
-  const merge = useMutation({
-    mutationFn: ({ survivor, other }: Pair) =>
+  const merge = useWrite(
+    ({ survivor, other }: Pair) =>
       client.people.merge({ id: survivor.id }, { from: { id: other.id } }, { ifMatch: survivor.version }),
-    onSuccess: (result, pair) => onMerged(result, pair),
-    onError: error => isKithError(error) && error.status === 412 && refetch(),
-  })
-  const hasChanged = isKithError(merge.error) && merge.error.status === 412
+    { onSuccess: onMerged, onError: error => isKithError(error) && error.status === 412 && refetch() },
+  )
   return (
     <>
       {!data && (error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />)}
       {data && <MergePreview {...data.pair} result={data.result} />}
-      {hasChanged ? <Notice kind="caution" title={changedMeanwhile} /> : merge.error && <Problem error={merge.error} />}
+      {merge.error && <Problem error={merge.error} />}
       <Actions>
         <Button onPress={onBack}>{texts.mergeOther}</Button>
         <Button onPress={() => setSwapped(!isSwapped)}>{texts.swap}</Button>

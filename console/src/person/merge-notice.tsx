@@ -1,16 +1,15 @@
 import { type AnySchema, isKithError, type MergeFrom, type Person, type Unmerged } from '@kith/client'
-import { useMutation } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
+import { EntityLink } from '../entity/entity-link.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, useSchema } from '../entity/schema.ts'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
-import { personAddress } from './person-address.ts'
 import { rightsMessages } from './rights-messages.ts'
 
 type Kept = Unmerged<AnySchema>['changes']['kept']
@@ -19,7 +18,7 @@ type Kept = Unmerged<AnySchema>['changes']['kept']
 function KeptValues({ kept }: { kept: Kept }) {
   const texts = useMessages(rightsMessages)
   const { fields } = useMessages(entityMessages)
-  const attributes = attributesOf(useSchema(), 'people')
+  const attributes = attributesOf(useDefinitions().definitions, 'people')
   const labels = new Map(Object.entries(fields).map(([key, label]) => [`/${key}`, label as string]))
   for (const attribute of attributes.values()) {
     const { path, label } = attributeField(attribute, undefined)
@@ -44,15 +43,16 @@ type MergeNoticeProps = {
 export function MergeNotice({ survivorId, from, title, children, onShow }: MergeNoticeProps) {
   const texts = useMessages(rightsMessages)
   const mayWrite = useScope('people:write')
-  const undo = useMutation({
-    mutationFn: () => client.people.unmerge({ id: survivorId }, from),
+  const undo = useWrite(() => client.people.unmerge({ id: survivorId }, from), {
     onSuccess: ({ person }) => onShow(person as Person),
   })
   if (undo.data)
     return (
       <Notice kind="success" title={texts.unmerged}>
         <KeptValues kept={undo.data.changes.kept} />
-        <Link {...personAddress(undo.data.unmerged)}>{texts.unmergedLink}</Link>
+        <EntityLink owner="people" id={undo.data.unmerged.id} externalId={undo.data.unmerged.external_id}>
+          {texts.unmergedLink}
+        </EntityLink>
       </Notice>
     )
   return (

@@ -4,8 +4,9 @@ import type { Entity } from '../entity/entities.ts'
 import { isEqual } from '../entity/equal.ts'
 import { plainFields } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { attributesOf, consentTypeName, useSchema } from '../entity/schema.ts'
+import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
+import { Table } from '../ui/table.tsx'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
@@ -24,30 +25,18 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
   const moved = links.moved_in + links.moved_out
   return (
     <>
-      <div className={styles.scroll!}>
-        <table className={styles.table!}>
-          <thead>
-            <tr>
-              <th scope="col">{texts.field}</th>
-              <th scope="col">{texts.survivor}</th>
-              <th scope="col">{texts.other}</th>
-              <th scope="col">{texts.result}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ key, label, values }) => (
-              <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs!}>
-                <th scope="row">{label}</th>
-                {(['survivor', 'other', 'result'] as const).map((side, index) => (
-                  <td key={side}>
-                    <Value value={values[index]} />
-                  </td>
-                ))}
-              </tr>
+      <Table label={texts.result} headers={[texts.field, texts.survivor, texts.other, texts.result]}>
+        {rows.map(({ key, label, values }) => (
+          <tr key={key} className={isEqual(values[0], values[2]) ? '' : styles.differs}>
+            <th scope="row">{label}</th>
+            {(['survivor', 'other', 'result'] as const).map((side, index) => (
+              <td key={side}>
+                <Value value={values[index]} />
+              </td>
             ))}
-          </tbody>
-        </table>
-      </div>
+          </tr>
+        ))}
+      </Table>
       {changes.fields.length === 0 && <p>{texts.nothingFilled}</p>}
       <Answers changes={changes.consents} />
       {moved > 0 && <p>{texts.linksMoved(moved, formats.number(moved))}</p>}
@@ -60,7 +49,7 @@ export function MergePreview({ survivor, other, result: { changes, person } }: M
 /** A row for each value that one of the two has. */
 function useRows(survivor: Person, other: Person, result: Person): Row[] {
   const { fields } = useMessages(entityMessages)
-  const attributes = attributesOf(useSchema(), 'people')
+  const attributes = attributesOf(useDefinitions().definitions, 'people')
   const people = [survivor, other, result] as unknown as Entity[]
   const rows = profileKeys.map(key => ({
     key,
@@ -79,7 +68,7 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
 function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'] }) {
   const texts = useMessages(rightsMessages)
   const { answers, channels } = useMessages(entityMessages)
-  const { consent_types } = useSchema()
+  const { consent_types } = useDefinitions().definitions
   if (changes.length === 0) return null
   const wordOf = (answer: (typeof changes)[number]['before']) =>
     answer === null ? answers.none : answer.pending ? answers.pending : answer.state ? answers.granted : answers.refused

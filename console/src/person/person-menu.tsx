@@ -3,7 +3,6 @@ import { type ReactNode, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { DeleteDialog } from './delete-dialog.tsx'
 import { DossierDialog } from './dossier-dialog.tsx'
 import { EraseDialog } from './erase-dialog.tsx'
 import { MergeDialog } from './merge-dialog.tsx'
@@ -18,7 +17,7 @@ type PersonMenuProps = {
   /** The person before the deletion. */
   last?: Person | undefined
   onShow(person: Person): void
-  onRefresh?: () => void
+  onDelete?: () => void
   /** Shows a message on the page, such as that of a merge with its undo. */
   onNotice(notice: ReactNode): void
 }
@@ -37,7 +36,7 @@ const actions = Object.keys(scopesOf) as Action[]
 const forDeleted: readonly Action[] = ['dossier', 'erase']
 
 /** The actions on a person as a whole. */
-export function PersonMenu({ id, person, last, onShow, onRefresh, onNotice }: PersonMenuProps) {
+export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: PersonMenuProps) {
   const texts = useMessages(messages)
   const rightsTexts = useMessages(rightsMessages)
   const { scopes } = useSession()
@@ -53,14 +52,17 @@ export function PersonMenu({ id, person, last, onShow, onRefresh, onNotice }: Pe
     <>
       <Menu
         label={texts.more}
-        actions={allowed.map(action => ({ id: action, label: labels[action], action: () => setOpen(action) }))}
+        actions={allowed.map(action => ({
+          id: action,
+          label: labels[action],
+          action: () => (action === 'delete' ? onDelete?.() : setOpen(action)),
+        }))}
       >
         {texts.more}
       </Menu>
       {open === 'dossier' && <DossierDialog {...shared} person={person ?? last} />}
       {open === 'erase' && <EraseDialog {...shared} person={person ?? last} />}
       {person && open === 'links' && <PreferenceLinksDialog {...shared} />}
-      {person && open === 'delete' && <DeleteDialog onClose={close} person={person} onRefresh={onRefresh} />}
       {person && open === 'merge' && (
         <MergeDialog person={person} onClose={close} onShow={onShow} onNotice={onNotice} />
       )}

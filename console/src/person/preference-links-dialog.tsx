@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
@@ -14,9 +14,8 @@ import { rightsMessages } from './rights-messages.ts'
 /** Makes links to the pages where the person sees and changes consents. */
 export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
-  const { close } = useMessages(messages)
   const { data, error, refetch } = useQuery({
-    queryKey: ['people', 'links', id],
+    queryKey: ['entities', 'people', 'links', id],
     queryFn: ({ signal }) => client.consents.links({ id }, {}, { signal }),
     gcTime: 0,
   })
@@ -30,11 +29,7 @@ export function PreferenceLinksDialog({ id, onClose }: { id: string; onClose: ()
           <CopyField label={texts.unsubscribe} text={data.unsubscribe_url} />
         </>
       )}
-      <Actions>
-        <Button onPress={onClose} autoFocus>
-          {close}
-        </Button>
-      </Actions>
+      <CloseAction onClose={onClose} />
     </Dialog>
   )
 }
@@ -48,7 +43,7 @@ function CopyField({ label, text }: { label: string; text: string }) {
     setCopied(true)
   }
   return (
-    <div className={styles.copyField!}>
+    <div className={styles.copyField}>
       <TextField label={label} value={text} isReadOnly />
       {'clipboard' in navigator && (
         <Button onPress={copy} aria-label={`${isCopied ? texts.copied : texts.copy}: ${label}`}>

@@ -3,13 +3,13 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { useDefinitions } from '../schema/definitions.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { countQuery } from '../list/queries.ts'
 import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Loading, Page } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { countQuery } from './record-queries.ts'
 import styles from './records.module.css'
 
 /** The stacks, with the number of their records. */
@@ -18,7 +18,7 @@ export function StacksPage() {
   const mayReadSchema = useScope('schema:read')
   return (
     <Page title={texts.records}>
-      {mayReadSchema ? <Stacks /> : <p className={styles.muted!}>{texts.schemaHidden}</p>}
+      {mayReadSchema ? <Stacks /> : <p className={styles.muted}>{texts.schemaHidden}</p>}
     </Page>
   )
 }
@@ -26,9 +26,9 @@ export function StacksPage() {
 function Stacks() {
   const texts = useMessages(messages)
   const mayWriteSchema = useScope('schema:write')
-  const { data, error, refetch } = useDefinitions()
-  if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
-  const stacks = data.stacks.toSorted((one, other) => one.name.localeCompare(other.name))
+  const { definitions, hasDefinitions, error, refetch } = useDefinitions()
+  if (!hasDefinitions) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
+  const stacks = definitions.stacks.toSorted((one, other) => one.name.localeCompare(other.name))
   if (stacks.length === 0)
     return (
       <EmptyState title={texts.noStacks}>
@@ -67,7 +67,7 @@ function Stacks() {
 function RecordCount({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { data, error } = useQuery(countQuery(stack.key, undefined))
-  if (error) return <span className={styles.muted!}>{texts.countFailed}</span>
-  return <span className={styles.number!}>{data ? formats.number(data.count) : '…'}</span>
+  const { data, error } = useQuery(countQuery(stack.key))
+  if (error) return <span className={styles.muted}>{texts.countFailed}</span>
+  return <span className={styles.number}>{data === undefined ? '…' : formats.number(data)}</span>
 }

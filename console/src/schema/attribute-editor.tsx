@@ -1,19 +1,19 @@
-import type { Attribute, Stack } from '@kith/client'
-import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import type { Attribute, AttributePatch, Stack } from '@kith/client'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { scopesOf } from '../entity/entities.ts'
+import { useDefinitionWrite } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Section } from '../ui/page.tsx'
 import { type AttributeDraft, draftOf, patchOf } from './attribute-draft.ts'
-import { AttributeFields, attributeFields } from './attribute-form.tsx'
-import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
+import { AttributeFields } from './attribute-form.tsx'
 import { messages } from './messages.ts'
 import { PreviewResult } from './preview-result.tsx'
+import { PreviewedForm } from './previewed-form.tsx'
 import { previewRules } from './rule-preview.ts'
 import styles from './schema.module.css'
 
@@ -40,12 +40,12 @@ export function AttributeEditor({ attribute, stacks, isOpen, onOpen, onClose }: 
   const isActive = attribute.state === 'active'
   return (
     <>
-      <div className={styles.actions!}>
+      <div className={styles.actions}>
         {isActive && <Button onPress={onOpen}>{texts.editAttribute}</Button>}
         <Button onPress={() => archive.mutate(isActive ? 'archived' : 'active')} isPending={archive.isPending}>
           {isActive ? texts.archive : texts.activate}
         </Button>
-        <p className={styles.muted!}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
+        <p className={styles.muted}>{isActive ? texts.archiveHelp : texts.archivedHelp}</p>
       </div>
       {archive.error && <Problem error={archive.error} />}
     </>
@@ -61,45 +61,22 @@ function AttributeChange({
   const mayReadValues = useScope(scopesOf(attribute.owner).read)
   const [draft, setDraft] = useState(() => draftOf(attribute))
   const patch = patchOf(attribute, draft)
-  const preview = useMutation({ mutationFn: () => previewRules(attribute, patch, mayReadValues) })
-  const save = useDefinitionWrite(() => client.schema.attributes.patch(attribute.id, patch))
-  const error = save.error ?? preview.error
+  const preview = useWrite((patch: AttributePatch) => previewRules(attribute, patch, mayReadValues))
+  const save = useDefinitionWrite(
+    (patch: AttributePatch) => client.schema.attributes.patch(attribute.id, patch),
+    onClose,
+  )
   const change = (next: AttributeDraft) => {
     setDraft(next)
     preview.reset()
     save.reset()
   }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    preview.mutate()
-  }
   const isChanged = Object.keys(patch).length > 0
   return (
-    <form noValidate className={styles.form!} onSubmit={submit}>
-      <AttributeFields draft={draft} onChange={change} errors={fieldErrors(error)} isDeclared stacks={stacks} />
-      {error && !isShownAtFields(error, attributeFields) && <Problem error={error} />}
+    <PreviewedForm {...{ preview, save }} body={patch} action={texts.save} isDisabled={!isChanged} onCancel={onClose}>
+      <AttributeFields draft={draft} onChange={change} isDeclared stacks={stacks} />
       {preview.isSuccess && <PreviewResult owner={attribute.owner} preview={preview.data} />}
       {!isChanged && <Notice>{texts.nothingChanged}</Notice>}
-      <Actions>
-        <Button onPress={onClose}>{texts.cancel}</Button>
-        <Button
-          type="submit"
-          {...(!preview.isSuccess && { look: 'primary' as const })}
-          isPending={preview.isPending}
-          isDisabled={!isChanged}
-        >
-          {texts.preview}
-        </Button>
-        {preview.isSuccess && (
-          <Button
-            look="primary"
-            isPending={save.isPending}
-            onPress={() => save.mutate(undefined, { onSuccess: onClose })}
-          >
-            {texts.save}
-          </Button>
-        )}
-      </Actions>
-    </form>
+    </PreviewedForm>
   )
 }

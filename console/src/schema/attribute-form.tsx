@@ -1,42 +1,34 @@
-import { attributeRules, attributeTypes, type RuleName, type Stack } from '@kith/client'
-import type { ReactNode } from 'react'
+import { attributeTypes, type RuleName, type Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
-import { Checkbox, Select, TextField } from '../ui/field.tsx'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { type AttributeDraft, takesRule } from './attribute-draft.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
-/** The members of an attribute that the form has a field for, as the service names them in a refusal. */
-export const attributeFields = [
-  ...['key', 'name', 'description', 'type', 'target_stack', 'cardinality', 'indexed', 'searchable'],
-  ...Object.keys(attributeRules),
-]
-
 type AttributeFieldsProps = {
   draft: AttributeDraft
   onChange: (draft: AttributeDraft) => void
-  errors: Partial<Record<string, string>>
   /** The attribute exists, so its key, type and target stay. */
   isDeclared: boolean
   stacks: readonly Stack[]
 }
 
 /** The fields of an attribute: what it is, and its rules. */
-export function AttributeFields({ draft, onChange, errors, isDeclared, stacks }: AttributeFieldsProps) {
+export function AttributeFields({ draft, onChange, isDeclared, stacks }: AttributeFieldsProps) {
   const texts = useMessages(messages)
   const set = (change: Partial<AttributeDraft>) => onChange({ ...draft, ...change })
   return (
     <>
-      <fieldset className={styles.fields!}>
-        <legend>{texts.whatItIs}</legend>
-        {!isDeclared && <NewAttributeFields draft={draft} set={set} errors={errors} stacks={stacks} />}
-        <TextField label={texts.name} value={draft.name} onChange={name => set({ name })} error={errors.name} />
+      <FieldGroup look="frame" legend={texts.whatItIs}>
+        {!isDeclared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
+        <TextField label={texts.name} value={draft.name} onChange={name => set({ name })} name="/name" />
         <TextField
           label={texts.description}
           rows={2}
           value={draft.description}
           onChange={description => set({ description })}
-          error={errors.description}
+          name="/description"
         />
         <Select
           label={texts.cardinality}
@@ -47,35 +39,35 @@ export function AttributeFields({ draft, onChange, errors, isDeclared, stacks }:
           help={texts.cardinalityHelp}
           value={draft.cardinality}
           onChange={cardinality => set({ cardinality })}
-          error={errors.cardinality}
+          name="/cardinality"
         />
-        <Flag
+        <Checkbox
           isSelected={draft.indexed}
           onChange={indexed => set({ indexed })}
           help={texts.indexedHelp}
-          error={errors.indexed}
+          name="/indexed"
         >
           {texts.indexed}
-        </Flag>
+        </Checkbox>
         {draft.type === 'text' && (
-          <Flag
+          <Checkbox
             isSelected={draft.searchable}
             onChange={searchable => set({ searchable })}
             help={texts.searchableHelp}
-            error={errors.searchable}
+            name="/searchable"
           >
             {texts.searchable}
-          </Flag>
+          </Checkbox>
         )}
-      </fieldset>
-      <RuleFields draft={draft} set={set} errors={errors} />
+      </FieldGroup>
+      <RuleFields draft={draft} set={set} />
     </>
   )
 }
 
-type PartProps = Pick<AttributeFieldsProps, 'draft' | 'errors'> & { set: (change: Partial<AttributeDraft>) => void }
+type PartProps = Pick<AttributeFieldsProps, 'draft'> & { set: (change: Partial<AttributeDraft>) => void }
 
-function NewAttributeFields({ draft, set, errors, stacks }: PartProps & { stacks: readonly Stack[] }) {
+function NewAttributeFields({ draft, set, stacks }: PartProps & { stacks: readonly Stack[] }) {
   const texts = useMessages(messages)
   return (
     <>
@@ -85,14 +77,14 @@ function NewAttributeFields({ draft, set, errors, stacks }: PartProps & { stacks
         isRequired
         value={draft.key}
         onChange={key => set({ key })}
-        error={errors.key}
+        name="/key"
       />
       <Select
         label={texts.type}
         options={attributeTypes.map(type => ({ value: type, label: texts.types[type] }))}
         value={draft.type}
         onChange={type => set({ type })}
-        error={errors.type}
+        name="/type"
       />
       {draft.type === 'stack' && (
         <Select
@@ -100,45 +92,39 @@ function NewAttributeFields({ draft, set, errors, stacks }: PartProps & { stacks
           options={stacks.map(({ key, name }) => ({ value: key, label: name === key ? key : `${name} (${key})` }))}
           value={draft.target_stack}
           onChange={target_stack => set({ target_stack })}
-          error={errors.target_stack}
+          name="/target_stack"
         />
       )}
     </>
   )
 }
 
-function RuleFields({ draft, set, errors }: PartProps) {
+function RuleFields({ draft, set }: PartProps) {
   const texts = useMessages(messages)
   const takes = (rule: RuleName) => takesRule(draft.type, rule)
   return (
-    <fieldset className={styles.fields!}>
-      <legend>{texts.rules}</legend>
-      <p className={styles.muted!}>{texts.rulesHelp}</p>
-      <Flag
+    <FieldGroup look="frame" legend={texts.rules}>
+      <p className={styles.muted}>{texts.rulesHelp}</p>
+      <Checkbox
         isSelected={draft.required}
         onChange={required => set({ required })}
         help={texts.requiredHelp}
-        error={errors.required}
+        name="/required"
       >
         {texts.ruleNames.required}
-      </Flag>
+      </Checkbox>
       {takes('unique') && (
-        <Flag
-          isSelected={draft.unique}
-          onChange={unique => set({ unique })}
-          help={texts.uniqueHelp}
-          error={errors.unique}
-        >
+        <Checkbox isSelected={draft.unique} onChange={unique => set({ unique })} help={texts.uniqueHelp} name="/unique">
           {texts.ruleNames.unique}
-        </Flag>
+        </Checkbox>
       )}
-      <ValueRuleFields draft={draft} set={set} errors={errors} />
-    </fieldset>
+      <ValueRuleFields draft={draft} set={set} />
+    </FieldGroup>
   )
 }
 
 /** The rules that a value is checked by alone. */
-function ValueRuleFields({ draft, set, errors }: PartProps) {
+function ValueRuleFields({ draft, set }: PartProps) {
   const texts = useMessages(messages)
   const takes = (rule: RuleName) => takesRule(draft.type, rule)
   return (
@@ -150,7 +136,7 @@ function ValueRuleFields({ draft, set, errors }: PartProps) {
           rows={3}
           value={draft.allowed}
           onChange={allowed => set({ allowed })}
-          error={errors.enum}
+          name="/enum"
         />
       )}
       {takes('pattern') && (
@@ -159,50 +145,25 @@ function ValueRuleFields({ draft, set, errors }: PartProps) {
           help={texts.patternHelp}
           value={draft.pattern}
           onChange={pattern => set({ pattern })}
-          error={errors.pattern}
+          name="/pattern"
         />
       )}
       {takes('minimum') && (
-        <div className={styles.pair!}>
+        <FieldGroup look="grid">
           <TextField
             label={texts.ruleNames.minimum}
             value={draft.minimum}
             onChange={minimum => set({ minimum })}
-            error={errors.minimum}
+            name="/minimum"
           />
           <TextField
             label={texts.ruleNames.maximum}
             value={draft.maximum}
             onChange={maximum => set({ maximum })}
-            error={errors.maximum}
+            name="/maximum"
           />
-        </div>
+        </FieldGroup>
       )}
     </>
-  )
-}
-
-type FlagProps = {
-  isSelected: boolean
-  onChange: (isSelected: boolean) => void
-  help?: string
-  error?: string | undefined
-  children: ReactNode
-}
-
-/** A checkbox with its explanation and its error. */
-export function Flag({ isSelected, onChange, help, error, children }: FlagProps) {
-  return (
-    <div className={styles.flag!}>
-      <Checkbox isSelected={isSelected} onChange={onChange} isInvalid={error !== undefined}>
-        {children}
-      </Checkbox>
-      {help && <p className={styles.muted!}>{help}</p>}
-      {error && (
-        <p className={styles.error!} role="alert">
-          {error}
-        </p>
-      )}
-    </div>
   )
 }

@@ -4,10 +4,9 @@ import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
-import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Facts, Loading, Page, Section } from '../ui/page.tsx'
+import { useDefinitions } from '../entity/schema.ts'
+import { Badge, EmptyState, Facts, Page, Section } from '../ui/page.tsx'
 import { AttributeEditor } from './attribute-editor.tsx'
-import { useDefinitions } from './definitions.ts'
 import { messages, type SchemaTexts } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
 import styles from './schema.module.css'
@@ -19,12 +18,8 @@ const route = getRouteApi('/shell/schema/attributes/$attributeId')
 export function AttributePage() {
   const texts = useMessages(messages)
   const { attributeId } = route.useParams()
-  const { data, error, refetch } = useDefinitions()
-  if (!data)
-    return (
-      <Page title={texts.attribute}>{error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />}</Page>
-    )
-  const attribute = data.attributes.find(({ id }) => String(id) === attributeId)
+  const { definitions } = useDefinitions()
+  const attribute = definitions.attributes.find(({ id }) => String(id) === attributeId)
   if (!attribute)
     return (
       <Page title={texts.attribute}>
@@ -33,7 +28,7 @@ export function AttributePage() {
         </EmptyState>
       </Page>
     )
-  return <AttributeView key={attribute.id} attribute={attribute} definitions={data} />
+  return <AttributeView key={attribute.id} attribute={attribute} definitions={definitions} />
 }
 
 function AttributeView({ attribute, definitions }: { attribute: Attribute; definitions: Definitions }) {
@@ -115,9 +110,9 @@ export function Rules({ attribute }: { attribute: Attribute }) {
     ...(minimum !== null ? [texts.atLeast(String(minimum))] : []),
     ...(maximum !== null ? [texts.atMost(String(maximum))] : []),
   ]
-  if (rules.length === 0) return <span className={styles.muted!}>—</span>
+  if (rules.length === 0) return <span className={styles.muted}>—</span>
   return (
-    <ul className={styles.rules!}>
+    <ul className={styles.rules}>
       {rules.map(rule => (
         <li key={rule}>
           <bdi>{rule}</bdi>

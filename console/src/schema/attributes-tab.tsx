@@ -26,8 +26,8 @@ export function AttributesTab({ definitions }: { definitions: Definitions }) {
   const owner = stack ? asked : 'people'
   const attributes = definitions.attributes.filter(attribute => attribute.owner === owner)
   return (
-    <div className={styles.columns!}>
-      <div className={styles.side!}>
+    <div className={styles.columns}>
+      <div className={styles.side}>
         <OwnerList definitions={definitions} tab="attributes" selected={owner} />
         {mayWrite && <Button onPress={() => setDialog('new')}>{texts.newStack}</Button>}
       </div>
@@ -71,7 +71,7 @@ function StackFacts({ stack }: { stack: Stack }) {
   const texts = useMessages(messages)
   const mayReadRecords = useScope('records:read')
   return (
-    <div className={styles.actions!}>
+    <div className={styles.actions}>
       <code>{stack.key}</code>
       <Badge>{texts.kinds[stack.kind]}</Badge>
       {stack.retention_days !== null && <Badge kind="caution">{texts.erasedAfter(stack.retention_days)}</Badge>}

@@ -1,14 +1,12 @@
-import { type ConsentType, channelNames, type NewConsentType } from '@kith/client'
-import { type FormEvent, useState } from 'react'
+import type { ConsentType, NewConsentType } from '@kith/client'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { Button } from '../ui/button.tsx'
-import { Actions } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Flag } from './attribute-form.tsx'
-import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
+import { useDefinitionWrite } from '../entity/schema.ts'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -20,7 +18,7 @@ type ConsentTypeFormProps = {
   onSaved: (type: ConsentType) => void
 }
 
-const fields = ['key', 'name', 'description', 'channels', 'mandatory', 'default_state']
+const channelNames = ['email', 'sms'] as const
 /** The state of somebody who has not answered. */
 type WithoutAnswer = 'granted' | 'refused' | 'mandatory'
 
@@ -36,39 +34,30 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   const [unanswered, setUnanswered] = useState<WithoutAnswer>(
     type?.mandatory ? 'mandatory' : type?.default_state ? 'granted' : 'refused',
   )
-  const save = useDefinitionWrite(({ key, ...body }: NewConsentType, idempotencyKey) =>
-    type
-      ? client.schema.consentTypes.patch(type.id, body)
-      : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),
+  const save = useDefinitionWrite(
+    ({ key, ...body }: NewConsentType, idempotencyKey) =>
+      type
+        ? client.schema.consentTypes.patch(type.id, body)
+        : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),
+    onSaved,
   )
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const mandatory = unanswered === 'mandatory'
-    const body = {
-      key: key.trim(),
-      name: name.trim() || (type?.key ?? key.trim()),
-      description: description.trim() || null,
-      channels,
-      mandatory,
-      ...(!mandatory && { default_state: unanswered === 'granted' }),
-    }
-    save.mutate(body, { onSuccess: onSaved })
+  const mandatory = unanswered === 'mandatory'
+  const body = {
+    key: key.trim(),
+    name: name.trim() || (type?.key ?? key.trim()),
+    description: description.trim() || null,
+    channels,
+    mandatory,
+    ...(!mandatory && { default_state: unanswered === 'granted' }),
   }
-  const errors = fieldErrors(save.error)
   return (
-    <form noValidate className={styles.form!} onSubmit={submit}>
+    <Form onSubmit={() => save.mutate(body)} write={save} submit={type ? texts.save : texts.create} onCancel={onClose}>
       {!type && (
-        <TextField label={texts.key} help={texts.keyHelp} isRequired value={key} onChange={setKey} error={errors.key} />
+        <TextField label={texts.key} help={texts.keyHelp} name="/key" isRequired value={key} onChange={setKey} />
       )}
-      <TextField label={texts.name} value={name} onChange={setName} error={errors.name} />
-      <TextField
-        label={texts.description}
-        rows={2}
-        value={description}
-        onChange={setDescription}
-        error={errors.description}
-      />
-      <ChannelFields channels={channels} onChange={setChannels} error={errors.channels} />
+      <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+      <TextField label={texts.description} name="/description" rows={2} value={description} onChange={setDescription} />
+      <ChannelFields channels={channels} onChange={setChannels} />
       <Select<WithoutAnswer>
         label={texts.withoutAnswer}
         options={[
@@ -78,34 +67,27 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
         ]}
         value={unanswered}
         onChange={setUnanswered}
-        error={errors.mandatory ?? errors.default_state}
+        name={mandatory ? '/mandatory' : '/default_state'}
       />
-      {save.error && !isShownAtFields(save.error, fields) && <Problem error={save.error} />}
-      <Actions>
-        <Button onPress={onClose}>{texts.cancel}</Button>
-        <Button type="submit" look="primary" isPending={save.isPending}>
-          {type ? texts.save : texts.create}
-        </Button>
-      </Actions>
-    </form>
+    </Form>
   )
 }
 
-type ChannelFieldsProps = { channels: Channel[]; onChange: (channels: Channel[]) => void; error: string | undefined }
+type ChannelFieldsProps = { channels: Channel[]; onChange: (channels: Channel[]) => void }
 
-function ChannelFields({ channels, onChange, error }: ChannelFieldsProps) {
+function ChannelFields({ channels, onChange }: ChannelFieldsProps) {
   const texts = useMessages(messages)
   const names = useMessages(entityMessages).channels
   const change = (channel: Channel['channel'], next: Partial<Channel>) =>
     onChange(channels.map(entry => (entry.channel === channel ? { ...entry, ...next } : entry)))
   return (
-    <fieldset className={styles.fields!}>
-      <legend>{texts.channels}</legend>
+    <FieldGroup look="frame" legend={texts.channels} name="/channels">
       {channelNames.map(channel => {
-        const entry = channels.find(other => other.channel === channel)
+        const index = channels.findIndex(other => other.channel === channel)
+        const entry = channels[index]
         return (
-          <div key={channel} className={styles.channel!}>
-            <Flag
+          <div key={channel}>
+            <Checkbox
               isSelected={entry !== undefined}
               onChange={isSelected =>
                 onChange(
@@ -116,33 +98,30 @@ function ChannelFields({ channels, onChange, error }: ChannelFieldsProps) {
               }
             >
               {names[channel]}
-            </Flag>
+            </Checkbox>
             {entry && (
-              <div className={styles.indented!}>
-                <Flag
+              <div className={styles.indented}>
+                <Checkbox
+                  name={`/channels/${index}/double_opt_in`}
                   isSelected={entry.double_opt_in}
                   onChange={double_opt_in => change(channel, { double_opt_in })}
                   help={texts.doubleOptInHelp}
                 >
                   {texts.doubleOptInOn(names[channel])}
-                </Flag>
-                <Flag
+                </Checkbox>
+                <Checkbox
+                  name={`/channels/${index}/is_default`}
                   isSelected={entry.is_default}
                   onChange={is_default => change(channel, { is_default })}
                   help={texts.channelDefaultHelp}
                 >
                   {texts.channelDefaultOf(names[channel])}
-                </Flag>
+                </Checkbox>
               </div>
             )}
           </div>
         )
       })}
-      {error && (
-        <p className={styles.error!} role="alert">
-          {error}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   )
 }

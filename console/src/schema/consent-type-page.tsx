@@ -4,13 +4,13 @@ import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { Badge, EmptyState, Facts, Loading, Page, Section } from '../ui/page.tsx'
+import { Badge, EmptyState, Facts, Page, Section } from '../ui/page.tsx'
 import { ConsentTexts } from './consent-texts.tsx'
 import { ConsentTypeForm } from './consent-type-form.tsx'
 import { Channels, withoutAnswer } from './consent-types-tab.tsx'
-import { useDefinitions, useDefinitionWrite } from './definitions.ts'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -21,7 +21,7 @@ export function ConsentTypePage() {
   const texts = useMessages(messages)
   const navigate = route.useNavigate()
   const { consentTypeId } = route.useParams()
-  const { data, error, refetch } = useDefinitions()
+  const { definitions } = useDefinitions()
   const back = () => navigate({ to: '/schema', search: { tab: 'consents' } })
   if (consentTypeId === 'new')
     return (
@@ -39,11 +39,7 @@ export function ConsentTypePage() {
         />
       </Page>
     )
-  if (!data)
-    return (
-      <Page title={texts.consentType}>{error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />}</Page>
-    )
-  const type = data.consent_types.find(({ id }) => String(id) === consentTypeId)
+  const type = definitions.consent_types.find(({ id }) => String(id) === consentTypeId)
   if (!type)
     return (
       <Page title={texts.consentType}>
@@ -114,9 +110,9 @@ function ConsentTypeFacts({ type, onEdit }: { type: ConsentType; onEdit: () => v
         ]}
       />
       {mayWrite && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {isActive && <Button onPress={onEdit}>{texts.editConsentType}</Button>}
-          <Button onPress={() => archive.mutate(undefined)} isPending={archive.isPending}>
+          <Button onPress={() => archive.mutate()} isPending={archive.isPending}>
             {isActive ? texts.archive : texts.activate}
           </Button>
         </div>

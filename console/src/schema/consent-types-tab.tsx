@@ -14,9 +14,9 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   const texts = useMessages(messages)
   const mayWrite = useScope('schema:write')
   return (
-    <div className={styles.stack!}>
-      <div className={styles.actions!}>
-        <p className={styles.muted!}>{texts.consentTypesHelp}</p>
+    <div className={styles.stack}>
+      <div className={styles.actions}>
+        <p className={styles.muted}>{texts.consentTypesHelp}</p>
         {mayWrite && (
           <LinkButton to="/schema/consent-types/$consentTypeId" params={{ consentTypeId: 'new' }} look="primary">
             {texts.newConsentType}
@@ -65,7 +65,7 @@ export function Channels({ type }: { type: Pick<ConsentType, 'channels'> }) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
   return (
-    <ul className={styles.rules!}>
+    <ul className={styles.rules}>
       {type.channels.map(({ channel, is_default, double_opt_in }) => (
         <li key={channel}>
           {[

@@ -1,21 +1,17 @@
 import { type DeclareBody, declarableTypes, type ObservedKey } from '@kith/client'
-import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Flag } from './attribute-form.tsx'
-import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
+import { useWrite } from '../app/write.ts'
+import { useDefinitionWrite } from '../entity/schema.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { FitResult } from './fit-result.tsx'
 import { messages } from './messages.ts'
-import styles from './schema.module.css'
+import { PreviewedForm } from './previewed-form.tsx'
 
 type Declaration = Pick<DeclareBody, 'type'> & Required<Pick<DeclareBody, 'cardinality' | 'indexed' | 'name'>>
-
-const fields = ['type', 'cardinality', 'indexed', 'name']
 
 /** The type that most of the observed values have. */
 function likelyDeclaration({ key, types }: ObservedKey): Declaration {
@@ -39,51 +35,26 @@ export function DeclareDialog({
   const [declaration, setDeclaration] = useState(() => likelyDeclaration(observed))
   const { key } = observed
   const body = { owner, key, ...declaration, name: declaration.name.trim() || key }
-  const preview = useMutation({ mutationFn: () => client.schema.declare(body, { dryRun: true }) })
-  const declare = useDefinitionWrite(() => client.schema.declare(body))
+  const preview = useWrite((body: DeclareBody) => client.schema.declare(body, { dryRun: true }))
+  const declare = useDefinitionWrite((body: DeclareBody) => client.schema.declare(body), onClose)
   const set = (change: Partial<Declaration>) => {
     setDeclaration({ ...declaration, ...change })
     preview.reset()
     declare.reset()
   }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    preview.mutate()
-  }
-  const error = declare.error ?? preview.error
   return (
     <Dialog title={texts.declareKey(key)} isOpen onClose={onClose}>
-      <form noValidate className={styles.form!} onSubmit={submit}>
-        <DeclarationFields declaration={declaration} set={set} errors={fieldErrors(error)} />
-        {error && !isShownAtFields(error, fields) && <Problem error={error} />}
+      <PreviewedForm preview={preview} save={declare} body={body} action={texts.declare} onCancel={onClose}>
+        <DeclarationFields declaration={declaration} set={set} />
         {preview.isSuccess && <FitResult owner={owner} declared={preview.data} />}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" {...(!preview.isSuccess && { look: 'primary' as const })} isPending={preview.isPending}>
-            {texts.preview}
-          </Button>
-          {preview.isSuccess && (
-            <Button
-              look="primary"
-              isPending={declare.isPending}
-              onPress={() => declare.mutate(undefined, { onSuccess: onClose })}
-            >
-              {texts.declare}
-            </Button>
-          )}
-        </Actions>
-      </form>
+      </PreviewedForm>
     </Dialog>
   )
 }
 
-type DeclarationFieldsProps = {
-  declaration: Declaration
-  set: (change: Partial<Declaration>) => void
-  errors: Partial<Record<string, string>>
-}
+type DeclarationFieldsProps = { declaration: Declaration; set: (change: Partial<Declaration>) => void }
 
-function DeclarationFields({ declaration, set, errors }: DeclarationFieldsProps) {
+function DeclarationFields({ declaration, set }: DeclarationFieldsProps) {
   const texts = useMessages(messages)
   return (
     <>
@@ -92,7 +63,7 @@ function DeclarationFields({ declaration, set, errors }: DeclarationFieldsProps)
         options={declarableTypes.map(type => ({ value: type, label: texts.types[type] }))}
         value={declaration.type}
         onChange={type => set({ type })}
-        error={errors.type}
+        name="/type"
       />
       <Select
         label={texts.cardinality}
@@ -102,17 +73,17 @@ function DeclarationFields({ declaration, set, errors }: DeclarationFieldsProps)
         ]}
         value={declaration.cardinality}
         onChange={cardinality => set({ cardinality })}
-        error={errors.cardinality}
+        name="/cardinality"
       />
-      <TextField label={texts.name} value={declaration.name} onChange={name => set({ name })} error={errors.name} />
-      <Flag
+      <TextField label={texts.name} value={declaration.name} onChange={name => set({ name })} name="/name" />
+      <Checkbox
         isSelected={declaration.indexed}
         onChange={indexed => set({ indexed })}
         help={texts.indexedHelp}
-        error={errors.indexed}
+        name="/indexed"
       >
         {texts.indexed}
-      </Flag>
+      </Checkbox>
     </>
   )
 }

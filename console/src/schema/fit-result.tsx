@@ -1,7 +1,7 @@
 import type { Declared, ObservedTypes } from '@kith/client'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { EntityLink } from '../entity/entity-link.tsx'
 import { Notice } from '../ui/notice.tsx'
-import { EntityLink } from './entity-link.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
@@ -37,7 +37,7 @@ export function FitResult({ owner, declared }: { owner: string; declared: Declar
       </p>
       <p>{texts.misfitsStay}</p>
       {examples.length > 0 && (
-        <ul className={styles.found!} aria-label={texts.misfits}>
+        <ul className={styles.found} aria-label={texts.misfits}>
           {examples.map(id => (
             <li key={id}>
               <EntityLink owner={owner} id={id} externalId={null} />

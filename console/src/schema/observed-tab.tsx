@@ -2,7 +2,6 @@ import type { Definitions, ObservedKey } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
-import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LongText } from '../entity/value.tsx'
@@ -14,6 +13,7 @@ import { DeclareDialog } from './declare-dialog.tsx'
 import { TypeCounts } from './fit-result.tsx'
 import { messages } from './messages.ts'
 import { OwnerList } from './owner-list.tsx'
+import { observedQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 const route = getRouteApi('/shell/schema')
@@ -23,8 +23,8 @@ export function ObservedTab({ definitions }: { definitions: Definitions }) {
   const { owner: asked = 'people' } = route.useSearch()
   const owner = definitions.stacks.some(({ key }) => key === asked) ? asked : 'people'
   return (
-    <div className={styles.columns!}>
-      <div className={styles.side!}>
+    <div className={styles.columns}>
+      <div className={styles.side}>
         <OwnerList definitions={definitions} tab="observed" selected={owner} />
       </div>
       <ObservedKeys key={owner} owner={owner} />
@@ -35,15 +35,12 @@ export function ObservedTab({ definitions }: { definitions: Definitions }) {
 function ObservedKeys({ owner }: { owner: string }) {
   const texts = useMessages(messages)
   const [declared, setDeclared] = useState<ObservedKey>()
-  const { data, error, refetch, isFetching } = useQuery({
-    queryKey: ['schema', 'observed', owner],
-    queryFn: ({ signal }) => client.schema.observed(owner, { signal }),
-  })
+  const { data, error, refetch, isFetching } = useQuery(observedQuery(owner))
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   return (
-    <div className={styles.stack!}>
-      <div className={styles.actions!}>
-        <p className={styles.muted!}>{texts.observedHelp}</p>
+    <div className={styles.stack}>
+      <div className={styles.actions}>
+        <p className={styles.muted}>{texts.observedHelp}</p>
         <Button onPress={() => refetch()} isPending={isFetching}>
           {texts.readAgain}
         </Button>
@@ -93,7 +90,7 @@ function ObservedTable({ items, onDeclare }: { items: readonly ObservedKey[]; on
                   {texts.declare}
                 </Button>
               ) : (
-                <span className={styles.muted!}>{texts.notDeclarable}</span>
+                <span className={styles.muted}>{texts.notDeclarable}</span>
               )}
             </td>
           )}

@@ -1,7 +1,7 @@
 import type { Definitions } from '@kith/client'
 import { Link } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
-import { ownersOf } from './definitions.ts'
+import { ownersOf } from '../entity/schema.ts'
 import { messages } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
 import styles from './schema.module.css'
@@ -13,14 +13,14 @@ type OwnerListProps = { definitions: Definitions; tab: SchemaTab; selected: stri
 export function OwnerList({ definitions, tab, selected }: OwnerListProps) {
   const texts = useMessages(messages)
   return (
-    <nav className={styles.owners!} aria-label={texts.owners}>
-      <ul className={styles.ownerLinks!}>
+    <nav aria-label={texts.owners}>
+      <ul className={styles.ownerLinks}>
         {ownersOf(definitions).map(owner => (
           <li key={owner}>
             <Link
               to="/schema"
               search={{ tab, owner }}
-              className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner!}
+              className={owner === selected ? `${styles.owner} ${styles.selected}` : styles.owner}
               aria-current={owner === selected ? 'true' : undefined}
             >
               <OwnerName owner={owner} stacks={definitions.stacks} />

@@ -3,9 +3,9 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { isRelationship, targetOwner } from '../entity/relationship.ts'
+import { ownersOf } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
 import { Section } from '../ui/page.tsx'
-import { ownersOf } from './definitions.ts'
 import { messages } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
 import styles from './picture.module.css'
@@ -34,14 +34,14 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   const larger = zooms.find(known => known > zoom)
   const fit = () => setZoom(Math.min(1, (frame.current!.clientWidth - 2) / layout.width))
   return (
-    <div className={styles.page!}>
-      <div className={styles.tools!}>
-        <p className={styles.muted!}>{texts.pictureHelp}</p>
-        <div className={styles.zoom!}>
+    <div className={styles.page}>
+      <div className={styles.tools}>
+        <p className={styles.muted}>{texts.pictureHelp}</p>
+        <div className={styles.zoom}>
           <Button onPress={() => setZoom(smaller!)} isDisabled={smaller === undefined} aria-label={texts.zoomOut}>
             −
           </Button>
-          <span className={styles.percent!}>{formats.percent(Math.round(zoom * 100) / 100)}</span>
+          <span className={styles.percent}>{formats.percent(Math.round(zoom * 100) / 100)}</span>
           <Button onPress={() => setZoom(larger!)} isDisabled={larger === undefined} aria-label={texts.zoomIn}>
             +
           </Button>
@@ -49,7 +49,7 @@ export function Picture({ definitions }: { definitions: Definitions }) {
         </div>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach a region that scrolls */}
-      <section ref={frame} className={styles.frame!} tabIndex={0} aria-label={texts.pictureLabel}>
+      <section ref={frame} className={styles.frame} tabIndex={0} aria-label={texts.pictureLabel}>
         <Drawing layout={layout} boxes={boxes} zoom={zoom} />
       </section>
       <Section title={texts.asList}>
@@ -70,7 +70,7 @@ function Drawing({ layout, boxes, zoom }: DrawingProps) {
     // biome-ignore lint/a11y/noSvgWithoutTitle: the region around it has the name, and a title would become a tooltip
     <svg width={width * zoom} height={height * zoom} viewBox={`0 0 ${width} ${height}`}>
       <defs>
-        {['head', 'chosenHead'].map(id => (
+        {(['head', 'chosenHead'] as const).map(id => (
           <marker
             key={id}
             id={id}
@@ -93,7 +93,7 @@ function Drawing({ layout, boxes, zoom }: DrawingProps) {
             <path
               key={`${arrow.source} ${arrow.row}`}
               d={pathOf(arrow.points)}
-              className={isChosen(arrow) ? `${styles.arrow} ${styles.chosen}` : styles.arrow!}
+              className={isChosen(arrow) ? `${styles.arrow} ${styles.chosen}` : styles.arrow}
               markerEnd={isChosen(arrow) ? 'url(#chosenHead)' : 'url(#head)'}
               data-link={`${arrow.source}.${boxByKey.get(arrow.source)!.shown[arrow.row]!.key}`}
             >
@@ -125,36 +125,36 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
       <Link
         to="/schema"
         search={{ tab: 'attributes', owner: box.key }}
-        className={styles.box!}
+        className={styles.box}
         aria-label={box.name}
         onFocus={() => onChoose(true)}
         onBlur={() => onChoose(false)}
         onMouseEnter={() => onChoose(true)}
         onMouseLeave={() => onChoose(false)}
       >
-        <rect x="1" y="1" width={width - 2} height={height - 2} rx="7" className={styles.frameOfBox!} />
-        <text x="12" y="21" className={styles.name!}>
+        <rect x="1" y="1" width={width - 2} height={height - 2} rx="7" className={styles.frameOfBox} />
+        <text x="12" y="21" className={styles.name}>
           {box.name}
         </text>
       </Link>
       {/* The rows let the pointer through to the link. */}
-      <g className={styles.rows!}>
-        <text x="12" y="37" className={styles.kind!}>
+      <g className={styles.rows}>
+        <text x="12" y="37" className={styles.kind}>
           {box.subtitle}
         </text>
         {box.shown.map((row, index) => (
           <g key={row.key} transform={`translate(0 ${headerHeight + index * rowHeight})`}>
-            <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line!} />
-            <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key!}>
+            <line x1="1" x2={width - 1} y1="0" y2="0" className={styles.line} />
+            <text x="12" y="15" className={row.isLink ? `${styles.key} ${styles.link}` : styles.key}>
               {row.label}
             </text>
-            <text x={width - 12} y="15" textAnchor="end" className={styles.type!}>
+            <text x={width - 12} y="15" textAnchor="end" className={styles.type}>
               {row.type}
             </text>
           </g>
         ))}
         {box.hidden > 0 && (
-          <text x="12" y={headerHeight + box.shown.length * rowHeight + 15} className={styles.type!}>
+          <text x="12" y={headerHeight + box.shown.length * rowHeight + 15} className={styles.type}>
             {texts.moreAttributes(box.hidden)}
           </text>
         )}
@@ -175,16 +175,16 @@ function LinkList({ definitions }: { definitions: Definitions }) {
     return owner === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === owner)?.name ?? owner)
   }
   return (
-    <ul className={styles.list!}>
+    <ul className={styles.list}>
       {ownersOf(definitions).map(owner => (
         <li key={owner}>
           <Link to="/schema" search={{ tab: 'attributes', owner }}>
             <OwnerName owner={owner} stacks={definitions.stacks} />
           </Link>
           {linksOf(owner).length === 0 ? (
-            <p className={styles.muted!}>{texts.noLinks}</p>
+            <p className={styles.muted}>{texts.noLinks}</p>
           ) : (
-            <ul className={styles.links!}>
+            <ul className={styles.links}>
               {linksOf(owner).map(attribute => (
                 <li key={attribute.id}>
                   {attribute.cardinality === 'many'

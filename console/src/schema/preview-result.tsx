@@ -18,7 +18,7 @@ export function PreviewResult({ owner, preview }: { owner: string; preview: Rule
   return (
     <Notice kind="caution" title={texts.previewMisfits(found.length, isCut ? texts.moreThan(count) : count)}>
       <p>{texts.previewMeaning}</p>
-      <ul className={styles.found!} aria-label={texts.misfits}>
+      <ul className={styles.found} aria-label={texts.misfits}>
         {found.slice(0, maxShown).map(violation => (
           <ViolationItem key={violation.id ?? violation.record_id} owner={owner} violation={violation} />
         ))}

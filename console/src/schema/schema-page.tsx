@@ -1,12 +1,11 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { Problem } from '../ui/notice.tsx'
+import { useDefinitions } from '../entity/schema.ts'
 import { Loading, Page } from '../ui/page.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { AttributesTab } from './attributes-tab.tsx'
 import { ConsentTypesTab } from './consent-types-tab.tsx'
-import { useDefinitions } from './definitions.ts'
 import { messages } from './messages.ts'
 import { ObservedTab } from './observed-tab.tsx'
 import type { SchemaTab } from './search.ts'
@@ -20,9 +19,7 @@ export function SchemaPage() {
   const texts = useMessages(messages)
   const { tab = 'attributes' } = route.useSearch()
   const navigate = route.useNavigate()
-  const { data, error, refetch } = useDefinitions()
-  if (!data)
-    return <Page title={texts.schema}>{error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />}</Page>
+  const { definitions } = useDefinitions()
   return (
     <Page title={texts.schema}>
       <Tabs
@@ -30,15 +27,15 @@ export function SchemaPage() {
         selected={tab}
         onSelect={id => navigate({ search: before => ({ ...before, tab: id as SchemaTab }) })}
         tabs={[
-          { id: 'attributes', label: texts.tabs.attributes, content: <AttributesTab definitions={data} /> },
-          { id: 'consents', label: texts.tabs.consents, content: <ConsentTypesTab definitions={data} /> },
-          { id: 'observed', label: texts.tabs.observed, content: <ObservedTab definitions={data} /> },
+          { id: 'attributes', label: texts.tabs.attributes, content: <AttributesTab definitions={definitions} /> },
+          { id: 'consents', label: texts.tabs.consents, content: <ConsentTypesTab definitions={definitions} /> },
+          { id: 'observed', label: texts.tabs.observed, content: <ObservedTab definitions={definitions} /> },
           {
             id: 'picture',
             label: texts.tabs.picture,
             content: (
               <Suspense fallback={<Loading />}>
-                <Picture definitions={data} />
+                <Picture definitions={definitions} />
               </Suspense>
             ),
           },

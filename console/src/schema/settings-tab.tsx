@@ -1,16 +1,18 @@
 import { pageLanguages, type Settings, type SettingsPatch } from '@kith/client'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, Fragment, useState } from 'react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Fragment, useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { isEqual } from '../entity/equal.ts'
-import { Button } from '../ui/button.tsx'
-import { Select, TextField } from '../ui/field.tsx'
+import { FieldGroup, TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Loading, Section } from '../ui/page.tsx'
-import { fieldErrors, isShownAtFields } from './definitions.ts'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
+import { settingsQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 type PageLanguage = (typeof pageLanguages)[number]
@@ -54,10 +56,7 @@ function patchOf(settings: Settings, draft: Draft): SettingsPatch {
 
 /** The settings of the pages that people open from consent links. */
 export function SettingsTab() {
-  const { data, error, refetch } = useQuery({
-    queryKey: ['settings'],
-    queryFn: ({ signal }) => client.schema.settings({ signal }),
-  })
+  const { data, error, refetch } = useQuery(settingsQuery)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   return <SettingsForm key={data.updated_at} settings={data} />
 }
@@ -69,22 +68,19 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const queryClient = useQueryClient()
   const [draft, setDraft] = useState(() => draftOf(settings))
   const patch = patchOf(settings, draft)
-  const save = useMutation({
-    mutationFn: () => client.schema.patchSettings(patch),
-    onSuccess: saved => queryClient.setQueryData(['settings'], saved),
+  const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
+    onSuccess: saved => queryClient.setQueryData(settingsQuery.queryKey, saved),
   })
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
-  const errors = fieldErrors(save.error)
-  const isChanged = Object.keys(patch).length > 0
   return (
-    <form noValidate className={styles.form!} onSubmit={submit}>
-      <p className={styles.muted!}>{texts.settingsHelp}</p>
-      <fieldset className={styles.fields!} disabled={!mayWrite}>
-        <legend>{texts.tabs.settings}</legend>
+    <Form
+      onSubmit={() => save.mutate(patch)}
+      write={save}
+      {...(mayWrite && { submit: texts.save })}
+      isDisabled={Object.keys(patch).length === 0}
+    >
+      <p className={styles.muted}>{texts.settingsHelp}</p>
+      <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>
         {plainFields.map(name => (
           <Fragment key={name}>
             <TextField
@@ -92,7 +88,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
               help={texts.settingHelps[name]}
               value={draft[name]}
               onChange={value => set({ [name]: value })}
-              error={errors[name]}
+              name={`/${name}`}
               isReadOnly={!mayWrite}
             />
             {name === 'accent_color' && <Swatch color={draft.accent_color} />}
@@ -107,30 +103,22 @@ function SettingsForm({ settings }: { settings: Settings }) {
           ]}
           value={draft.language || 'none'}
           onChange={language => set({ language: language === 'none' ? '' : (language as PageLanguage) })}
-          error={errors.language}
+          name="/language"
           isDisabled={!mayWrite}
         />
-      </fieldset>
+      </FieldGroup>
       <PageTexts draft={draft} onChange={set} mayWrite={mayWrite} />
-      {save.error && !isShownAtFields(save.error, [...plainFields, 'language']) && <Problem error={save.error} />}
-      {mayWrite && (
-        <div className={styles.actions!}>
-          <Button type="submit" look="primary" isPending={save.isPending} isDisabled={!isChanged}>
-            {texts.save}
-          </Button>
-          {settings.updated_at && (
-            <span className={styles.muted!}>{texts.savedAt(formats.dateTime(settings.updated_at))}</span>
-          )}
-        </div>
+      {mayWrite && settings.updated_at && (
+        <p className={styles.muted}>{texts.savedAt(formats.dateTime(settings.updated_at))}</p>
       )}
-    </form>
+    </Form>
   )
 }
 
 /** The accent colour as a sample. */
 function Swatch({ color }: { color: string }) {
   if (!/^#[\da-f]{6}$/i.test(color)) return null
-  return <span className={styles.swatch!} style={{ background: color }} aria-hidden="true" />
+  return <span className={styles.swatch} style={{ background: color }} aria-hidden="true" />
 }
 
 type PageTextsProps = { draft: Draft; onChange: (change: Partial<Draft>) => void; mayWrite: boolean }
@@ -151,6 +139,7 @@ function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
       />
       <TextField
         label={texts.pageTitle}
+        name={`/page_texts/${language}/title`}
         value={current.title}
         onChange={title => set({ title })}
         isReadOnly={!mayWrite}
@@ -158,6 +147,7 @@ function PageTexts({ draft, onChange, mayWrite }: PageTextsProps) {
       <TextField
         label={texts.pageIntroduction}
         rows={3}
+        name={`/page_texts/${language}/introduction`}
         value={current.introduction}
         onChange={introduction => set({ introduction })}
         isReadOnly={!mayWrite}

@@ -1,18 +1,15 @@
 import type { Stack } from '@kith/client'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select, TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { fieldErrors, isShownAtFields, useDefinitionWrite } from './definitions.ts'
+import { useDefinitionWrite } from '../entity/schema.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
-import styles from './schema.module.css'
 
 type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }
-
-const fields = ['key', 'name', 'kind', 'retention_days']
 
 type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string }
 
@@ -34,58 +31,54 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const [name, setName] = useState(stack?.name ?? '')
   const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
   const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
-  const save = useDefinitionWrite((draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey))
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim() }
-    save.mutate(draft, { onSuccess: onSaved })
-  }
-  const errors = fieldErrors(save.error)
+  const save = useDefinitionWrite(
+    (draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey),
+    onSaved,
+  )
+  const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim() }
   return (
     <Dialog title={stack ? texts.editStack : texts.newStack} isOpen onClose={onClose}>
-      <form noValidate className={styles.form!} onSubmit={submit}>
+      <Form
+        onSubmit={() => save.mutate(draft)}
+        write={save}
+        submit={stack ? texts.save : texts.create}
+        onCancel={onClose}
+      >
         {!stack && (
           <TextField
             label={texts.key}
             help={texts.keyHelp}
+            name="/key"
             isRequired
             autoFocus
             value={key}
             onChange={setKey}
-            error={errors.key}
           />
         )}
-        <TextField label={texts.name} value={name} onChange={setName} error={errors.name} />
+        <TextField label={texts.name} name="/name" value={name} onChange={setName} />
         {!stack && (
           <Select<Stack['kind']>
             label={texts.kind}
+            name="/kind"
             options={[
               { value: 'item', label: texts.kinds.item, help: texts.itemHelp },
               { value: 'event', label: texts.kinds.event, help: texts.eventHelp },
             ]}
             value={kind}
             onChange={setKind}
-            error={errors.kind}
           />
         )}
         {kind === 'event' && (
           <TextField
             label={texts.retention}
             help={texts.retentionHelp}
+            name="/retention_days"
             inputMode="numeric"
             value={days}
             onChange={setDays}
-            error={errors.retention_days}
           />
         )}
-        {save.error && !isShownAtFields(save.error, fields) && <Problem error={save.error} />}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary" isPending={save.isPending}>
-            {stack ? texts.save : texts.create}
-          </Button>
-        </Actions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -2,45 +2,40 @@ import type { Attribute, Violation } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading } from '../ui/page.tsx'
-import { EntityLink } from './entity-link.tsx'
 import { messages } from './messages.ts'
 import styles from './schema.module.css'
 
 /** The people or records whose stored values break the rules of an attribute. */
 export function Violations({ attribute }: { attribute: Attribute }) {
   const texts = useMessages(messages)
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
+  const query = useInfiniteQuery({
     queryKey: ['schema', 'violations', attribute.id, attribute.updated_at],
     queryFn: ({ pageParam, signal }) =>
       client.schema.attributes.violations(attribute.id, { signal, after: pageParam }).page(),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
   })
+  const { data, error, refetch, hasNextPage } = query
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
   const found = data.pages.flatMap(({ items }) => items)
   return (
     <>
-      {found.length === 0 && !hasNextPage && <p className={styles.muted!}>{texts.noViolations}</p>}
+      {found.length === 0 && !hasNextPage && <p className={styles.muted}>{texts.noViolations}</p>}
       {found.length > 0 && (
         <>
-          <p className={styles.muted!}>{texts.violationsMeaning}</p>
-          <ul className={styles.found!} aria-label={texts.violations}>
+          <p className={styles.muted}>{texts.violationsMeaning}</p>
+          <ul className={styles.found} aria-label={texts.violations}>
             {found.map(violation => (
               <ViolationItem key={violation.id ?? violation.record_id} owner={attribute.owner} violation={violation} />
             ))}
           </ul>
         </>
       )}
-      {hasNextPage && (
-        <div>
-          <Button onPress={() => fetchNextPage()} isPending={isFetchingNextPage}>
-            {texts.searchOn}
-          </Button>
-        </div>
-      )}
+      <MoreButton query={query}>{texts.searchOn}</MoreButton>
     </>
   )
 }

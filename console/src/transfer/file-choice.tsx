@@ -2,7 +2,7 @@ import type { Definitions } from '@kith/client'
 import { type DragEvent, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
-import { Select } from '../ui/field.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 

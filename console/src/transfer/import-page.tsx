@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { formatOfName } from '../../../transfer/file.ts'
 import { useMessages } from '../app/language.tsx'
 import { schemaQuery } from '../entity/schema.ts'
@@ -7,11 +7,13 @@ import { Problem } from '../ui/notice.tsx'
 import { Loading, Page } from '../ui/page.tsx'
 import { showRun, useCurrentRun } from './current-run.ts'
 import { FileChoice } from './file-choice.tsx'
-import { defaultReadOptions } from './file-reader.ts'
 import type { ImportSetup } from './import-setup.ts'
 import { messages } from './messages.ts'
-import { RunPanel } from './run-panel.tsx'
-import { SetupForm } from './setup-form.tsx'
+
+// The parsers come when a file is chosen.
+const loadReader = () => import('./file-reader.ts')
+const RunPanel = lazy(async () => ({ default: (await import('./run-panel.tsx')).RunPanel }))
+const SetupForm = lazy(async () => ({ default: (await import('./setup-form.tsx')).SetupForm }))
 
 /** The page that imports a file: choose it, map its columns, check it, import it, and mend what was refused. */
 export function ImportPage() {
@@ -19,8 +21,9 @@ export function ImportPage() {
   const run = useCurrentRun()
   const definitions = useQuery(schemaQuery)
   const [setup, setSetup] = useState<ImportSetup | null>(null)
-  const chooseFile = (file: File, owner: string) => {
+  const chooseFile = async (file: File, owner: string) => {
     showRun(null)
+    const { defaultReadOptions } = await loadReader()
     const format = formatOfName(file.name) ?? 'csv'
     setSetup({
       file,
@@ -44,7 +47,7 @@ export function ImportPage() {
   }
   return (
     <Page title={texts.importTitle} subtitle={texts.importSubtitle}>
-      {content()}
+      <Suspense fallback={<Loading />}>{content()}</Suspense>
     </Page>
   )
 }

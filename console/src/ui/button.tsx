@@ -8,5 +8,5 @@ export type ButtonProps = Omit<AriaButtonProps, 'className' | 'style'> & {
 
 /** A button. Without a `look` it is an ordinary action. */
 export function Button({ look, ...props }: ButtonProps) {
-  return <AriaButton {...props} className={look ? `${styles.button} ${styles[look]}` : styles.button!} />
+  return <AriaButton {...props} className={look ? `${styles.button} ${styles[look]}` : styles.button} />
 }

@@ -1,8 +1,8 @@
 import { type KeyboardEvent, useState } from 'react'
 import { ComboBox as AriaComboBox, Button, Input, ListBox, ListBoxItem, Popover } from 'react-aria-components'
-import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
+import { useNoteChange } from './note-change.ts'
 
 export type Choice = { name: string; label: string }
 
@@ -51,7 +51,7 @@ export function ComboBox({
     <div style={{ display: 'contents' }} onKeyDownCapture={chooseFirst}>
       <AriaComboBox
         aria-label={label}
-        className={styles.combo!}
+        className={styles.combo}
         menuTrigger="focus"
         items={shown}
         inputValue={typed ?? text}
@@ -60,14 +60,14 @@ export function ComboBox({
         onChange={key => (key === null ? setTyped(undefined) : choose(String(key)))}
         onBlur={() => setTyped(undefined)}
       >
-        <Input className={styles.input!} placeholder={placeholder} />
-        <Button className={styles.comboButton!}>
+        <Input className={styles.input} placeholder={placeholder} />
+        <Button className={styles.comboButton}>
           <Icon name="down" />
         </Button>
-        <Popover className={styles.popover!}>
-          <ListBox className={first === undefined ? styles.options! : `${styles.options} ${styles.narrowed}`}>
+        <Popover className={styles.popover}>
+          <ListBox className={first === undefined ? styles.options : `${styles.options} ${styles.narrowed}`}>
             {({ name, label }: Choice) => (
-              <ListBoxItem id={name} textValue={label} className={styles.option!}>
+              <ListBoxItem id={name} textValue={label} className={styles.option}>
                 {label}
               </ListBoxItem>
             )}

@@ -1,8 +1,10 @@
-import { createContext, type ReactNode, useCallback, useContext, useRef } from 'react'
+import { type ReactNode, useCallback, useRef } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { useMessages } from '../app/language.tsx'
+import { Button } from './button.tsx'
 import styles from './dialog.module.css'
 import { messages } from './messages.ts'
+import { NoteChangeContext } from './note-change.ts'
 
 type DialogProps = {
   title: string
@@ -17,11 +19,6 @@ type DialogProps = {
   children: ReactNode
 }
 
-const NoteChangeContext = createContext<() => void>(() => {})
-
-/** A function that a field calls when its value is changed, so that the dialog around it does not close without a question. */
-export const useNoteChange = () => useContext(NoteChangeContext)
-
 /** A modal dialog. Escape and a click beside it close it. If one of its fields was changed, they ask first. */
 export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true, children }: DialogProps) {
   const texts = useMessages(messages)
@@ -35,14 +32,14 @@ export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true,
   }
   return (
     <ModalOverlay
-      className={styles.overlay!}
+      className={styles.overlay}
       isOpen={isOpen}
       onOpenChange={open => !open && close()}
       isDismissable={!isAlert}
     >
-      <Modal className={size === 'wide' ? `${styles.modal} ${styles.wide}` : styles.modal!}>
-        <AriaDialog className={styles.dialog!} role={isAlert ? 'alertdialog' : 'dialog'}>
-          <Heading slot="title" className={styles.title!}>
+      <Modal className={size === 'wide' ? `${styles.modal} ${styles.wide}` : styles.modal}>
+        <AriaDialog className={styles.dialog} role={isAlert ? 'alertdialog' : 'dialog'}>
+          <Heading slot="title" className={styles.title}>
             {title}
           </Heading>
           <NoteChangeContext value={noteChange}>{children}</NoteChangeContext>
@@ -54,5 +51,18 @@ export function Dialog({ title, isOpen, onClose, size, isAlert, hasDraft = true,
 
 /** The buttons at the end of a dialog or a form. The main action comes last. */
 export function Actions({ children }: { children: ReactNode }) {
-  return <div className={styles.actions!}>{children}</div>
+  return <div className={styles.actions}>{children}</div>
+}
+
+/** The button that closes a dialog that only shows something. */
+export function CloseAction({ onClose, children }: { onClose: () => void; children?: ReactNode }) {
+  const texts = useMessages(messages)
+  return (
+    <Actions>
+      {children}
+      <Button onPress={onClose} autoFocus>
+        {texts.close}
+      </Button>
+    </Actions>
+  )
 }

@@ -1,30 +1,25 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useContext } from 'react'
 import {
   Checkbox as AriaCheckbox,
   type CheckboxProps as AriaCheckboxProps,
-  Select as AriaSelect,
   TextField as AriaTextField,
   type TextFieldProps as AriaTextFieldProps,
-  Button,
   FieldError,
+  FormValidationContext,
   Input,
   Label,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  SelectValue,
   Text,
   TextArea,
 } from 'react-aria-components'
-import { useNoteChange } from './dialog.tsx'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
+import { useNoteChange } from './note-change.ts'
 
-type Labelled = {
+export type Labelled = {
   /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
   label?: ReactNode
   help?: ReactNode
-  /** The reason why the value is refused. */
+  /** Why the value is wrong. In a form, the form knows it by the name of the field. */
   error?: ReactNode
 }
 
@@ -42,126 +37,100 @@ export function TextField({ label, help, error, placeholder, rows, inputRef, onC
     <AriaTextField
       {...props}
       onChange={text => {
-        noteChange()
+        noteChange(props.name)
         onChange?.(text)
       }}
-      isInvalid={Boolean(error) || props.isInvalid === true}
-      // Otherwise an error of the service would keep the form from being sent again.
-      validationBehavior={error ? 'aria' : 'native'}
-      className={styles.field!}
+      {...(error && { isInvalid: true })}
+      className={styles.field}
     >
-      {label && <Label className={styles.label!}>{label}</Label>}
+      {label && <Label className={styles.label}>{label}</Label>}
       {rows ? (
-        <TextArea className={styles.input!} rows={rows} placeholder={placeholder ?? ''} />
+        <TextArea className={styles.input} rows={rows} placeholder={placeholder ?? ''} />
       ) : (
-        <Input className={styles.input!} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
+        <Input className={styles.input} placeholder={placeholder ?? ''} ref={inputRef ?? null} />
       )}
       {help && (
-        <Text slot="description" className={styles.help!}>
+        <Text slot="description" className={styles.help}>
           {help}
         </Text>
       )}
-      <FieldError className={styles.error!}>{error}</FieldError>
+      <FieldError className={styles.error}>{error}</FieldError>
     </AriaTextField>
   )
 }
 
-export type Option<Value extends string> = { value: Value; label: string; help?: string; isDisabled?: boolean }
-
-export type SelectProps<Value extends string> = Labelled & {
-  options: readonly Option<Value>[]
-  value: Value | null
-  onChange(value: Value): void
-  placeholder?: string
-  'aria-label'?: string
-  isDisabled?: boolean
+type CheckboxProps = Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & {
+  help?: ReactNode
+  children?: ReactNode
 }
 
-/** A field with a fixed list of values. */
-export function Select<Value extends string>({
-  label,
-  help,
-  error,
-  options,
-  value,
-  onChange,
-  placeholder,
-  ...props
-}: SelectProps<Value>) {
+/** A checkbox, with its explanation and its error below it. */
+export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) {
   const noteChange = useNoteChange()
-  return (
-    <AriaSelect
-      {...props}
-      className={styles.field!}
-      value={value}
-      onChange={key => {
-        if (key === null) return
-        noteChange()
-        onChange(key as Value)
-      }}
-      isInvalid={Boolean(error)}
-      placeholder={placeholder ?? '—'}
-    >
-      {label && <Label className={styles.label!}>{label}</Label>}
-      <Button className={styles.selectButton!}>
-        <SelectValue />
-        <span aria-hidden="true" className={styles.arrow!}>
-          <Icon name="down" />
-        </span>
-      </Button>
-      {help && (
-        <Text slot="description" className={styles.help!}>
-          {help}
-        </Text>
-      )}
-      <FieldError className={styles.error!}>{error}</FieldError>
-      <Popover className={styles.popover!}>
-        <ListBox className={styles.options!}>
-          {options.map(option => (
-            <ListBoxItem
-              key={option.value}
-              id={option.value}
-              textValue={option.label}
-              isDisabled={option.isDisabled ?? false}
-              className={styles.option!}
-            >
-              <Text slot="label">{option.label}</Text>
-              {option.help && (
-                <Text slot="description" className={styles.optionHelp!}>
-                  {option.help}
-                </Text>
-              )}
-            </ListBoxItem>
-          ))}
-        </ListBox>
-      </Popover>
-    </AriaSelect>
-  )
-}
-
-export function Checkbox({
-  children,
-  onChange,
-  ...props
-}: Omit<AriaCheckboxProps, 'className' | 'style' | 'children'> & { children?: ReactNode }) {
-  const noteChange = useNoteChange()
-  return (
+  const box = (
     <AriaCheckbox
       {...props}
       onChange={isSelected => {
-        noteChange()
+        noteChange(props.name)
         onChange?.(isSelected)
       }}
-      className={styles.check!}
+      className={styles.check}
     >
       {({ isIndeterminate }) => (
         <>
-          <span className={styles.box!} aria-hidden="true">
+          <span className={styles.box} aria-hidden="true">
             {isIndeterminate ? '–' : <Icon name="check" />}
           </span>
           {children}
         </>
       )}
     </AriaCheckbox>
+  )
+  if (!props.name) return box
+  return (
+    <div className={styles.explained}>
+      {box}
+      {help && <p className={styles.help}>{help}</p>}
+      <Fault name={props.name} />
+    </div>
+  )
+}
+
+/** What is wrong with a field that shows no error by itself. */
+export function Fault({ name }: { name: string | undefined }) {
+  const errors = useContext(FormValidationContext)[name ?? '']
+  if (!errors?.length) return null
+  return (
+    <p className={styles.error} role="alert">
+      {[errors].flat().join(' ')}
+    </p>
+  )
+}
+
+type FieldGroupProps = {
+  legend?: ReactNode
+  'aria-label'?: string
+  help?: ReactNode
+  name?: string
+  /** `grid` places the fields in columns, `frame` draws a frame around them. */
+  look?: 'grid' | 'frame'
+  isDisabled?: boolean
+  children: ReactNode
+}
+
+/** Several fields of one value or one topic. */
+export function FieldGroup({ legend, help, name, look, isDisabled, children, ...props }: FieldGroupProps) {
+  return (
+    <fieldset
+      {...props}
+      name={name}
+      disabled={isDisabled}
+      className={look ? `${styles.group} ${styles[look]}` : styles.group}
+    >
+      {legend && <legend className={styles.label}>{legend}</legend>}
+      {children}
+      {help && <p className={styles.help}>{help}</p>}
+      <Fault name={name} />
+    </fieldset>
   )
 }

@@ -18,14 +18,14 @@ export function Menu({
   return (
     <MenuTrigger>
       <Button aria-label={label}>{children ?? label}</Button>
-      <Popover className={fieldStyles.popover!}>
+      <Popover className={fieldStyles.popover}>
         <AriaMenu
-          className={fieldStyles.options!}
+          className={fieldStyles.options}
           aria-label={label}
           onAction={key => actions.find(({ id }) => id === key)?.action()}
         >
           {actions.map(({ id, label, isDisabled }) => (
-            <MenuItem key={id} id={id} isDisabled={isDisabled ?? false} className={fieldStyles.option!}>
+            <MenuItem key={id} id={id} isDisabled={isDisabled ?? false} className={fieldStyles.option}>
               {label}
             </MenuItem>
           ))}

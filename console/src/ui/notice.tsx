@@ -2,6 +2,7 @@ import { KithConnectionError, KithError, KithTimeoutError } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { SessionError } from '../app/session.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from './button.tsx'
 import { LinkButton } from './link-button.tsx'
 import { messages } from './messages.ts'
@@ -28,7 +29,8 @@ export function Notice({
 /** What went wrong, what it means for the person's input, and what to do. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const texts = useMessages(messages)
-  const { title, advice } = explain(error, texts)
+  const service = useServiceTexts()
+  const { title, advice } = explain(error, texts, service)
   const status = statusOf(error)
   // The same request is refused again, until another session has the permission.
   const canRetry = onRetry !== undefined && status !== 403
@@ -37,16 +39,16 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <Notice kind="error" title={title}>
       {advice && <p>{advice}</p>}
       {details.length > 0 && (
-        <ul className={styles.details!}>
+        <ul className={styles.details}>
           {details.map(({ path, message }) => (
             <li key={`${path} ${message}`}>
-              {path && <code>{path}</code>} {message}
+              {path && <code>{path}</code>} {service.translated(message) ?? message}
             </li>
           ))}
         </ul>
       )}
       {(canRetry || status === 401) && (
-        <div className={styles.actions!}>
+        <div className={styles.actions}>
           {status === 401 && <SignInLink />}
           {canRetry && <Button onPress={onRetry}>{texts.tryAgain}</Button>}
         </div>
@@ -69,15 +71,24 @@ function SignInLink() {
 const statusOf = (error: unknown): number | undefined =>
   error instanceof KithError || error instanceof SessionError ? error.status : undefined
 
-function explain(error: unknown, texts: (typeof messages)['en']): { title: string; advice?: string } {
+type Explanation = { title: string; advice?: string | undefined }
+
+type ServiceTexts = ReturnType<typeof useServiceTexts>
+
+function explain(error: unknown, texts: (typeof messages)['en'], service: ServiceTexts): Explanation {
   if (error instanceof KithConnectionError) return { title: texts.unreachable, advice: texts.unreachableAdvice }
   if (error instanceof KithTimeoutError) return { title: texts.tooSlow, advice: texts.unreachableAdvice }
   const status = statusOf(error)
   if (status === 401) return { title: texts.signedOut, advice: texts.signedOutAdvice }
+  if (status === 412) return { title: texts.changedMeanwhile }
+  const message = error instanceof KithError ? error.sentence : error instanceof Error ? error.message : String(error)
+  const known = service.translated(message)
   if (status === 429 || status === 503)
-    return { title: texts.overloaded, advice: `${texts.overloadedAdvice} ${(error as Error).message}` }
-  if (status === 403) return { title: texts.forbidden, advice: `${texts.forbiddenAdvice} ${(error as Error).message}` }
-  // The details stand below the title, so the title does not repeat the first of them.
-  if (error instanceof KithError && error.details.length > 0) return { title: error.sentence }
-  return { title: error instanceof Error ? error.message : String(error) }
+    return { title: texts.overloaded, advice: `${texts.overloadedAdvice} ${known ?? message}` }
+  if (status === 403) return { title: texts.forbidden, advice: `${texts.forbiddenAdvice} ${known ?? message}` }
+  if (known !== undefined) return { title: known }
+  // A sentence that only the service says stands below what its code means.
+  const code = error instanceof KithError || error instanceof SessionError ? error.code : undefined
+  const meaning = service.meaningOf(code)
+  return meaning === undefined ? { title: message } : { title: meaning, advice: message }
 }

@@ -19,15 +19,15 @@ export function Page({ title, subtitle, actions, children }: PageProps) {
     document.title = `${title} · kith`
   }, [title])
   return (
-    <div className={styles.page!}>
-      <header className={styles.header!}>
-        <div className={styles.titles!}>
+    <div className={styles.page}>
+      <header className={styles.header}>
+        <div className={styles.titles}>
           <h1 ref={useNavigationFocus()} tabIndex={-1}>
             {title}
           </h1>
-          {subtitle && <div className={styles.subtitle!}>{subtitle}</div>}
+          {subtitle && <div className={styles.subtitle}>{subtitle}</div>}
         </div>
-        {actions && <div className={styles.actions!}>{actions}</div>}
+        {actions && <div className={styles.actions}>{actions}</div>}
       </header>
       {children}
     </div>
@@ -58,10 +58,10 @@ function useNavigationFocus() {
 /** A part of a page with a heading. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section className={styles.section!} aria-label={title}>
-      <div className={styles.header!}>
+    <section className={styles.section} aria-label={title}>
+      <div className={styles.header}>
         <h2>{title}</h2>
-        {actions && <div className={styles.actions!}>{actions}</div>}
+        {actions && <div className={styles.actions}>{actions}</div>}
       </div>
       {children}
     </section>
@@ -71,8 +71,8 @@ export function Section({ title, actions, children }: { title: string; actions?:
 /** What an empty list says: what would be here, and how to begin. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
-    <div className={styles.empty!}>
-      <p className={styles.emptyTitle!}>{title}</p>
+    <div className={styles.empty}>
+      <p className={styles.emptyTitle}>{title}</p>
       {children}
     </div>
   )
@@ -81,7 +81,7 @@ export function EmptyState({ title, children }: { title: string; children?: Reac
 export function Loading() {
   const texts = useMessages(messages)
   return (
-    <p className={styles.loading!} role="status">
+    <p className={styles.loading} role="status">
       {texts.loading}…
     </p>
   )
@@ -95,15 +95,16 @@ export function Badge({
   kind?: 'neutral' | 'positive' | 'negative' | 'caution' | 'accent'
   children: ReactNode
 }) {
-  return <span className={`${styles.badge} ${styles[kind]}`}>{children}</span>
+  return <span className={kind === 'neutral' ? styles.badge : `${styles.badge} ${styles[kind]}`}>{children}</span>
 }
 
 /** A list of names and values. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
-    <dl className={styles.facts!}>
-      {facts.map(([name, value]) => (
-        <div key={name}>
+    <dl className={styles.facts}>
+      {facts.map(([name, value], index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two attributes may have one name
+        <div key={index}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

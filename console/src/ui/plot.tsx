@@ -72,9 +72,9 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
   }, [times, series])
   const last = series.map(({ label, values }) => `${label}: ${show(values.at(-1) ?? 0)}`).join(', ')
   return (
-    <figure className={styles.figure!}>
-      <figcaption className={styles.caption!}>{label}</figcaption>
-      <div ref={frame} role="img" aria-label={`${label}. ${last}`} className={styles.frame!} />
+    <figure className={styles.figure}>
+      <figcaption className={styles.caption}>{label}</figcaption>
+      <div ref={frame} role="img" aria-label={`${label}. ${last}`} className={styles.frame} />
     </figure>
   )
 }

@@ -24,9 +24,9 @@ export function SecretDialog({
     <Dialog title={title} isOpen onClose={onClose} isAlert>
       <p>{advice}</p>
       {values.map(([name, value]) => (
-        <div key={name} className={styles.value!}>
-          <span className={styles.name!}>{name}</span>
-          <code className={styles.secret!}>{value}</code>
+        <div key={name} className={styles.value}>
+          <span className={styles.name}>{name}</span>
+          <code className={styles.secret}>{value}</code>
           <Button
             aria-label={`${texts.copy}: ${name}`}
             onPress={() => navigator.clipboard?.writeText(value).then(() => setCopied(name))}

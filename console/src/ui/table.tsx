@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import styles from './table.module.css'
 
 /** The class of a cell with a number. */
-export const numberCell = styles.number!
+export const numberCell = styles.number
 
 type TableProps = {
   label: string
@@ -25,8 +25,8 @@ export function Table({ label, headers, children }: TableProps) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields, not cells
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the table too
-    <div className={styles.scroll!} role="group" aria-label={label} tabIndex={0}>
-      <table className={styles.table!} aria-label={label}>
+    <div className={styles.scroll} role="group" aria-label={label} tabIndex={0}>
+      <table className={styles.table} aria-label={label}>
         <thead>
           <tr>
             {headers.map((header, index) => (

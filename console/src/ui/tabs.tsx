@@ -18,19 +18,19 @@ export function Tabs({
 }) {
   return (
     <AriaTabs
-      className={styles.tabs!}
+      className={styles.tabs}
       {...(selected !== undefined && { selectedKey: selected })}
       onSelectionChange={key => onSelect?.(String(key))}
     >
-      <TabList className={styles.list!} aria-label={label}>
+      <TabList className={styles.list} aria-label={label}>
         {tabs.map(({ id, label }) => (
-          <Tab key={id} id={id} className={styles.tab!}>
+          <Tab key={id} id={id} className={styles.tab}>
             {label}
           </Tab>
         ))}
       </TabList>
       {tabs.map(({ id, content }) => (
-        <TabPanel key={id} id={id} className={styles.panel!}>
+        <TabPanel key={id} id={id} className={styles.panel}>
           {content}
         </TabPanel>
       ))}

@@ -1,8 +1,8 @@
-import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Icon } from './icon.tsx'
 import { messages } from './messages.ts'
+import { useVisibleRows } from './virtual-rows.ts'
 import styles from './virtual-table.module.css'
 
 export type Column<Row> = {
@@ -62,32 +62,27 @@ export function VirtualTable<Row>({
 }: VirtualTableProps<Row>) {
   const texts = useMessages(messages)
   const scroller = useRef<HTMLDivElement>(null)
-  const virtualizer = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
-    overscan: 12,
-    // The header takes the first row's place.
-    scrollMargin: rowHeight,
-  })
-  const visible = virtualizer.getVirtualItems()
-  const lastIndex = visible.at(-1)?.index ?? -1
+  const { first, last } = useVisibleRows(scroller, rows.length, rowHeight)
   useEffect(() => {
-    if (hasMore && lastIndex >= rows.length - rowsAhead) onEndReached?.()
-  }, [hasMore, lastIndex, rows.length, onEndReached])
+    if (hasMore && last >= rows.length - rowsAhead) onEndReached?.()
+  }, [hasMore, last, rows.length, onEndReached])
   useEffect(() => {
     if (activeIndex === undefined) return
-    virtualizer.scrollToIndex(activeIndex)
+    const element = scroller.current!
+    const top = activeIndex * rowHeight
+    // The header covers the first row of what is in sight.
+    const least = top + 2 * rowHeight - element.clientHeight
+    if (element.scrollTop > top || element.scrollTop < least) element.scrollTop = element.scrollTop > top ? top : least
     // The row is there after the next frame, if it was out of sight.
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
-  }, [activeIndex, virtualizer])
+  }, [activeIndex])
   const template = columns.map(column => `minmax(${minWidthOf(column)}px, ${column.grow ?? 1}fr)`).join(' ')
   const minWidth = columns.reduce((sum, column) => sum + minWidthOf(column), 0)
   const rowStyle = { gridTemplateColumns: template, height: rowHeight }
   return (
     <section
-      className={styles.scroller!}
+      className={styles.scroller}
       ref={scroller}
       tabIndex={0}
       aria-label={label}
@@ -96,28 +91,21 @@ export function VirtualTable<Row>({
     >
       {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
       <div role="table" aria-label={label} aria-rowcount={total === undefined ? -1 : total + 1} style={{ minWidth }}>
-        <div role="rowgroup" className={styles.head!}>
-          <div role="row" aria-rowindex={1} className={styles.row!} style={rowStyle}>
+        <div role="rowgroup" className={styles.head}>
+          <div role="row" aria-rowindex={1} className={styles.row} style={rowStyle}>
             {columns.map(column => (
               <ColumnHeader key={column.key} column={column} sort={sort} onSort={onSort} />
             ))}
           </div>
         </div>
-        <div role="rowgroup" className={styles.body!} style={{ height: virtualizer.getTotalSize() - rowHeight }}>
-          {visible.map(({ index, start }) => (
-            <TableRow
-              key={rowKey(rows[index]!)}
-              row={rows[index]!}
-              index={index}
-              top={start - rowHeight}
-              template={template}
-              columns={columns}
-            />
+        <div role="rowgroup" className={styles.body} style={{ height: rows.length * rowHeight }}>
+          {rows.slice(first, last + 1).map((row, offset) => (
+            <TableRow key={rowKey(row)} row={row} index={first + offset} template={template} columns={columns} />
           ))}
         </div>
       </div>
       {hasMore && (
-        <p className={styles.more!} role="status">
+        <p className={styles.more} role="status">
           {texts.loadingMore}…
         </p>
       )}
@@ -128,7 +116,6 @@ export function VirtualTable<Row>({
 type TableRowProps<Row> = {
   row: Row
   index: number
-  top: number
   template: string
   columns: readonly Column<Row>[]
 }
@@ -136,16 +123,16 @@ type TableRowProps<Row> = {
 /** A row is drawn when it comes into sight, and not with every step of the scrolling. */
 const TableRow = memo(DataRow) as typeof DataRow
 
-function DataRow<Row>({ row, index, top, template, columns }: TableRowProps<Row>) {
+function DataRow<Row>({ row, index, template, columns }: TableRowProps<Row>) {
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
       className={`${styles.row} ${styles.data}`}
-      style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${top}px)` }}
+      style={{ gridTemplateColumns: template, height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
     >
       {columns.map(({ key, align, render }) => (
-        <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell!}>
+        <div key={key} role="cell" className={align ? `${styles.cell} ${styles.end}` : styles.cell}>
           {render(row)}
         </div>
       ))}
@@ -168,13 +155,13 @@ function ColumnHeader<Row>({
 }) {
   const isSorted = sortField !== undefined && sort?.field === sortField
   const sorted = isSorted ? (sort.direction === 'asc' ? 'ascending' : 'descending') : undefined
-  const className = align ? `${styles.cell} ${styles.end}` : styles.cell!
+  const className = align ? `${styles.cell} ${styles.end}` : styles.cell
   return (
     <div role="columnheader" className={className} aria-sort={sorted}>
       {sortField && onSort ? (
         <button
           type="button"
-          className={styles.sort!}
+          className={styles.sort}
           onClick={() => onSort({ field: sortField, direction: isSorted && sort.direction === 'asc' ? 'desc' : 'asc' })}
         >
           {header}

@@ -1,16 +1,19 @@
 import type { Webhook, WebhookDelivery, WebhookDeliveryPage, WebhookTestDelivery } from '@kith/client'
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Select } from '../ui/field.tsx'
+import { CloseAction, Dialog } from '../ui/dialog.tsx'
+import { MoreButton } from '../ui/more-button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, EmptyState, Facts, Loading, Section } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
+import { deliveriesQuery, webhooksKey } from './queries.ts'
 import styles from './webhooks.module.css'
 
 type State = WebhookDelivery['state']
@@ -31,7 +34,10 @@ const timeOf = (row: Row) => (isTest(row) ? row.at : row.created_at)
  * The delivery that the receiver does not accept first, then the deliveries and tests, newest first. Tests that are older than the
  * deliveries read so far come with later pages.
  */
-function rowsOf(pages: WebhookDeliveryPage[], first: WebhookDelivery | null): Row[] {
+function rowsOf(
+  pages: Pick<WebhookDeliveryPage, 'items' | 'has_more' | 'tests'>[],
+  first: WebhookDelivery | null,
+): Row[] {
   const items = pages.flatMap(page => page.items).filter(({ sequence }) => sequence !== first?.sequence)
   const last = pages.at(-1)?.has_more ? items.at(-1) : undefined
   const tests = (pages[0]?.tests ?? []).filter(({ at }) => !last || at >= last.created_at)
@@ -44,29 +50,13 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const mayWrite = useScope('webhooks:write')
-  const queryClient = useQueryClient()
   const [state, setState] = useState<State | ''>('')
   const [shown, setShown] = useState<Row | null>(null)
-  const [sent, setSent] = useState<number | null>(null)
-  const [error, setError] = useState<unknown>()
-  const deliveries = useInfiniteQuery({
-    queryKey: ['webhooks', id, 'deliveries', state],
-    queryFn: ({ pageParam, signal }) =>
-      client.webhooks.deliveries(id, { signal, ...(state && { state }), after: pageParam }).page(),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
-    refetchInterval: 5_000,
-  })
-  const sendAgain = async ({ sequence }: WebhookDelivery) => {
-    setError(undefined)
-    try {
-      await client.webhooks.replay(id, { after: sequence - 1, until: sequence })
-      setSent(sequence)
-      await queryClient.invalidateQueries({ queryKey: ['webhooks', id] })
-    } catch (error) {
-      setError(error)
-    }
-  }
+  const deliveries = useInfiniteQuery({ ...deliveriesQuery(id, state), refetchInterval: 5_000 })
+  const sendAgain = useWrite(
+    ({ sequence }: WebhookDelivery) => client.webhooks.replay(id, { after: sequence - 1, until: sequence }),
+    { refresh: [webhooksKey] },
+  )
   const failing = backlog.blocking?.state === 'failing' ? backlog.blocking : null
   const first = state === '' || state === 'failing' ? failing : null
   const rows = deliveries.data ? rowsOf(deliveries.data.pages, first) : []
@@ -74,7 +64,7 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
     <Section
       title={texts.deliveries}
       actions={
-        <div className={styles.stateFilter!}>
+        <div className={styles.stateFilter}>
           <Select<State | ''>
             aria-label={texts.state}
             options={[{ value: '', label: texts.all }, ...states.map(value => ({ value, label: texts.states[value] }))]}
@@ -85,19 +75,19 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
       }
     >
       {failing && <NotAccepted delivery={failing} />}
-      {sent !== null && <Notice kind="success" title={texts.sentAgain(formats.number(sent))} />}
-      {error !== undefined && <Problem error={error} />}
+      {sendAgain.isSuccess && (
+        <Notice kind="success" title={texts.sentAgain(formats.number(sendAgain.variables.sequence))} />
+      )}
+      {sendAgain.error && <Problem error={sendAgain.error} />}
       {deliveries.error && <Problem error={deliveries.error} onRetry={() => deliveries.refetch()} />}
       {deliveries.isPending && <Loading />}
       {deliveries.data && rows.length === 0 && (
         <EmptyState title={texts.noDeliveries}>{texts.noDeliveriesAdvice}</EmptyState>
       )}
-      {rows.length > 0 && <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain : null} />}
-      {deliveries.hasNextPage && (
-        <div>
-          <Button onPress={() => deliveries.fetchNextPage()}>{texts.more}</Button>
-        </div>
+      {rows.length > 0 && (
+        <DeliveryTable rows={rows} onShow={setShown} onSendAgain={mayWrite ? sendAgain.mutate : null} />
       )}
+      <MoreButton query={deliveries}>{texts.more}</MoreButton>
       {shown && <DeliveryDialog row={shown} onClose={() => setShown(null)} />}
     </Section>
   )
@@ -168,14 +158,14 @@ function DeliveryRow({
       <td>
         <Badge kind={kinds[row.state]}>{texts.states[row.state]}</Badge>
         {delivery?.state === 'failing' && delivery.next_attempt_at && (
-          <span className={styles.muted!}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
+          <span className={styles.muted}>{texts.nextAttempt(formats.exactTime(delivery.next_attempt_at))}</span>
         )}
       </td>
       <td className={numberCell}>{formats.number(delivery ? delivery.attempts : 1)}</td>
       <td>{row.response_status ?? row.error ?? '—'}</td>
       <td>{lastAttemptAt ? formats.exactTime(lastAttemptAt) : '—'}</td>
       <td>
-        <div className={styles.buttons!}>
+        <div className={styles.buttons}>
           <Button aria-label={texts.show(name)} onPress={() => onShow(row)}>
             {texts.details}
           </Button>
@@ -217,11 +207,7 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
         {texts.response} {response_status}
       </h3>
       <ScrollingText text={response || error || texts.noResponse} />
-      <Actions>
-        <Button onPress={onClose} autoFocus>
-          {texts.close}
-        </Button>
-      </Actions>
+      <CloseAction onClose={onClose} />
     </Dialog>
   )
 }
@@ -243,7 +229,7 @@ function SentChange({ sequence }: { sequence: number }) {
 function ScrollingText({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the text too
-    <pre className={styles.body!} tabIndex={0}>
+    <pre className={styles.body} tabIndex={0}>
       {text}
     </pre>
   )

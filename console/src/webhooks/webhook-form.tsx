@@ -1,14 +1,14 @@
-import { eventSubjects, isKithError, type NewWebhook, type Webhook } from '@kith/client'
-import { type FormEvent, useState } from 'react'
+import { eventSubjects, type NewWebhook, type Webhook } from '@kith/client'
+import { useState } from 'react'
 import { useMessages } from '../app/language.tsx'
-import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
-import { Checkbox, Select, TextField } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
+import type { Write } from '../app/write.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
-import styles from './webhooks.module.css'
 
-type Form = {
+type Draft = {
   url: string
   events: NewWebhook['events']
   stacks: string
@@ -17,7 +17,7 @@ type Form = {
   description: string
 }
 
-const formOf = (webhook: Webhook | null): Form => ({
+const formOf = (webhook: Webhook | null): Draft => ({
   url: webhook?.url ?? '',
   events: webhook?.events ?? ['person.*'],
   stacks: webhook?.stacks?.join(', ') ?? '',
@@ -32,7 +32,7 @@ function listOf(text: string): string[] | null {
   return filled.length === 0 ? null : filled
 }
 
-const bodyOf = ({ url, events, stacks, keys, payload, description }: Form): NewWebhook => ({
+const bodyOf = ({ url, events, stacks, keys, payload, description }: Draft): NewWebhook => ({
   url: url.trim(),
   events,
   stacks: listOf(stacks),
@@ -41,86 +41,54 @@ const bodyOf = ({ url, events, stacks, keys, payload, description }: Form): NewW
   description: description.trim() === '' ? null : description.trim(),
 })
 
-/** A dialog that makes a webhook, or changes one. What was filled in stays if the service refuses it. */
-export function WebhookForm({
-  title,
-  webhook,
-  action,
-  onSubmit,
-  onClose,
-}: {
+type WebhookFormProps = {
   title: string
   webhook: Webhook | null
   action: string
-  onSubmit: (body: NewWebhook) => Promise<void>
+  write: Write<NewWebhook>
   onClose: () => void
-}) {
+}
+
+/** A dialog that makes a webhook, or changes one. What was filled in stays if the service refuses it. */
+export function WebhookForm({ title, webhook, action, write, onClose }: WebhookFormProps) {
   const texts = useMessages(messages)
   const [form, setForm] = useState(() => formOf(webhook))
-  const [error, setError] = useState<unknown>()
-  const [isPending, setPending] = useState(false)
-  const change = (changed: Partial<Form>) => setForm({ ...form, ...changed })
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (isPending) return
-    setPending(true)
-    setError(undefined)
-    await onSubmit(bodyOf(form)).catch(setError)
-    setPending(false)
-  }
-  const errorAt = (path: string) =>
-    isKithError(error) ? error.details.find(detail => detail.path.startsWith(path))?.message : undefined
+  const change = (changed: Partial<Draft>) => setForm({ ...form, ...changed })
   // Events that the checkboxes cannot show, such as person.created, stay as they are.
   const others = form.events.filter(event => !eventSubjects.some(group => event === `${group}.*`))
+  const text = (name: 'url' | 'stacks' | 'keys' | 'description', help?: string) => (
+    <TextField
+      label={texts[name]}
+      help={help}
+      name={`/${name}`}
+      isRequired={name === 'url'}
+      autoFocus={name === 'url'}
+      value={form[name]}
+      onChange={value => change({ [name]: value })}
+    />
+  )
   return (
     <Dialog title={title} isOpen onClose={onClose}>
-      <form className={styles.form!} onSubmit={submit}>
-        <TextField
-          label={texts.url}
-          help={texts.urlHelp}
-          type="url"
-          isRequired
-          autoFocus
-          value={form.url}
-          onChange={url => change({ url })}
-          error={errorAt('/url')}
-        />
-        <fieldset className={styles.events!}>
-          <legend>{texts.events}</legend>
+      <Form onSubmit={() => write.mutate(bodyOf(form))} write={write} submit={action} onCancel={onClose}>
+        {text('url', texts.urlHelp)}
+        <FieldGroup legend={texts.events} look="grid" name="/events">
           {eventSubjects.map(group => {
             const name = `${group}.*` as const
+            const toggle = (isSelected: boolean) =>
+              change({ events: isSelected ? [...form.events, name] : form.events.filter(event => event !== name) })
             return (
-              <Checkbox
-                key={group}
-                isSelected={form.events.includes(name)}
-                onChange={isSelected =>
-                  change({
-                    events: isSelected ? [...form.events, name] : form.events.filter(event => event !== name),
-                  })
-                }
-              >
+              <Checkbox key={group} isSelected={form.events.includes(name)} onChange={toggle}>
                 <code>{name}</code>
               </Checkbox>
             )
           })}
           {others.length > 0 && <code>{others.join(', ')}</code>}
-        </fieldset>
-        <TextField
-          label={texts.stacks}
-          help={texts.stacksHelp}
-          value={form.stacks}
-          onChange={stacks => change({ stacks })}
-          error={errorAt('/stacks')}
-        />
-        <TextField
-          label={texts.keys}
-          help={texts.keysHelp}
-          value={form.keys}
-          onChange={keys => change({ keys })}
-          error={errorAt('/keys')}
-        />
+        </FieldGroup>
+        {text('stacks', texts.stacksHelp)}
+        {text('keys', texts.keysHelp)}
         <Select<'full' | 'ids'>
           label={texts.payload}
+          name="/payload"
           options={[
             { value: 'full', label: texts.payloadFull },
             { value: 'ids', label: texts.payloadIds },
@@ -128,20 +96,8 @@ export function WebhookForm({
           value={form.payload}
           onChange={payload => change({ payload })}
         />
-        <TextField
-          label={texts.description}
-          value={form.description}
-          onChange={description => change({ description })}
-          error={errorAt('/description')}
-        />
-        {error !== undefined && <Problem error={error} />}
-        <Actions>
-          <Button onPress={onClose}>{texts.cancel}</Button>
-          <Button type="submit" look="primary">
-            {action}
-          </Button>
-        </Actions>
-      </form>
+        {text('description')}
+      </Form>
     </Dialog>
   )
 }

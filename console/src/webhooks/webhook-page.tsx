@@ -1,17 +1,20 @@
 import type { Webhook, WebhookTest } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
-import { Actions, Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Actions } from '../ui/dialog.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Facts, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { messages } from './messages.ts'
+import { webhookQuery, webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 
@@ -21,11 +24,7 @@ export function WebhookPage() {
   const { webhookId } = useParams({ strict: false }) as { webhookId: string }
   const id = Number(webhookId)
   const mayWrite = useScope('webhooks:write')
-  const webhook = useQuery({
-    queryKey: ['webhooks', id],
-    queryFn: ({ signal }) => client.webhooks.get(id, { signal }),
-    refetchInterval: 5_000,
-  })
+  const webhook = useQuery({ ...webhookQuery(id), refetchInterval: 5_000 })
   if (webhook.isPending) return <Loading />
   if (!webhook.data)
     return (
@@ -62,77 +61,53 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
   )
 }
 
-/** The dialog that is open over the page, or null. */
-type Overlay = { kind: 'edit' } | { kind: 'remove' } | { kind: 'secret'; secret: string } | null
+type WebhookChange = Parameters<typeof client.webhooks.update>[1]
 
 function WebhookActions({ webhook }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const navigate = useNavigate()
-  const queryClient = useQueryClient()
-  const [overlay, setOverlay] = useState<Overlay>(null)
-  const [error, setError] = useState<unknown>()
-  const [test, setTest] = useState<WebhookTest | null>(null)
+  const [overlay, setOverlay] = useState<'edit' | 'remove'>()
   const { id, active, url } = webhook
-  const attempt = async (work: () => Promise<void>) => {
-    setError(undefined)
-    setTest(null)
-    await work().catch(setError)
-    await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
-  }
-  const update = (body: Parameters<typeof client.webhooks.update>[1]) =>
-    client.webhooks.update(id, body).then(() => setOverlay(null))
-  const rotate = () =>
-    attempt(async () => setOverlay({ kind: 'secret', secret: (await client.webhooks.rotate(id)).secret }))
-  const remove = () =>
-    attempt(async () => {
-      await client.webhooks.delete(id)
-      await navigate({ to: '/webhooks' })
-    })
+  const close = () => setOverlay(undefined)
+  const refresh = [webhooksKey]
+  const update = useWrite((body: WebhookChange) => client.webhooks.update(id, body), { refresh, onSuccess: close })
+  const test = useWrite(() => client.webhooks.test(id), { refresh })
+  const rotate = useWrite(() => client.webhooks.rotate(id), { refresh })
+  const remove = useWrite(() => client.webhooks.delete(id), {
+    onSuccess: () => navigate({ to: '/webhooks' }),
+    refresh: [webhooksQuery.queryKey],
+  })
+  const error = test.error ?? rotate.error ?? (overlay ? undefined : update.error)
   return (
     <>
       <Actions>
-        <Button onPress={() => attempt(async () => setTest(await client.webhooks.test(id)))}>{texts.test}</Button>
-        <Button onPress={() => attempt(() => update({ active: !active }))}>{active ? texts.pause : texts.goOn}</Button>
-        <Button onPress={rotate}>{texts.rotate}</Button>
-        <Button look="danger" onPress={() => setOverlay({ kind: 'remove' })}>
+        <Button onPress={() => test.mutate()} isPending={test.isPending}>
+          {texts.test}
+        </Button>
+        <Button onPress={() => update.mutate({ active: !active })}>{active ? texts.pause : texts.goOn}</Button>
+        <Button onPress={() => rotate.mutate()}>{texts.rotate}</Button>
+        <Button look="danger" onPress={() => setOverlay('remove')}>
           {texts.remove}
         </Button>
-        <Button onPress={() => setOverlay({ kind: 'edit' })}>{texts.edit}</Button>
+        <Button onPress={() => setOverlay('edit')}>{texts.edit}</Button>
       </Actions>
-      {error !== undefined && <Problem error={error} />}
-      {test && <TestOutcome test={test} />}
-      {overlay?.kind === 'edit' && (
-        <WebhookForm
-          title={url}
-          webhook={webhook}
-          action={texts.save}
-          onClose={() => setOverlay(null)}
-          onSubmit={async body => {
-            await update(body)
-            await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
-          }}
-        />
+      {error && <Problem error={error} />}
+      {test.data && <TestOutcome test={test.data} />}
+      {overlay === 'edit' && (
+        <WebhookForm title={url} webhook={webhook} action={texts.save} write={update} onClose={close} />
       )}
-      {overlay?.kind === 'secret' && (
+      {rotate.data && (
         <SecretDialog
           title={texts.secretTitle}
           advice={texts.secretAdvice}
-          values={[['secret', overlay.secret]]}
-          onClose={() => setOverlay(null)}
+          values={[['secret', rotate.data.secret]]}
+          onClose={rotate.reset}
         />
       )}
-      {overlay?.kind === 'remove' && (
-        <Dialog title={texts.removeTitle} isOpen isAlert onClose={() => setOverlay(null)}>
+      {overlay === 'remove' && (
+        <ConfirmDialog title={texts.removeTitle} action={texts.remove} write={remove} onClose={close}>
           <p>{texts.removeAdvice}</p>
-          <Actions>
-            <Button onPress={() => setOverlay(null)} autoFocus>
-              {texts.cancel}
-            </Button>
-            <Button look="danger" onPress={remove}>
-              {texts.remove}
-            </Button>
-          </Actions>
-        </Dialog>
+        </ConfirmDialog>
       )}
     </>
   )

@@ -24,7 +24,7 @@ export function Backlog({ webhook: { backlog } }: { webhook: Webhook }) {
   return (
     <>
       {backlog.deliveries < maxCounted ? count : texts.orMore(count)}
-      {backlog.oldest_at && <span className={styles.muted!}>{texts.oldest(formats.exactTime(backlog.oldest_at))}</span>}
+      {backlog.oldest_at && <span className={styles.muted}>{texts.oldest(formats.exactTime(backlog.oldest_at))}</span>}
     </>
   )
 }

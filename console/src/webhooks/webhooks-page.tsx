@@ -1,16 +1,18 @@
-import type { Webhook } from '@kith/client'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import type { NewWebhook, Webhook } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useWrite } from '../app/write.ts'
 import { Button } from '../ui/button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { EmptyState, Loading, Page } from '../ui/page.tsx'
 import { SecretDialog } from '../ui/secret-dialog.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
+import { webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 import styles from './webhooks.module.css'
@@ -19,13 +21,11 @@ import styles from './webhooks.module.css'
 export function WebhooksPage() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
-  const queryClient = useQueryClient()
   const [isCreating, setCreating] = useState(false)
-  const [secret, setSecret] = useState<string | null>(null)
-  const webhooks = useQuery({
-    queryKey: ['webhooks'],
-    queryFn: ({ signal }) => client.webhooks.list({ signal }).all(),
-    refetchInterval: 5_000,
+  const webhooks = useQuery({ ...webhooksQuery, refetchInterval: 5_000 })
+  const create = useWrite((body: NewWebhook) => client.webhooks.create(body), {
+    refresh: [webhooksKey],
+    onSuccess: () => setCreating(false),
   })
   const createButton = mayWrite && (
     <Button look="primary" onPress={() => setCreating(true)}>
@@ -43,21 +43,19 @@ export function WebhooksPage() {
           title={texts.create}
           webhook={null}
           action={texts.createAction}
-          onClose={() => setCreating(false)}
-          onSubmit={async body => {
-            const created = await client.webhooks.create(body)
+          onClose={() => {
+            create.reset()
             setCreating(false)
-            setSecret(created.secret)
-            await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
           }}
+          write={create}
         />
       )}
-      {secret !== null && (
+      {create.data && (
         <SecretDialog
           title={texts.secretTitle}
           advice={texts.secretAdvice}
-          values={[['secret', secret]]}
-          onClose={() => setSecret(null)}
+          values={[['secret', create.data.secret]]}
+          onClose={create.reset}
         />
       )}
     </Page>
@@ -76,7 +74,7 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
             <Link to="/webhooks/$webhookId" params={{ webhookId: String(webhook.id) }}>
               {webhook.url}
             </Link>
-            {webhook.description && <span className={styles.muted!}>{webhook.description}</span>}
+            {webhook.description && <span className={styles.muted}>{webhook.description}</span>}
           </th>
           <td>{webhook.events.join(', ')}</td>
           <td>

@@ -1,0 +1,16 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { client } from '../app/client.ts'
+
+export const clientsQuery = infiniteQueryOptions({
+  queryKey: ['clients'],
+  queryFn: ({ pageParam, signal }) => client.access.clients.list({ signal, after: pageParam }).page(),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: ({ next }) => next ?? undefined,
+})
+
+export const sessionsQuery = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => client.sessions.list({ signal }).all(),
+})
+
+export const keysQuery = queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => client.access.keys({ signal }) })

@@ -1,0 +1,75 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import type { Entity } from '../entity/entities.ts'
+import { idOf } from '../entity/entities.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { History, type HistoryProps } from '../history/history.tsx'
+import { Badge, Page, Section } from '../ui/page.tsx'
+import styles from './entity-page.module.css'
+import { messages } from './messages.ts'
+
+type EntityFrameProps = {
+  title: string
+  subtitle: ReactNode
+  actions: ReactNode
+  notice: ReactNode
+  history: HistoryProps
+  /** The values, links and consents. */
+  children: ReactNode
+}
+
+/** The frame of the page of a person or record: what is stored, and beside it what happened. */
+export function EntityFrame({ title, subtitle, actions, notice, history, children }: EntityFrameProps) {
+  const texts = useMessages(messages)
+  return (
+    <Page title={title} subtitle={subtitle} actions={actions}>
+      {notice}
+      <div className={styles.columns}>
+        <div className={styles.main}>{children}</div>
+        <div className={styles.main}>
+          <Section title={texts.history}>
+            <History {...history} />
+          </Section>
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+/** Whether the records of a stack never change. */
+export const useIsEvent = (owner: string): boolean =>
+  useDefinitions().definitions.stacks.find(({ key }) => key === owner)?.kind === 'event'
+
+/** The line below the name: where the entity belongs, its identifier, its state and its version. */
+export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entity }) {
+  const texts = useMessages(messages)
+  const formats = useFormats()
+  const isEvent = useIsEvent(owner)
+  const { external_id, state, version, updated_at } = entity
+  return (
+    <div className={styles.subtitle}>
+      {owner !== 'people' && <StackLink owner={owner} />}
+      {owner === 'people' && external_id === null ? (
+        <span>{texts.noIdentifier}</span>
+      ) : (
+        <code className={styles.identifier}>{owner === 'people' ? external_id : idOf(entity)}</code>
+      )}
+      {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
+      {isEvent && <Badge>{texts.immutable}</Badge>}
+      <span>{texts.version(version)}</span>
+      <span>
+        {texts.changed} <time dateTime={updated_at}>{formats.dateTime(updated_at)}</time>
+      </span>
+    </div>
+  )
+}
+
+export function StackLink({ owner }: { owner: string }) {
+  const { stacks } = useDefinitions().definitions
+  return (
+    <Link to="/records/$stackKey" params={{ stackKey: owner }}>
+      <bdi>{stacks.find(({ key }) => key === owner)?.name ?? owner}</bdi>
+    </Link>
+  )
+}

@@ -1,0 +1,101 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { useMessages } from '../app/language.tsx'
+import { entityAddress } from '../entity/address.ts'
+import { type Entity, idOf } from '../entity/entities.ts'
+import type { EntitySearch, SetMoment } from '../entity/search.ts'
+import { LinkButton } from '../ui/link-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { EmptyState, Loading, Page } from '../ui/page.tsx'
+import { AbsentEntity } from './absent-entity.tsx'
+import type { Address, Found } from './find-entity.ts'
+import { kindOf, messages } from './messages.ts'
+import { PastEntity } from './past-entity.tsx'
+import { PresentEntity } from './present-entity.tsx'
+import { foundQuery } from './queries.ts'
+
+/** The page of one person or record: of now, of a past moment, or what is left of one that was deleted. */
+export function EntityPage() {
+  const { externalId, stackKey, recordId } = useParams({ strict: false })
+  const { by } = useSearch({ strict: false }) as EntitySearch
+  const owner = stackKey ?? 'people'
+  const identifier = externalId ?? recordId ?? ''
+  return <AtAddress key={`${owner} ${identifier}`} owner={owner} identifier={identifier} by={by} />
+}
+
+function AtAddress(address: Address) {
+  const { owner, identifier } = address
+  const texts = useMessages(messages)
+  const search = useSearch({ strict: false }) as EntitySearch
+  const navigate = useNavigate()
+  const queryClient = useQueryClient()
+  const query = foundQuery(address)
+  const { data, error, refetch } = useQuery(query)
+  if (data === undefined) {
+    if (!error) return <Loading />
+    return (
+      <Page title={texts[kindOf(owner)].title}>
+        <Problem error={error} onRetry={() => refetch()} />
+      </Page>
+    )
+  }
+  if (data === null) return <NoEntity owner={owner} />
+  const { id, externalId } = identifiersOf(data)
+  if (leadsElsewhere(address, data)) {
+    const target = entityAddress(owner, { id, externalId: data.kind === 'present' ? externalId : null })
+    const alias = owner === 'people' ? { alias: identifier } : {}
+    return <Navigate {...target} search={{ ...search, by: target.search.by, ...alias } as never} replace />
+  }
+
+  /** Shows what a write returned, and goes to the new address if the identifier changed. */
+  const show = async (entity: Entity) => {
+    const target = entityAddress(owner, { id: idOf(entity), externalId: entity.external_id })
+    const next = Object.values(target.params).at(-1)!
+    const found: Found = { kind: 'present', entity }
+    queryClient.setQueryData(foundQuery({ owner, identifier: next, by: target.search.by }).queryKey, found)
+    if (search.by !== 'id' || target.search.by !== 'id')
+      await navigate({ ...target, replace: true, ignoreBlocker: true } as never)
+    // The old address leads nowhere after a new identifier.
+    if (next !== identifier) queryClient.removeQueries({ queryKey: query.queryKey })
+    await queryClient.invalidateQueries({ queryKey: ['entities', owner], refetchType: 'none' })
+  }
+  const refresh = () => queryClient.invalidateQueries({ queryKey: ['entities', owner, 'one'] })
+  const setMoment: SetMoment = moment =>
+    navigate({ to: '.', search: before => ({ ...(before.by && { by: before.by }), ...moment }) as never })
+  const shared = { owner, setMoment, onShow: show }
+  if (search.at !== undefined || search.version !== undefined)
+    return <PastEntity id={id} found={data} moment={search} {...shared} />
+  if (data.kind === 'absent') return <AbsentEntity found={data} {...shared} />
+  return <PresentEntity entity={data.entity} alias={search.alias} onRefresh={refresh} {...shared} />
+}
+
+const identifiersOf = (found: Found) =>
+  found.kind === 'present'
+    ? { id: idOf(found.entity), externalId: found.entity.external_id }
+    : { id: found.id, externalId: found.change.external_id }
+
+/** Whether the address is not that of the entity: it has an alias, an identifier of before a merge, or the external one of a record. */
+function leadsElsewhere({ owner, identifier, by }: Address, found: Found): boolean {
+  const { id, externalId } = identifiersOf(found)
+  if (owner !== 'people') return by === 'external_id'
+  return identifier !== id && (found.kind === 'absent' || identifier !== externalId)
+}
+
+function NoEntity({ owner }: { owner: string }) {
+  const texts = useMessages(messages)
+  const { title, notFound, notFoundAdvice, toList } = texts[kindOf(owner)]
+  return (
+    <Page title={title}>
+      <EmptyState title={notFound}>
+        <p>{notFoundAdvice}</p>
+        {owner === 'people' ? (
+          <LinkButton to="/people">{toList}</LinkButton>
+        ) : (
+          <LinkButton to="/records/$stackKey" params={{ stackKey: owner }}>
+            {toList}
+          </LinkButton>
+        )}
+      </EmptyState>
+    </Page>
+  )
+}

@@ -1,0 +1,93 @@
+import { isKithError, type Person } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { nameOf } from '../entity/address.ts'
+import { type Entity, entitiesOf, scopesOf } from '../entity/entities.ts'
+import type { EntitySearch, SetMoment } from '../entity/search.ts'
+import { SetBackDialog } from '../history/set-back-dialog.tsx'
+import { ConsentsSection } from '../person/consents-section.tsx'
+import { Button } from '../ui/button.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { Loading, Page } from '../ui/page.tsx'
+import { AsOfButton } from './as-of.tsx'
+import { EntityFrame, EntitySubtitle, useIsEvent } from './entity-frame.tsx'
+import type { Found } from './find-entity.ts'
+import { LinksOfThen } from './links-section.tsx'
+import { kindOf, messages } from './messages.ts'
+import { pastQuery } from './queries.ts'
+import { EntityValues } from './values-section.tsx'
+
+type PastEntityProps = {
+  owner: string
+  id: string
+  found: Found
+  moment: Pick<EntitySearch, 'at' | 'version'>
+  setMoment: SetMoment
+  onShow(entity: Entity): void
+}
+
+/** A person or record as of a past moment. It is marked as such, and nothing can be changed in it. */
+export function PastEntity({ owner, id, found, moment: { at, version }, setMoment, onShow }: PastEntityProps) {
+  const texts = useMessages(messages)
+  const kind = texts[kindOf(owner)]
+  const formats = useFormats()
+  const mayWrite = useScope(scopesOf(owner).write)
+  const isEvent = useIsEvent(owner)
+  const [isRestoring, setRestoring] = useState(false)
+  const moment = at !== undefined ? { at } : { version: version! }
+  const { data, error, refetch } = useQuery(pastQuery(owner, id, moment))
+  const back = <Button onPress={() => setMoment({})}>{texts.toNow}</Button>
+  if (!data) {
+    if (!error) return <Loading />
+    return (
+      <Page title={kind.title} actions={back}>
+        {isKithError(error, 'not_found') ? (
+          <Notice kind="caution" title={kind.didNotExist} />
+        ) : (
+          <Problem error={error} onRetry={() => refetch()} />
+        )}
+      </Page>
+    )
+  }
+  const isOld = found.kind === 'present' && found.entity.version !== data.version
+  return (
+    <EntityFrame
+      title={nameOf(data)}
+      subtitle={<EntitySubtitle owner={owner} entity={data} />}
+      actions={<AsOfButton at={at} setMoment={setMoment} />}
+      notice={
+        <Notice kind="caution" title={kind.pastTitle(formats.exactTime(at ?? data.as_of?.at ?? data.updated_at))}>
+          <p>{texts.pastVersion(data.version)}</p>
+          <div>
+            {back}{' '}
+            {mayWrite && isOld && !isEvent && (
+              <Button onPress={() => setRestoring(true)}>{texts.restoreVersion}</Button>
+            )}
+          </div>
+        </Notice>
+      }
+      history={{
+        owner,
+        id,
+        shownVersion: data.version,
+        onShowVersion: version => setMoment({ version }),
+        canUndo: false,
+      }}
+    >
+      <EntityValues owner={owner} entity={data} />
+      {owner === 'people' && <ConsentsSection person={data as unknown as Person} at={data.as_of?.at} />}
+      <LinksOfThen owner={owner} entity={data} />
+      {isRestoring && (
+        <SetBackDialog
+          owner={owner}
+          id={id}
+          version={data.version}
+          onClose={() => setRestoring(false)}
+          onSaved={async () => onShow(await entitiesOf(owner).get({ id }))}
+        />
+      )}
+    </EntityFrame>
+  )
+}

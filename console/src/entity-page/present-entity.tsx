@@ -1,0 +1,103 @@
+import type { Person } from '@kith/client'
+import { type ReactNode, useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { nameOf } from '../entity/address.ts'
+import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
+import type { SetMoment } from '../entity/search.ts'
+import { ConsentsSection } from '../person/consents-section.tsx'
+import { MergeNotice } from '../person/merge-notice.tsx'
+import { PersonMenu } from '../person/person-menu.tsx'
+import { Button } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
+import { AsOfButton } from './as-of.tsx'
+import { DeleteDialog } from './delete-dialog.tsx'
+import { EntityFrame, EntitySubtitle, useIsEvent } from './entity-frame.tsx'
+import { LinksSection } from './links-section.tsx'
+import { kindOf, messages } from './messages.ts'
+import { EntityValues } from './values-section.tsx'
+
+type PresentEntityProps = {
+  owner: string
+  entity: Entity
+  alias: string | undefined
+  /** Shows the entity that a write returned. */
+  onShow(entity: Entity): void
+  /** Reads the entity again. */
+  onRefresh(): void
+  setMoment: SetMoment
+}
+
+/** A person or record as of now, with everything that can be done. */
+export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMoment }: PresentEntityProps) {
+  const texts = useMessages(messages)
+  const kind = texts[kindOf(owner)]
+  const mayWrite = useScope(scopesOf(owner).write)
+  const isEvent = useIsEvent(owner)
+  const [notice, setNotice] = useState<ReactNode>()
+  const [isDeleting, setDeleting] = useState(false)
+  // The address loses the other identifier with the first write, and the message stays.
+  const [shownAlias, setShownAlias] = useState(alias)
+  if (alias !== undefined && alias !== shownAlias) setShownAlias(alias)
+  const id = idOf(entity)
+  const person = owner === 'people' ? (entity as unknown as Person) : undefined
+  const showPerson = (person: Person) => onShow(person as unknown as Entity)
+  return (
+    <EntityFrame
+      title={nameOf(entity)}
+      subtitle={<EntitySubtitle owner={owner} entity={entity} />}
+      actions={
+        <>
+          <AsOfButton setMoment={setMoment} />
+          {person ? (
+            <PersonMenu
+              id={id}
+              person={person}
+              onShow={showPerson}
+              onDelete={() => setDeleting(true)}
+              onNotice={setNotice}
+            />
+          ) : (
+            mayWrite && <Button onPress={() => setDeleting(true)}>{kind.delete}</Button>
+          )}
+        </>
+      }
+      notice={
+        <>
+          {person && shownAlias !== undefined && (
+            <MergeNotice
+              key={shownAlias}
+              survivorId={id}
+              from={{ from: shownAlias }}
+              title={texts.aliasTitle(shownAlias)}
+              onShow={showPerson}
+            >
+              <p>{texts.aliasAdvice}</p>
+            </MergeNotice>
+          )}
+          {notice}
+          {entity.state === 'placeholder' && (
+            <Notice kind="caution" title={kind.placeholderTitle}>
+              <p>{texts.placeholderAdvice(entity.external_id ?? id)}</p>
+            </Notice>
+          )}
+        </>
+      }
+      history={{
+        owner,
+        id,
+        version: entity.version,
+        canUndo: !isEvent,
+        onShowVersion: version => setMoment({ version }),
+        onChanged: onRefresh,
+      }}
+    >
+      <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
+      {person && <ConsentsSection person={person} onShow={showPerson} />}
+      <LinksSection owner={owner} entity={entity} />
+      {isDeleting && (
+        <DeleteDialog owner={owner} entity={entity} onClose={() => setDeleting(false)} onRefresh={onRefresh} />
+      )}
+    </EntityFrame>
+  )
+}

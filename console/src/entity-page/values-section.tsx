@@ -1,0 +1,113 @@
+import { Fragment, type ReactNode } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { EditButton } from '../entity/edit-button.tsx'
+import { EditForm } from '../entity/edit-form.tsx'
+import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
+import { FieldValue } from '../entity/field-value.tsx'
+import { attributeFields, type Field, profileField, storedValue, undeclaredField } from '../entity/fields.ts'
+import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
+import { NewKey } from '../entity/new-key.tsx'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { useEdit } from '../entity/use-edit.ts'
+import { Badge, Facts, Section } from '../ui/page.tsx'
+import styles from './entity-page.module.css'
+import { messages } from './messages.ts'
+
+const profileFields = ({ fields }: EntityTexts): Field[] => [
+  profileField('first_name', fields.first_name),
+  profileField('last_name', fields.last_name),
+  profileField('email', fields.email),
+  profileField('mobile_prefix', fields.mobile_prefix),
+  profileField('mobile_number', fields.mobile_number),
+  profileField('date_of_birth', fields.date_of_birth, 'date'),
+  profileField('language', fields.language),
+  profileField('push_notification_consent', fields.push_notification_consent, 'boolean'),
+  profileField('external_id', fields.external_id),
+]
+
+type EntityValuesProps = {
+  owner: string
+  entity: Entity
+  /** Without it, the values are read only. */
+  onSaved?: ((entity: Entity) => void) | undefined
+}
+
+/** The values of a person or record: declared ones by their types, all others as JSON. */
+export function EntityValues(props: EntityValuesProps) {
+  const { owner, entity } = props
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const formats = useFormats()
+  const { definitions } = useDefinitions()
+  const { declared, undeclared } = attributeFields(attributesOf(definitions, owner), entity.attribute_values)
+  const values = [...declared, ...undeclared]
+  const facts: [string, ReactNode][] = [
+    [texts.internalId, <code key="id">{idOf(entity)}</code>],
+    [texts.created, <time key="created">{formats.dateTime(entity.created_at)}</time>],
+  ]
+  if (owner !== 'people') {
+    const identifier = profileField('external_id', entityTexts.fields.external_id)
+    return <ValuesSection {...props} title={texts.values} fields={[identifier, ...values]} facts={facts} />
+  }
+  return (
+    <>
+      <ValuesSection {...props} title={texts.profile} fields={profileFields(entityTexts)} facts={facts} isFixed />
+      <ValuesSection {...props} title={texts.attributes} fields={values} />
+    </>
+  )
+}
+
+type ValuesSectionProps = EntityValuesProps & {
+  title: string
+  fields: readonly Field[]
+  facts?: [string, ReactNode][]
+  /** Whether no value can be added under a new key. */
+  isFixed?: boolean
+}
+
+function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFixed }: ValuesSectionProps) {
+  const texts = useMessages(messages)
+  const entityTexts = useMessages(entityMessages)
+  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined
+  const edit = useEdit({ owner, id: idOf(entity), entity, onSaved: onSaved ?? (() => {}) })
+  const { state } = edit
+  if (state)
+    return (
+      <Section title={title}>
+        <EditForm label={title} edit={edit}>
+          {!isFixed && (
+            <NewKey
+              isTaken={key => state.fields.some(field => field.key === key)}
+              onAdd={key => edit.add(undeclaredField(key))}
+            />
+          )}
+        </EditForm>
+      </Section>
+    )
+  // Links stand in a section of their own.
+  const shown = fields.filter(({ target }) => target === undefined)
+  return (
+    <Section title={title} actions={mayWrite && <EditButton edit={edit} fields={fields} name={title} />}>
+      {shown.length + facts.length === 0 ? (
+        <p className={styles.muted}>{texts.noAttributes}</p>
+      ) : (
+        <Facts
+          facts={[
+            ...shown.map(
+              field =>
+                [
+                  field.label,
+                  <Fragment key={field.path}>
+                    <FieldValue field={field} value={storedValue(field, entity)} />{' '}
+                    {field.isUndeclared && <Badge>{entityTexts.undeclared}</Badge>}
+                  </Fragment>,
+                ] as const,
+            ),
+            ...facts,
+          ]}
+        />
+      )}
+    </Section>
+  )
+}

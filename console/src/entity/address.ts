@@ -1,0 +1,33 @@
+import type { EntitySearch } from './search.ts'
+
+/**
+ * The address of the page of a person or record, for a link. A person is named by the external identifier, as other systems do. A record is
+ * named by the internal one, which never changes, where it is known.
+ */
+export function entityAddress(
+  owner: string,
+  { id, externalId }: { id?: string | undefined; externalId: string | null },
+) {
+  if (owner === 'people')
+    return {
+      to: '/people/$externalId' as const,
+      params: { externalId: externalId ?? id ?? '' },
+      search: (externalId === null ? { by: 'id' } : {}) as EntitySearch,
+    }
+  return {
+    to: '/records/$stackKey/$recordId' as const,
+    params: { stackKey: owner, recordId: id ?? externalId ?? '' },
+    search: (id === undefined ? { by: 'external_id' } : {}) as EntitySearch,
+  }
+}
+
+type Named = { id?: string; record_id?: string; external_id: string | null; first_name?: unknown; last_name?: unknown }
+
+/** A name for a heading: longer ones are clipped. */
+const maxCharacters = 120
+
+/** The name of a person, else an identifier. */
+export function nameOf({ id, record_id, external_id, first_name, last_name }: Named): string {
+  const name = [first_name, last_name].filter(Boolean).join(' ') || external_id || id || record_id || ''
+  return name.length > maxCharacters ? `${name.slice(0, maxCharacters)}…` : name
+}

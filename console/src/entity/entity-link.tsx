@@ -1,0 +1,23 @@
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { entityAddress } from './address.ts'
+
+type EntityLinkProps = {
+  /** `people`, or the key of a stack. */
+  owner: string
+  /** The internal identifier, where it is known. */
+  id?: string
+  externalId: string | null
+  className?: string
+  /** What the link shows in place of the identifier. */
+  children?: ReactNode
+}
+
+/** A link to a person or record. */
+export function EntityLink({ owner, id, externalId, className, children }: EntityLinkProps) {
+  return (
+    <Link {...entityAddress(owner, { id, externalId })} {...(className && { className })}>
+      {children ?? <bdi>{externalId ?? id}</bdi>}
+    </Link>
+  )
+}

@@ -1,0 +1,24 @@
+import type { Definitions } from '@kith/client'
+import { attributePrefix } from '../filters/field-types.ts'
+
+const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
+
+/** The columns of a list unless somebody chooses others. Those of records are their attributes, or all values in one column. */
+export function standardColumns(owner: string, { attributes }: Definitions): string[] {
+  if (owner === 'people') return ofPeople
+  const own = attributes.filter(attribute => attribute.owner === owner && attribute.state === 'active')
+  const values = own.length === 0 ? ['attribute_values'] : own.map(({ key }) => attributePrefix + key)
+  return [...values, 'created_at', 'updated_at']
+}
+
+const storageKey = (owner: string) => `kith.${owner}.columns`
+
+/** The names of the columns: those of the address, else those chosen here before, else the standard ones. */
+export function chosenColumns(owner: string, inAddress: string | undefined, definitions: Definitions): string[] {
+  const text = inAddress ?? localStorage.getItem(storageKey(owner))
+  return text === null ? standardColumns(owner, definitions) : text.split(',').filter(name => name !== '')
+}
+
+export function storeColumns(owner: string, names: readonly string[]): void {
+  localStorage.setItem(storageKey(owner), names.join(','))
+}

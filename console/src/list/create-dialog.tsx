@@ -1,0 +1,99 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { entityAddress } from '../entity/address.ts'
+import { faultTexts } from '../entity/edit-form.tsx'
+import { entitiesOf, idOf, type Values } from '../entity/entities.ts'
+import { FieldEditor, PlaceholderCheckbox } from '../entity/field-editor.tsx'
+import {
+  attributeField,
+  bodyOf,
+  type Draft,
+  type DraftFault,
+  draftOf,
+  type Field,
+  parseDraft,
+  profileField,
+} from '../entity/fields.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { FieldGroup } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { messages } from './messages.ts'
+
+const profile = [
+  'first_name',
+  'last_name',
+  'email',
+  'mobile_prefix',
+  'mobile_number',
+  'language',
+  'external_id',
+] as const
+
+type Given = { body: Values; makesTargets: boolean }
+
+/** Creates a person or a record, and opens its page. */
+export default function CreateDialog({ owner, onClose }: { owner: string; onClose(): void }) {
+  const texts = useMessages(messages)
+  const kind = texts.kinds[owner === 'people' ? 'people' : 'records']
+  const entityTexts = useMessages(entityMessages)
+  const navigate = useNavigate()
+  const { definitions } = useDefinitions()
+  const [drafts, setDrafts] = useState<ReadonlyMap<string, Draft>>(new Map())
+  const [makesTargets, setMakesTargets] = useState(false)
+  const [faults, setFaults] = useState<ReadonlyMap<string, DraftFault>>()
+  const create = useWrite(
+    ({ body, makesTargets }: Given, idempotencyKey) =>
+      entitiesOf(owner).create(body, { idempotencyKey, ...(!makesTargets && { references: 'strict' }) }),
+    {
+      refresh: [['entities', owner]],
+      onSuccess: created => navigate(entityAddress(owner, { id: idOf(created), externalId: created.external_id })),
+    },
+  )
+  const helps: Partial<Record<string, string>> = { external_id: kind.identifierHelp, language: texts.languageHelp }
+  const fields = [
+    ...(owner === 'people' ? profile : (['external_id'] as const)).map(name =>
+      profileField(name, entityTexts.fields[name], 'text', { help: helps[name] }),
+    ),
+    ...definitions.attributes
+      .filter(attribute => attribute.owner === owner && attribute.state === 'active')
+      .map(attribute => attributeField(attribute, null)),
+  ]
+  const draft = (field: Field) => drafts.get(field.path) ?? draftOf(field, null)
+  const submit = () => {
+    const parsed = fields.map(field => ({ field, ...parseDraft(field, draft(field)) }))
+    const found = new Map(parsed.flatMap(({ field, fault }) => (fault ? [[field.path, fault] as const] : [])))
+    setFaults(found)
+    const given = parsed.filter(({ value }) => value !== null).map(({ field, value }) => [field, value] as const)
+    const body = { attribute_values: {}, ...bodyOf(new Map(given)) }
+    if (found.size === 0) create.mutate({ body, makesTargets })
+  }
+  const shownFaults = useMemo(() => faults && faultTexts(faults, entityTexts), [faults, entityTexts])
+  return (
+    <Dialog title={kind.create} isOpen onClose={onClose} size="wide">
+      <Form
+        onSubmit={submit}
+        write={create}
+        {...(shownFaults && { faults: shownFaults })}
+        submit={texts.create}
+        onCancel={onClose}
+      >
+        <FieldGroup look="grid">
+          {fields.map((field, index) => (
+            <FieldEditor
+              key={field.path}
+              field={field}
+              draft={draft(field)}
+              onChange={draft => setDrafts(new Map(drafts).set(field.path, draft))}
+              autoFocus={index === 0}
+            />
+          ))}
+        </FieldGroup>
+        <PlaceholderCheckbox fields={fields} isSelected={makesTargets} onChange={setMakesTargets} />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,24 @@
+import type { Segment } from '@kith/client'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { messages } from './messages.ts'
+
+type DeleteSegmentDialogProps = { segment: Segment; onClose(): void; onDeleted(): void }
+
+/** Asks before a segment is deleted. */
+export default function DeleteSegmentDialog({ segment, onClose, onDeleted }: DeleteSegmentDialogProps) {
+  const texts = useMessages(messages)
+  const remove = useWrite(() => client.segments.delete(segment.key), { refresh: [['segments']], onSuccess: onDeleted })
+  return (
+    <ConfirmDialog
+      title={texts.deleteSegmentTitle(segment.name)}
+      action={texts.delete}
+      write={remove}
+      onClose={onClose}
+    >
+      <p>{texts.deleteSegmentText}</p>
+    </ConfirmDialog>
+  )
+}

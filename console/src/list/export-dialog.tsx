@@ -1,0 +1,87 @@
+import { useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { queryClient } from '../app/query-client.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { ExportPanel, SpreadsheetChoice, useExport } from '../transfer/export-panel.tsx'
+import { createExport, type ExportedList } from '../transfer/export-setup.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Loading } from '../ui/page.tsx'
+import { Select } from '../ui/select.tsx'
+import styles from './list.module.css'
+import { messages } from './messages.ts'
+import { countQuery, type ListQuery, readList } from './queries.ts'
+
+type ExportDialogProps = { query: ListQuery; columns: readonly string[]; onClose(): void }
+
+/** Exports the entities of the list as a CSV file. */
+export default function ExportDialog(props: ExportDialogProps) {
+  const texts = useMessages(messages)
+  const { isLoading } = useDefinitions()
+  if (!isLoading) return <ExportForm {...props} />
+  return (
+    <Dialog title={texts.exportTitle} isOpen onClose={props.onClose}>
+      <Loading />
+    </Dialog>
+  )
+}
+
+function ExportForm({ query, columns, onClose }: ExportDialogProps) {
+  const texts = useMessages(messages)
+  const { definitions } = useDefinitions()
+  const [choice, setChoice] = useState<'shown' | 'all'>('shown')
+  const [isSafeForSpreadsheets, setSafe] = useState(true)
+  const exporting = useExport(() =>
+    createExport(
+      {
+        owner: query.owner,
+        format: 'csv',
+        segment: null,
+        isSafeForSpreadsheets,
+        ...(choice === 'shown' && { columns: exportedColumns(query.owner, columns) }),
+        list: {
+          count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.owner, query.filter)) : null),
+          readNext: pagesOf(query),
+        },
+      },
+      definitions,
+    ),
+  )
+  return (
+    <Dialog title={texts.exportTitle} isOpen onClose={() => !exporting.isActive && onClose()} hasDraft={false}>
+      <p className={styles.muted}>{texts.exportScope}</p>
+      <Select<'shown' | 'all'>
+        label={texts.exportColumns}
+        options={[
+          { value: 'shown', label: texts.exportShown },
+          { value: 'all', label: texts.exportAll },
+        ]}
+        value={choice}
+        onChange={setChoice}
+        isDisabled={exporting.isActive}
+      />
+      <SpreadsheetChoice isSafe={isSafeForSpreadsheets} onChange={setSafe} />
+      <ExportPanel {...exporting}>
+        <Button onPress={onClose}>{texts.close}</Button>
+      </ExportPanel>
+    </Dialog>
+  )
+}
+
+/** Reads the pages of a list one after the other, with whole entities. */
+function pagesOf(query: ListQuery): ExportedList['readNext'] {
+  let next: string | null | undefined
+  return async options => {
+    if (next === null) return null
+    const page = await readList({ ...query, fields: undefined }, { ...options, after: next })
+    next = page.next
+    return page.items
+  }
+}
+
+/** The columns of the table, after the identifier and the name. A number has its prefix before it. */
+function exportedColumns(owner: string, shown: readonly string[]): string[] {
+  if (owner !== 'people') return [...new Set(['external_id', ...shown])]
+  const withPrefixes = shown.flatMap(name => (name === 'mobile_number' ? ['mobile_prefix', name] : [name]))
+  return [...new Set(['external_id', 'first_name', 'last_name', ...withPrefixes])]
+}

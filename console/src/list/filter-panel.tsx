@@ -1,0 +1,106 @@
+import { type Filter as ClientFilter, KithError } from '@kith/client'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { segmentsQuery, useDefinitions } from '../entity/schema.ts'
+import { FilterEditor } from '../filters/filter-editor.tsx'
+import type { Filter } from '../filters/filter-tree.ts'
+import { Button } from '../ui/button.tsx'
+import { Form } from '../ui/form.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Loading, Section } from '../ui/page.tsx'
+import styles from './list.module.css'
+import { messages } from './messages.ts'
+import { countQuery } from './queries.ts'
+import type { Change, ListSearch } from './search.ts'
+
+type FilterPanelProps = { owner: string; search: ListSearch; change: Change; onClose(): void }
+
+/** The editor of the filter above the list. It counts what the filter matches before it is applied. */
+export default function FilterPanel({ owner, search, change, onClose }: FilterPanelProps) {
+  const texts = useMessages(messages)
+  const { definitions, isLoading } = useDefinitions()
+  const hasSegments = useScope('schema:read') && owner === 'people'
+  const { data: segments = [], isLoading: isLoadingSegments } = useQuery({ ...segmentsQuery, enabled: hasSegments })
+  if (isLoading || isLoadingSegments) return <Loading />
+  const segment = segments.find(({ key }) => key === search.segment)
+  const applied = search.filter ?? segment?.filter ?? {}
+  const apply = (filter: Filter) => {
+    const isEmpty = Object.keys(filter).length === 0
+    const isOfSegment = segment !== undefined && JSON.stringify(segment.filter) === JSON.stringify(filter)
+    change({
+      filter: isEmpty || isOfSegment ? undefined : filter,
+      ...(isEmpty && { segment: undefined }),
+    })
+  }
+  return (
+    <Section
+      title={texts.filter}
+      actions={
+        <Button look="quiet" onPress={onClose}>
+          {texts.close}
+        </Button>
+      }
+    >
+      <FilterDraft
+        // The address changed, by back or by another segment: the editor begins anew with its filter.
+        key={JSON.stringify([applied, search.segment])}
+        applied={applied}
+        onApply={apply}
+        editor={{ owner, definitions, segments: segments.filter(({ key }) => key !== segment?.key) }}
+      />
+    </Section>
+  )
+}
+
+type FilterDraftProps = {
+  applied: Filter
+  onApply(filter: Filter): void
+  editor: Pick<Parameters<typeof FilterEditor>[0], 'owner' | 'definitions' | 'segments'>
+}
+
+function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
+  const texts = useMessages(messages)
+  const [draft, setDraft] = useState<Filter | undefined>(applied)
+  const isChanged = JSON.stringify(draft) !== JSON.stringify(applied)
+  return (
+    <Form onSubmit={() => draft && onApply(draft)} isWide>
+      <FilterEditor {...editor} initialFilter={applied} onChange={setDraft} />
+      <div className={styles.draftFoot}>
+        <Button look="primary" type="submit" isDisabled={!draft || !isChanged}>
+          {texts.apply}
+        </Button>
+        <Button onPress={() => onApply({})} isDisabled={Object.keys(applied).length === 0}>
+          {texts.clearFilter}
+        </Button>
+        <DraftCount owner={editor.owner} draft={draft} />
+      </div>
+    </Form>
+  )
+}
+
+const countPauseMs = 300
+
+/** How many people a filter matches that is not applied yet, or what is wrong with it and where. */
+function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined }) {
+  const texts = useMessages(messages)
+  const { number } = useFormats()
+  const text = JSON.stringify(draft)
+  const [counted, setCounted] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setCounted(text), countPauseMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  const filter = counted === undefined ? undefined : (JSON.parse(counted) as ClientFilter)
+  const { data, error } = useQuery({ ...countQuery(owner, filter), enabled: filter !== undefined })
+  if (filter === undefined) return null
+  if (error) return error instanceof KithError && error.status === 400 ? <Problem error={error} /> : null
+  return (
+    <p role="status" className={styles.muted}>
+      {data === undefined
+        ? `${texts.counting}…`
+        : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(data, number(data))}`}
+    </p>
+  )
+}

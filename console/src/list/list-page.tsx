@@ -1,0 +1,141 @@
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useCallback, useState } from 'react'
+import { useShortcut } from '../app/keys.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
+import { useDefinitions } from '../entity/schema.ts'
+import { Button } from '../ui/button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Loading, Page } from '../ui/page.tsx'
+import { chosenColumns, storeColumns } from './chosen-columns.ts'
+import { ListTable } from './list-table.tsx'
+import { messages } from './messages.ts'
+import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from './queries.ts'
+import type { Change, ListSearch } from './search.ts'
+import { Toolbar } from './toolbar.tsx'
+
+// Dialogs and the filter are loaded when they are opened first, so that the list comes early.
+const FilterPanel = lazy(() => import('./filter-panel.tsx'))
+const ColumnsDialog = lazy(() => import('./columns-dialog.tsx'))
+const ExportDialog = lazy(() => import('./export-dialog.tsx'))
+const CreateDialog = lazy(() => import('./create-dialog.tsx'))
+
+/** The list of people, or of the records of a stack. */
+export function ListPage() {
+  const { stackKey } = useParams({ strict: false })
+  const { definitions, isLoading, error, refetch } = useDefinitions()
+  if (stackKey === undefined) return <List key="people" owner="people" />
+  // The columns of records follow from the schema.
+  if (isLoading) return <Loading />
+  if (!error) return <List key={stackKey} owner={stackKey} stackName={nameOfStack(definitions, stackKey)} />
+  return (
+    <Page title={stackKey}>
+      <Problem error={error} onRetry={() => refetch()} />
+    </Page>
+  )
+}
+
+const nameOfStack = ({ stacks }: { stacks: { key: string; name: string }[] }, stackKey: string) =>
+  stacks.find(({ key }) => key === stackKey)?.name ?? stackKey
+
+/** A list. Its address has its whole state. */
+function List({ owner, stackName }: { owner: string; stackName?: string }) {
+  const texts = useMessages(messages)
+  const kind = texts.kinds[stackName === undefined ? 'people' : 'records']
+  const search = useSearch({ strict: false }) as ListSearch
+  const navigate = useNavigate()
+  const { definitions } = useDefinitions()
+  const canWrite = useScope(scopesOf(owner).write)
+  const [opened, setOpened] = useState<'columns' | 'export' | 'create'>()
+  const [isFilterOpen, setFilterOpen] = useState(false)
+  // A change of the list shows its beginning. The router would keep the place that was scrolled to.
+  const change: Change = useCallback(
+    (changed, replace = false) =>
+      navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, replace, resetScroll: false }),
+    [navigate],
+  )
+  const names = chosenColumns(owner, search.columns, definitions)
+  const query = listOf(owner, search, names)
+  const list = useInfiniteQuery(listQuery(query))
+  const close = () => setOpened(undefined)
+  useShortcut('f', texts.keyFilter, () => setFilterOpen(true))
+  useShortcut('n', kind.create, () => canWrite && setOpened('create'))
+  return (
+    <Page
+      title={stackName ?? kind.title}
+      subtitle={
+        <>
+          {stackName !== undefined && (
+            <>
+              <Link to="/records">{kind.title}</Link> · <code>{owner}</code> ·{' '}
+            </>
+          )}
+          <Count query={query} list={list} />
+        </>
+      }
+      actions={
+        <>
+          <Button onPress={() => setOpened('columns')}>{texts.columns}</Button>
+          <Button onPress={() => setOpened('export')}>{texts.export}</Button>
+          {canWrite && (
+            <Button look="primary" onPress={() => setOpened('create')}>
+              {kind.create}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Toolbar
+        owner={owner}
+        search={search}
+        change={change}
+        isFilterOpen={isFilterOpen}
+        onFilter={() => setFilterOpen(!isFilterOpen)}
+      />
+      <Suspense fallback={<Loading />}>
+        {isFilterOpen && (
+          <FilterPanel owner={owner} search={search} change={change} onClose={() => setFilterOpen(false)} />
+        )}
+      </Suspense>
+      <ListTable search={search} query={query} list={list} columns={names} change={change} />
+      <Suspense>
+        {opened === 'columns' && (
+          <ColumnsDialog
+            owner={owner}
+            names={names}
+            onClose={close}
+            onChange={chosen => {
+              storeColumns(owner, chosen)
+              change({ columns: chosen.join(',') }, true)
+            }}
+          />
+        )}
+        {opened === 'export' && <ExportDialog query={query} columns={names} onClose={close} />}
+        {opened === 'create' && <CreateDialog owner={owner} onClose={close} />}
+      </Suspense>
+    </Page>
+  )
+}
+
+/** The number of entities in the list. The exact one comes after the first rows. */
+function Count({ query: { owner, text, filter }, list }: { query: ListQuery; list: ListResult }) {
+  const texts = useMessages(messages)
+  const { count, atLeast } = texts.kinds[owner === 'people' ? 'people' : 'records']
+  const { number } = useFormats()
+  const isSearch = text !== ''
+  const { data: counted, isError } = useQuery({ ...countQuery(owner, filter), enabled: list.isSuccess && !isSearch })
+  const shown = list.data?.pages.reduce((sum, { items }) => sum + items.length, 0) ?? 0
+  const countText = () => {
+    if (!isSearch && counted !== undefined) return count(counted, number(counted))
+    if (!isSearch) return isError || list.isError ? '' : `${texts.counting}…`
+    if (!list.isSuccess || list.isPlaceholderData) return ''
+    return list.hasNextPage ? atLeast(number(shown)) : count(shown, number(shown))
+  }
+  return (
+    <span role="status" aria-live="polite">
+      {countText()}
+    </span>
+  )
+}

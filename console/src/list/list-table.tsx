@@ -1,0 +1,172 @@
+import type { Attribute } from '@kith/client'
+import { KithError } from '@kith/client'
+import { type FocusEvent, lazy, Suspense, useEffect, useMemo, useRef, useState } from 'react'
+import { useShortcut } from '../app/keys.tsx'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
+import { attributesOf, useDefinitions } from '../entity/schema.ts'
+import { attributePrefix } from '../filters/field-types.ts'
+import { Button } from '../ui/button.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { EmptyState, Loading } from '../ui/page.tsx'
+import { type Sort, VirtualTable } from '../ui/virtual-table.tsx'
+import { useColumns } from './columns.tsx'
+import styles from './list.module.css'
+import { messages } from './messages.ts'
+import type { ListQuery, ListResult, Row } from './queries.ts'
+import { type Change, type ListSearch, sortOf, sortText } from './search.ts'
+
+const IndexDialog = lazy(() => import('./index-dialog.tsx'))
+
+type ListTableProps = {
+  search: ListSearch
+  query: ListQuery
+  list: ListResult
+  /** The names of the chosen columns. */
+  columns: readonly string[]
+  change: Change
+}
+
+/** The rows of the list, or why there are none. */
+export function ListTable({ search, query, list, columns: names, change }: ListTableProps) {
+  const texts = useMessages(messages)
+  const { owner } = query
+  const { definitions } = useDefinitions()
+  const [unindexed, setUnindexed] = useState<Attribute>()
+  const columns = useColumns(owner, names)
+  const { data, error, isPlaceholderData, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = list
+  const rows = useMemo(() => data?.pages.flatMap(({ items }) => items) ?? [], [data])
+  const position = usePosition(query, rows)
+  const focus = useKeptFocus(position.listKey, isPlaceholderData)
+  useRetryWhileBuilding(error, refetch)
+  const sort = (next: Sort) => {
+    const isAttribute = next.field.startsWith(attributePrefix)
+    const attribute = isAttribute && attributesOf(definitions, owner).get(next.field.slice(attributePrefix.length))
+    if (attribute && !attribute.indexed) setUnindexed(attribute)
+    else change({ sort: sortText(next), text: undefined })
+  }
+  const isEmpty = data !== undefined && !isPlaceholderData && rows.length === 0 && !hasNextPage
+  return (
+    <>
+      {error && <Problem error={error} onRetry={() => (data ? fetchNextPage() : refetch())} />}
+      {isEmpty && <NothingListed query={query} change={change} />}
+      {!data && !error && <Loading />}
+      {rows.length > 0 && (
+        <div
+          className={isPlaceholderData ? `${styles.list} ${styles.stale}` : styles.list}
+          aria-busy={isPlaceholderData}
+          {...focus}
+        >
+          <VirtualTable<Row>
+            key={position.listKey}
+            label={texts.kinds[owner === 'people' ? 'people' : 'records'].title}
+            columns={columns}
+            rows={rows}
+            rowKey={rowKey}
+            hasMore={hasNextPage && !error}
+            // A new function for each page makes the table ask again after a page that brought no row into sight.
+            onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
+            sort={query.text === '' ? sortOf(search) : undefined}
+            onSort={sort}
+            activeIndex={position.active}
+          />
+        </div>
+      )}
+      <Suspense>
+        {unindexed && (
+          <IndexDialog
+            attribute={unindexed}
+            onClose={() => setUnindexed(undefined)}
+            onIndexed={() => {
+              setUnindexed(undefined)
+              change({ sort: attributePrefix + unindexed.key, text: undefined })
+            }}
+          />
+        )}
+      </Suspense>
+    </>
+  )
+}
+
+const rowKey = ({ id }: Row) => id
+
+/** The row that the keys j and k have reached. It begins before the first row in each list. */
+function usePosition(query: ListQuery, rows: readonly Row[]) {
+  const texts = useMessages(messages)
+  const listKey = JSON.stringify([query.text, query.filter, query.sort])
+  const [reached, setReached] = useState({ listKey, index: -1 })
+  const index = reached.listKey === listKey ? reached.index : -1
+  const move = (by: number) =>
+    rows.length > 0 && setReached({ listKey, index: Math.max(0, Math.min(rows.length - 1, index + by)) })
+  useShortcut('j', texts.keyNext, () => move(1))
+  useShortcut('k', texts.keyPrevious, () => move(-1))
+  return { listKey, active: index < 0 ? undefined : index }
+}
+
+/**
+ * Gives the focus to the first row if the row that had it went with its list. Somebody who goes from the search to its results keeps
+ * them while better ones arrive.
+ */
+function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
+  const list = useRef<HTMLDivElement>(null)
+  const focused = useRef<Element>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both tell that other rows have replaced those of before
+  useEffect(() => {
+    if (!focused.current || focused.current.isConnected || document.activeElement !== document.body) return
+    list.current?.querySelector<HTMLElement>('[role=table] [role=cell] a')?.focus()
+  }, [listKey, isPlaceholderData])
+  return {
+    ref: list,
+    onFocus: ({ target }: FocusEvent) => {
+      focused.current = target
+    },
+    onBlur: ({ target }: FocusEvent) => {
+      if (target.isConnected) focused.current = null
+    },
+  }
+}
+
+/** While the service builds an index, it answers 503. The list then asks again every few seconds. */
+function useRetryWhileBuilding(error: unknown, refetch: () => void) {
+  useEffect(() => {
+    if (!(error instanceof KithError) || error.status !== 503) return
+    const timer = setTimeout(refetch, 3_000)
+    return () => clearTimeout(timer)
+  }, [error, refetch])
+}
+
+function NothingListed({ query: { owner, text, filter }, change }: { query: ListQuery; change: Change }) {
+  const texts = useMessages(messages)
+  const isOfPeople = owner === 'people'
+  const kind = texts.kinds[isOfPeople ? 'people' : 'records']
+  const mayWrite = useScope(scopesOf(owner).write)
+  if (text !== '')
+    return (
+      <EmptyState title={kind.nothingFound(text)}>
+        <p>{texts.nothingFoundAdvice}</p>
+        <Button onPress={() => change({ text: undefined })}>{texts.clearSearch}</Button>
+      </EmptyState>
+    )
+  if (filter)
+    return (
+      <EmptyState title={kind.nothingMatches}>
+        <Button onPress={() => change({ filter: undefined, segment: undefined })}>{texts.clearFilter}</Button>
+      </EmptyState>
+    )
+  if (!mayWrite) return <EmptyState title={kind.empty} />
+  return (
+    <EmptyState title={kind.empty}>
+      <LinkButton to="/import" look="primary">
+        {texts.importFile}
+      </LinkButton>
+      {isOfPeople && (
+        <>
+          <p>{texts.emptySeed}</p>
+          <code>npx kith seed</code>
+        </>
+      )}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,98 @@
+import type { Filter, Page } from '@kith/client'
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type UseInfiniteQueryResult,
+} from '@tanstack/react-query'
+import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
+import { searchWithin } from '../filters/search-within.ts'
+import type { Sort } from '../ui/virtual-table.tsx'
+import { effectiveFilter, type ListSearch, sortOf } from './search.ts'
+
+/** A person or record of a list. It has the members of the chosen columns, and those that its link needs. */
+export type Row = Pick<Entity, 'external_id'> & Partial<Entity> & Values & { id: string }
+
+/** What a list shows, in which order, with which members. */
+export type ListQuery = {
+  /** `people`, or the key of a stack. */
+  owner: string
+  text: string
+  filter: Filter | undefined
+  sort: Sort | undefined
+  /** Undefined means whole entities. */
+  fields: readonly string[] | undefined
+}
+
+export type ListPage = { items: Row[]; next: string | null }
+export type ListResult = UseInfiniteQueryResult<InfiniteData<ListPage>>
+
+/** The list that an address stands for, with the members that its columns show. */
+export function listOf(owner: string, search: ListSearch, columns: readonly string[]): ListQuery {
+  const text = search.text?.trim() ?? ''
+  const filter = effectiveFilter(search)
+  // A search has an order of its own and returns whole entities.
+  if (text !== '') return { owner, text, filter, sort: undefined, fields: [] }
+  const fields = columns.includes('mobile_number') ? ['mobile_prefix', ...columns] : [...columns]
+  return { owner, text, filter, sort: sortOf(search), fields }
+}
+
+/** The members that every row needs, whatever its columns are. */
+const rowFields = (owner: string) =>
+  owner === 'people'
+    ? ['id', 'external_id', 'first_name', 'last_name', 'email', 'state']
+    : ['record_id', 'external_id', 'state']
+/** The API accepts so many fields. */
+const maxFields = 100
+/** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
+const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
+
+type ReadOptions = { after?: string | undefined; size: number; signal?: AbortSignal | undefined }
+
+/** Reads a page of a list. */
+export async function readList(query: ListQuery, { after, size, signal }: ReadOptions): Promise<ListPage> {
+  const { owner, text, filter, sort, fields } = query
+  const entities = entitiesOf(owner)
+  if (text !== '') {
+    const within = { text, filter, idField: idFieldOf(owner) }
+    const page = { size, signal, after }
+    return pageOf((await searchWithin(entities as never, within, page)) as unknown as Page<Entity>)
+  }
+  const options = {
+    size,
+    ...(fields && { fields: [...new Set([...rowFields(owner), ...fields])].slice(0, maxFields) as 'external_id'[] }),
+    ...(sort && { sort: sort as { field: 'external_id'; direction: Sort['direction'] } }),
+    after,
+    ...(signal && { signal }),
+  }
+  const page = await (filter ? entities.filter(filter, options) : entities.list(options)).page()
+  return pageOf(page as Page<Entity>)
+}
+
+const pageOf = ({ items, next }: Page<Entity>): ListPage => ({
+  items: items.map(item => ({ ...item, id: idOf(item) })),
+  next,
+})
+
+/** The pages of a list, kept while somebody looks at one entity, so that the list is there when they come back. */
+export const listQuery = (query: ListQuery) =>
+  infiniteQueryOptions({
+    queryKey: ['entities', query.owner, 'list', query],
+    queryFn: ({ pageParam, signal }) => {
+      const size = query.text !== '' ? searchPageSize : pageParam === undefined ? firstPageSize : pageSize
+      return readList(query, { after: pageParam, size, signal })
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next ?? undefined,
+    placeholderData: keepPreviousData,
+    staleTime: 30_000,
+  })
+
+/** The exact number of people or records that a filter matches. */
+export const countQuery = (owner: string, filter?: Filter) =>
+  queryOptions({
+    queryKey: ['entities', owner, 'count', filter ?? null],
+    queryFn: async ({ signal }) => (await entitiesOf(owner).count(filter, { signal })).count,
+    staleTime: 30_000,
+  })

@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { segmentsQuery } from '../entity/schema.ts'
+import { Icon } from '../ui/icon.tsx'
+import { Menu, type MenuAction } from '../ui/menu.tsx'
+import { Select } from '../ui/select.tsx'
+import styles from './list.module.css'
+import { messages } from './messages.ts'
+import { type Change, effectiveFilter, type ListSearch } from './search.ts'
+
+const SegmentDialog = lazy(() => import('./segment-dialog.tsx'))
+const DeleteSegmentDialog = lazy(() => import('./delete-segment-dialog.tsx'))
+
+/** Stands for no segment: a list has no empty value, and no key of a segment looks like it. */
+const everybody = '*'
+
+type Opened = 'create' | 'update' | 'rename' | 'delete'
+
+/** Chooses a saved segment, and saves the filter of the list as one. */
+export default function SegmentChoice({ search, change }: { search: ListSearch; change: Change }) {
+  const texts = useMessages(messages)
+  const canWrite = useScope('schema:write')
+  const { data: segments = [] } = useQuery(segmentsQuery)
+  const [opened, setOpened] = useState<Opened>()
+  const segment = segments.find(({ key }) => key === search.segment)
+  const isChanged = segment !== undefined && search.filter !== undefined
+  const close = () => setOpened(undefined)
+  const actions: MenuAction[] = [
+    {
+      id: 'create',
+      label: texts.saveAsSegment,
+      isDisabled: effectiveFilter(search) === undefined,
+      action: () => setOpened('create'),
+    },
+    { id: 'update', label: texts.updateSegment, isDisabled: !isChanged, action: () => setOpened('update') },
+    { id: 'rename', label: texts.renameSegment, isDisabled: !segment, action: () => setOpened('rename') },
+    { id: 'delete', label: texts.deleteSegment, isDisabled: !segment, action: () => setOpened('delete') },
+  ]
+  if (segments.length === 0 && !canWrite) return null
+  return (
+    <>
+      <div className={styles.segment}>
+        <Select
+          aria-label={texts.segment}
+          options={[
+            { value: everybody, label: texts.everybody },
+            ...segments.map(({ key, name }) => ({
+              value: key,
+              label: key === segment?.key && isChanged ? `${name} (${texts.segmentChanged})` : name,
+            })),
+          ]}
+          value={segment?.key ?? everybody}
+          onChange={key => change({ segment: key === everybody ? undefined : key, filter: undefined })}
+        />
+      </div>
+      {canWrite && (
+        <Menu label={texts.segmentActions} actions={actions}>
+          <Icon name="more" />
+        </Menu>
+      )}
+      <Suspense>
+        {(opened === 'create' || opened === 'rename' || opened === 'update') && (
+          <SegmentDialog
+            kind={opened}
+            segment={segment}
+            filter={effectiveFilter(search) ?? {}}
+            onClose={close}
+            onSaved={({ key }) => {
+              close()
+              if (opened !== 'rename') change({ segment: key, filter: undefined })
+            }}
+          />
+        )}
+        {opened === 'delete' && segment && (
+          <DeleteSegmentDialog
+            segment={segment}
+            onClose={close}
+            onDeleted={() => {
+              close()
+              change({ segment: undefined })
+            }}
+          />
+        )}
+      </Suspense>
+    </>
+  )
+}

@@ -1,0 +1,81 @@
+import type { Filter as ClientFilter, Segment } from '@kith/client'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../app/client.ts'
+import { useMessages } from '../app/language.tsx'
+import { useWrite } from '../app/write.ts'
+import type { Filter } from '../filters/filter-tree.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { messages } from './messages.ts'
+
+type SegmentDialogProps = {
+  kind: 'create' | 'rename' | 'update'
+  segment: Segment | undefined
+  /** The filter of the list, which `create` and `update` save. */
+  filter: Filter
+  onClose(): void
+  onSaved(segment: Segment): void
+}
+
+type Saved = { key: string; name: string; description: string | null; filter: ClientFilter }
+
+/** A key made of a name: `Readers in Rome` becomes `readers_in_rome`. */
+const keyOf = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{Mark}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .replace(/^[^a-z]+/, '')
+    .replace(/_$/, '')
+    .slice(0, 63)
+
+/** Saves a filter as a segment, or changes one. */
+export default function SegmentDialog({ kind, segment, filter, onClose, onSaved }: SegmentDialogProps) {
+  const texts = useMessages(messages)
+  const queryClient = useQueryClient()
+  const isNew = kind === 'create'
+  const [name, setName] = useState(isNew ? '' : segment!.name)
+  const [typedKey, setTypedKey] = useState<string>()
+  const [description, setDescription] = useState(isNew ? '' : (segment!.description ?? ''))
+  const key = isNew ? (typedKey ?? keyOf(name)) : segment!.key
+  const save = useWrite(
+    ({ key, filter, ...body }: Saved, idempotencyKey) =>
+      isNew
+        ? client.segments.create({ ...body, key, filter }, { idempotencyKey })
+        : client.segments.patch(key, { ...body, ...(kind === 'update' && { filter }) }),
+    {
+      onSuccess: saved => {
+        queryClient.setQueryData<Segment[]>(['segments'], (before = []) => [
+          ...before.filter(other => other.key !== saved.key),
+          saved,
+        ])
+        onSaved(saved)
+      },
+      // The list and the count of a segment have its old filter.
+      refresh: [['segments'], ...(isNew ? [] : [['entities', 'people']])],
+    },
+  )
+  const body = { name, description: description || null, key, filter: filter as ClientFilter }
+  const title = { create: texts.saveAsSegment, rename: texts.renameSegment, update: texts.updateSegment }[kind]
+  return (
+    <Dialog title={title} isOpen onClose={onClose}>
+      <Form onSubmit={() => save.mutate(body)} submit={texts.save} onCancel={onClose} write={save}>
+        <TextField label={texts.segmentName} name="/name" value={name} onChange={setName} isRequired autoFocus />
+        {isNew && (
+          <TextField
+            label={texts.segmentKey}
+            help={texts.segmentKeyHelp}
+            name="/key"
+            value={key}
+            onChange={setTypedKey}
+            isRequired
+          />
+        )}
+        <TextField label={texts.segmentDescription} name="/description" value={description} onChange={setDescription} />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,130 @@
+import { isKithError } from '@kith/client'
+import { type FormEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { Form as AriaForm } from 'react-aria-components'
+import { useMessages } from '../app/language.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
+import { Button } from './button.tsx'
+import { Actions } from './dialog.tsx'
+import styles from './field.module.css'
+import { messages } from './messages.ts'
+import { NoteChangeContext, useNoteChange } from './note-change.ts'
+import { Problem } from './notice.tsx'
+
+export type Faults = Readonly<Record<string, string>>
+
+type FormProps = {
+  onSubmit(): void
+  /** The request of the form. Each detail of its refusal is shown at the field whose name is the path or the beginning of it. */
+  write?: { error: unknown; isPending: boolean }
+  /** What is wrong before the form is sent, by the names of the fields. */
+  faults?: Faults
+  /** The name of the form, for screen readers. */
+  label?: string
+  /** The text of the button that sends the form. Without it, the form brings its own buttons. */
+  submit?: ReactNode
+  look?: 'primary' | 'danger' | 'plain'
+  /** The form is as wide as its place, as it always is in a dialog. */
+  isWide?: boolean
+  isDisabled?: boolean
+  onCancel?: (() => void) | undefined
+  /** What stands in place of the button that cancels. */
+  back?: ReactNode
+  /** Further buttons, after the one that sends. */
+  actions?: ReactNode
+  children: ReactNode
+}
+
+/** A message of the service in the language of the page, with its place inside of the value of the field. */
+type Place = (inner: string, message: string) => string
+
+type Shown = { byName: Record<string, string[]>; hasOthers: boolean; isNew: boolean }
+
+const nothing: Shown = { byName: {}, hasOthers: false, isNew: false }
+
+/** A form. The names of its fields are JSON Pointers into the body of the request, by which a refusal finds its field. */
+export function Form({ onSubmit, write, faults, label, submit, look = 'primary', ...props }: FormProps) {
+  const { isDisabled = false, isWide, onCancel, back, actions, children } = props
+  const error = write?.error
+  const texts = useMessages(messages)
+  const { language, sentences, translated } = useServiceTexts()
+  const form = useRef<HTMLFormElement>(null)
+  const [{ byName, hasOthers, isNew }, setShown] = useState(nothing)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `language` and `sentences` are what `translated` depends on
+  useLayoutEffect(() => {
+    const place: Place = (inner, message) => {
+      const said = translated(message) ?? message
+      if (inner === '') return said
+      return `${/^\d+$/.test(inner) ? texts.valueAt(Number(inner) + 1) : inner}: ${said}`
+    }
+    const names = [...form.current!.elements].flatMap(element => element.getAttribute('name') ?? [])
+    // The most exact name comes first.
+    names.sort((one, other) => other.length - one.length)
+    setShown(error || faults ? shownOf(error, faults, names, place) : nothing)
+  }, [error, faults, texts, language, sentences])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each refusal moves the focus once
+  useEffect(() => {
+    if (!isNew) return
+    form.current?.querySelector<HTMLElement>('[aria-invalid=true], [data-invalid] button')?.focus()
+  }, [byName, isNew])
+  const noteToDialog = useNoteChange()
+  const noteChange = useCallback(
+    (name?: string) => {
+      noteToDialog()
+      // On blur, as React Aria does it, the fields below would move away from the pointer that is pressed.
+      if (name)
+        setShown(before =>
+          before.byName[name]?.length ? { ...before, byName: { ...before.byName, [name]: [] }, isNew: false } : before,
+        )
+    },
+    [noteToDialog],
+  )
+  const send = (event: FormEvent) => {
+    event.preventDefault()
+    // React passes events of a dialog in the form on to the form.
+    event.stopPropagation()
+    onSubmit()
+  }
+  return (
+    <AriaForm
+      ref={form}
+      className={styles.form}
+      {...(label !== undefined && { 'aria-label': label })}
+      validationBehavior="aria"
+      data-wide={isWide}
+      validationErrors={byName}
+      onSubmit={send}
+    >
+      <NoteChangeContext value={noteChange}>{children}</NoteChangeContext>
+      {hasOthers && <Problem error={error} />}
+      {submit && (
+        <Actions>
+          {back}
+          {onCancel && <Button onPress={onCancel}>{texts.cancel}</Button>}
+          <Button
+            type="submit"
+            {...(look !== 'plain' && { look })}
+            isPending={write?.isPending ?? false}
+            isDisabled={isDisabled}
+          >
+            {submit}
+          </Button>
+          {actions}
+        </Actions>
+      )}
+    </AriaForm>
+  )
+}
+
+function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], place: Place): Shown {
+  const byName: Record<string, string[]> = Object.fromEntries(
+    Object.entries(faults).map(([name, text]) => [name, [text]]),
+  )
+  const details = isKithError(error) ? error.details : []
+  let hasOthers = Boolean(error) && details.length === 0
+  for (const { path, message } of details) {
+    const name = names.find(name => path === name || path.startsWith(`${name}/`))
+    if (name === undefined) hasOthers = true
+    else byName[name] = [...(byName[name] ?? []), place(path.slice(name.length + 1), message)]
+  }
+  return { byName, hasOthers, isNew: true }
+}
