@@ -103,26 +103,6 @@ export {
   type WebhookHeaders,
   WebhookVerificationError,
 } from './src/verify-webhook.ts'
-export {
-  answerMethods,
-  attributeRules,
-  attributeTypes,
-  type Channel,
-  changeOperations,
-  changeSubjects,
-  channelNames,
-  channels,
-  declarableTypes,
-  eventKinds,
-  eventSubjects,
-  limits,
-  type ProfileField,
-  pageLanguages,
-  profileFieldNames,
-  profileFields,
-  type RuleName,
-  scopes,
-} from './src/vocabulary.ts'
-export type { DeliveryOptions, WebhookEndpoints, WebhookOptions } from './src/webhooks.ts'
+export * from './src/vocabulary.ts'
 export type * from './src/wire.ts'
 export { writable } from './src/writable.ts'
