@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Client, MergeResult, UnmergeResult } from '../client/index.ts'
+import type { Client, EntityAddress, MergeResult, UnmergeResult } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 
@@ -17,10 +17,8 @@ export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
     'lead to the survivor. Prints what changed. unmerge undoes it.'
-  return joinCommand('merge', description, environment, (client, { survivor, from, ids, options }) =>
-    ids
-      ? client.people.merge({ id: survivor }, { from: { id: from } }, options)
-      : client.people.merge(survivor, { from }, options),
+  return joinCommand('merge', description, environment, (client, { survivor, from, options }) =>
+    client.people.merge(survivor, { from }, options),
   )
 }
 
@@ -28,14 +26,12 @@ export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Undoes a merge: the merged person returns with its identifiers, values, answers and links. What was written to the survivor ' +
     'since stays with the survivor. Prints what changed.'
-  return joinCommand('unmerge', description, environment, (client, { survivor, from, ids, options }) =>
-    ids
-      ? client.people.unmerge({ id: survivor }, { from: { id: from } }, options)
-      : client.people.unmerge(survivor, { from }, options),
+  return joinCommand('unmerge', description, environment, (client, { survivor, from, options }) =>
+    client.people.unmerge(survivor, { from }, options),
   )
 }
 
-type Asked = { survivor: string; from: string; ids: boolean; options: { dryRun: boolean } }
+type Asked = { survivor: EntityAddress; from: EntityAddress; options: { dryRun: boolean } }
 
 function joinCommand(
   name: 'merge' | 'unmerge',
@@ -50,8 +46,9 @@ function joinCommand(
     .option('--dry-run', 'Change nothing, and print what would change.')
   return addConnectionOptions(command).action(async (survivor: string, from: string, options: Options) => {
     const { client } = await connect(environment, options, { scope: 'people:read people:write' })
-    const asked = { survivor, from, ids: options.ids === true, options: { dryRun: options.dryRun === true } }
-    const value = await send(client, asked)
+    const addressOf = (name: string) => (options.ids ? { id: name } : name)
+    const dryRun = options.dryRun === true
+    const value = await send(client, { survivor: addressOf(survivor), from: addressOf(from), options: { dryRun } })
     printResult(options, { value, lines: linesOf(name, value) })
   })
 }
