@@ -176,18 +176,4 @@ describe('a filter on incoming relationships', () => {
     const reply = await shop.send('POST', '/v1/people/filter', { filter })
     expect([reply.status, reply.body.details]).toEqual([400, [{ path: `/filter/${path}`, message }]])
   })
-
-  it('is refused in a segment', async () => {
-    const filter = { 'incoming.orders.buyer': { $none: {} } }
-    const reply = await shop.send('POST', '/v1/segments', { key: 'idle', name: 'Idle', filter })
-    expect([reply.status, reply.body.details]).toEqual([
-      400,
-      [
-        {
-          path: '/filter/incoming.orders.buyer',
-          message: 'cannot be part of a segment: a segment follows the relationships of its people only',
-        },
-      ],
-    ])
-  })
 })

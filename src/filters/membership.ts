@@ -3,7 +3,7 @@ import { statement, type Transaction } from '../db/db.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { compileCondition } from './compile.ts'
 import { type Fragment, Parameter, render, sql } from './fragment.ts'
-import type { Condition } from './grammar.ts'
+import { type Condition, otherEndOf } from './grammar.ts'
 import { planWithValuesSql } from './page.ts'
 
 /** One statement tests at most so many conditions, so that its text stays small. */
@@ -78,12 +78,15 @@ export function hashOfCondition(condition: Condition, definitions: Definitions):
     .digest('base64url')
 }
 
+/** The relationships that lead from entities to others that a condition depends on: their own, and those of others that lead to them. */
+export type RelationshipLevel = { outgoing: Set<number>; incoming: Set<number> }
+
 /**
- * The relationship attributes by which a condition on people depends on other entities: those of people, those of their targets, and
- * so on.
+ * The relationship attributes by which a condition on people depends on other entities: those between people and these entities, those
+ * between these and the next ones, and so on.
  */
-export function relationshipLevels(conditions: readonly Condition[], definitions: Definitions): Set<number>[] {
-  const levels: Set<number>[] = []
+export function relationshipLevels(conditions: readonly Condition[], definitions: Definitions): RelationshipLevel[] {
+  const levels: RelationshipLevel[] = []
   for (const condition of conditions) addRelationships(condition, definitions, peopleStackId, 0, levels)
   return levels
 }
@@ -93,11 +96,11 @@ function addRelationships(
   definitions: Definitions,
   stack_id: number,
   level: number,
-  levels: Set<number>[],
+  levels: RelationshipLevel[],
 ): void {
-  const add = (id: number) => {
-    levels[level] ??= new Set()
-    levels[level].add(id)
+  const add = (direction: keyof RelationshipLevel, id: number) => {
+    levels[level] ??= { outgoing: new Set(), incoming: new Set() }
+    levels[level][direction].add(id)
   }
   switch (condition.kind) {
     case 'all':
@@ -107,20 +110,18 @@ function addRelationships(
     case 'not':
       addRelationships(condition.condition, definitions, stack_id, level, levels)
       break
-    case 'related': {
-      const { id, target_stack_id } = condition.attribute
-      add(id)
-      addRelationships(condition.condition, definitions, target_stack_id, level + 1, levels)
+    case 'related':
+    case 'measured':
+      add(condition.isIncoming ? 'incoming' : 'outgoing', condition.attribute.id)
+      addRelationships(condition.condition, definitions, otherEndOf(condition), level + 1, levels)
       break
-    }
     case 'field':
       // The value of a relationship is the name of its targets.
       if (condition.field.kind === 'attribute')
-        for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? []) add(id)
+        for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? [])
+          add('outgoing', id)
       break
     case 'consents':
-    // The filter of a segment has no incoming relationships (parse.ts), so it measures nothing.
-    case 'measured':
       break
   }
 }

@@ -199,8 +199,6 @@ function parseOtherEnd(filter: unknown, ends: Omit<Linked, 'condition'>, context
 
 /** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
 function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
-  if (context.ofSegment !== undefined)
-    return throwInvalid(context, 'cannot be part of a segment: a segment follows the relationships of its people only')
   const attribute = incomingAttribute(name, context.definitions, context.stack_id)
   if (typeof attribute === 'string') return throwInvalid(context, attribute)
   const ends = { attribute, isIncoming: true }

@@ -1,18 +1,28 @@
 import type { Database } from '../db/db.ts'
+import type { RelationshipLevel } from '../filters/membership.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import { readBatchSql, readChecksSql, readMergePartnersSql, readSourcesOfSql, readSourcesSql } from './sql.ts'
+import {
+  readBatchSql,
+  readChecksSql,
+  readFormerTargetsSql,
+  readMergePartnersSql,
+  readSourcesOfSql,
+  readSourcesSql,
+  readTargetsOfSql,
+} from './sql.ts'
 
 /** A person whose segments may differ after the change `cause`. */
 export type Affected = { id: string; cause: number }
 
 /** The changes after a position, up to `last`. */
 export type Batch = {
+  after: number
   last: number
   /** The last change of each entity that changed, or whose relations did, by its id. */
   changed: Map<string, number>
   /** The changed people. */
   people: Set<string>
-  /** The entities that linked to erased ones, to forget when the batch is done. */
+  /** The entities that linked to erased ones or that these linked to, to forget when the batch is done. */
   checked: string[]
 }
 
@@ -22,7 +32,7 @@ type Source = { source_id: string; target_id: string }
 /** One statement reads at most so many changes. */
 const changesPerBatch = 1_000
 const checksPerRead = 10_000
-const targetsPerRead = 200
+const entitiesPerRead = 200
 /** More links than this are read target by target, so that a target with very many is never in memory as a whole. */
 export const defaultSourcesPerRead = 10_000
 const peoplePerPage = 1_000
@@ -33,7 +43,7 @@ export async function readBatch(db: Database, organization_id: number, after: nu
   const values = [organization_id, after, head, changesPerBatch]
   const changes = await db.query<LoggedChange>(readBatchSql, values)
   const last = changes.length < changesPerBatch ? head : changes.at(-1)!.sequence
-  const batch: Batch = { last, changed: new Map(), people: new Set(), checked: [] }
+  const batch: Batch = { after, last, changed: new Map(), people: new Set(), checked: [] }
   const note = (id: string, cause: number) => batch.changed.set(id, Math.max(cause, batch.changed.get(id) ?? 0))
   for (const { sequence, stack_id, id } of changes) {
     if (id === null) continue
@@ -54,7 +64,7 @@ export async function readBatch(db: Database, organization_id: number, after: nu
   await noteSources(idsOf(['erase']))
   return batch
 
-  /** An entity that lost a link to an erased one counts as changed. It may be a person or a record. */
+  /** An entity that lost a link to or from an erased one counts as changed. It may be a person or a record. */
   async function noteSources(erased: string[]) {
     const cause = Math.max(...erased.map(id => batch.changed.get(id)!))
     for (let position = firstId; erased.length > 0; ) {
@@ -72,25 +82,31 @@ export async function readBatch(db: Database, organization_id: number, after: nu
 
 /**
  * The people whose segments a batch may change, in pages: those that changed, and those that lead to a changed entity by the
- * relationships of the filters. `levels` are the relationship attributes of people, of their targets, and so on. A person may be in
- * several pages.
+ * relationships of the filters, their own or those of others. A person may be in several pages.
  */
 export async function* affectedPeople(
   db: Database,
   organization_id: number,
-  { changed, people }: Batch,
-  levels: readonly ReadonlySet<number>[],
+  batch: Batch,
+  levels: readonly RelationshipLevel[],
   sourcesPerRead: number,
 ): AsyncGenerator<Affected[]> {
+  const { changed, people } = batch
   yield* inPages([...people].map(id => ({ id, cause: changed.get(id)! })))
-  let targets: ReadonlyMap<string, number> = changed
+  const former = await readFormerTargets(db, organization_id, batch, levels)
+  let others: ReadonlyMap<string, number> = changed
+  const leadTo = async function* ({ outgoing, incoming }: RelationshipLevel) {
+    yield* readSources(db, organization_id, others, outgoing, sourcesPerRead)
+    yield* readTargets(db, organization_id, others, incoming)
+    yield* inPages(former.filter(({ attribute_id }) => incoming.has(attribute_id)))
+  }
   for (let level = levels.length - 1; level > 0; level -= 1) {
     const next = new Map(changed)
-    for await (const page of readSources(db, organization_id, targets, levels[level]!, sourcesPerRead))
+    for await (const page of leadTo(levels[level]!))
       for (const { id, cause } of page) next.set(id, Math.max(cause, next.get(id) ?? 0))
-    targets = next
+    others = next
   }
-  if (levels[0]) yield* readSources(db, organization_id, targets, levels[0], sourcesPerRead)
+  if (levels[0]) yield* leadTo(levels[0])
 }
 
 function* inPages(affected: readonly Affected[]): Generator<Affected[]> {
@@ -106,11 +122,12 @@ async function* readSources(
   attributes: ReadonlySet<number>,
   sourcesPerRead: number,
 ): AsyncGenerator<Affected[]> {
+  if (attributes.size === 0) return
   const attributeIds = [...attributes]
   const targets = [...causes.keys()]
   const affectedBy = ({ source_id, target_id }: Source) => ({ id: source_id, cause: causes.get(target_id)! })
-  for (let first = 0; first < targets.length; first += targetsPerRead) {
-    const part = targets.slice(first, first + targetsPerRead)
+  for (let first = 0; first < targets.length; first += entitiesPerRead) {
+    const part = targets.slice(first, first + entitiesPerRead)
     const values = [organization_id, part, attributeIds, sourcesPerRead + 1]
     const sources = await db.query<Source>(readSourcesSql, values)
     if (sources.length <= sourcesPerRead) yield* inPages(sources.map(affectedBy))
@@ -118,6 +135,36 @@ async function* readSources(
       for (const target of part)
         for (const attribute of attributeIds)
           for await (const page of readSourcesOf(db, organization_id, target, attribute)) yield page.map(affectedBy)
+  }
+}
+
+type FormerTarget = Affected & { attribute_id: number }
+
+/** Whom the changed entities linked to before, by the relationships that others have to people or to what leads to them. */
+async function readFormerTargets(
+  db: Database,
+  organization_id: number,
+  { after, last }: Batch,
+  levels: readonly RelationshipLevel[],
+): Promise<FormerTarget[]> {
+  const attributes = levels.flatMap(({ incoming }) => [...incoming])
+  if (attributes.length === 0) return []
+  return db.query<FormerTarget>(readFormerTargetsSql, [organization_id, after, last, attributes.map(String)])
+}
+
+/** The entities that one of the sources links to, in pages. An entity has at most 1,000 links by an attribute. */
+async function* readTargets(
+  db: Database,
+  organization_id: number,
+  causes: ReadonlyMap<string, number>,
+  attributes: ReadonlySet<number>,
+): AsyncGenerator<Affected[]> {
+  if (attributes.size === 0) return
+  const sources = [...causes.keys()]
+  for (let first = 0; first < sources.length; first += entitiesPerRead) {
+    const values = [organization_id, sources.slice(first, first + entitiesPerRead), [...attributes]]
+    const links = await db.query<Source>(readTargetsOfSql, values)
+    yield* inPages(links.map(({ source_id, target_id }) => ({ id: target_id, cause: causes.get(source_id)! })))
   }
 }
 

@@ -8,6 +8,7 @@ import { createShop } from '../../test/support/shop.ts'
 const service = useOwnService()
 
 const some = (key: string, filter: object) => ({ [`attribute_values.${key}`]: { $some: filter } })
+const linked = (name: string, operand: object) => ({ [`incoming.${name}`]: operand })
 const answered = (state: boolean) => ({ consents: { $some: { consent_type_id: 1, channel: 'email', state } } })
 const inRome = { 'attribute_values.city': 'Rome' }
 
@@ -24,6 +25,14 @@ const segments: Record<string, [object, object]> = {
   of_roman_founders: [some('employer', some('founder', inRome)), some('employer', { state: 'placeholder' })],
   far: [some('friends', some('employer', some('founder', { 'attribute_values.friends': 'p1' }))), inRome],
   referred_by_p2: [{ 'attribute_values.referrer': 'p2' }, { 'attribute_values.referrer': { $exists: true } }],
+  founders_of_pro: [linked('companies.founder', { $some: { 'attribute_values.plan': 'pro' } }), inRome],
+  referring_to_nobody: [linked('people.referrer', { $none: {} }), linked('people.referrer', { $count: { $gte: 2 } })],
+  liked_by_romans: [linked('people.friends', { $count: { $gte: 1, $lt: 3 }, $where: { $segment: 'rome' } }), inRome],
+  with_colleagues: [some('employer', linked('people.employer', { $count: { $gte: 2 } })), inRome],
+  founders_of_romans: [
+    linked('companies.founder', { $some: linked('people.employer', { $some: inRome }) }),
+    linked('companies.founder', { $every: linked('people.employer', { $none: { first_name: 'n1' } }) }),
+  ],
   is_p3: [{ external_id: 'p3' }, { external_id: { $starts_with: 'p' } }],
 }
 

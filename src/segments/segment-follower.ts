@@ -5,6 +5,7 @@ import type { Condition } from '../filters/grammar.ts'
 import {
   hashOfCondition,
   type Matches,
+  type RelationshipLevel,
   readMatchesOf,
   readNextMatches,
   relationshipLevels,
@@ -76,7 +77,7 @@ type TestedSegments = {
   definitions: Definitions
   ids: number[]
   conditions: Condition[]
-  levels: Set<number>[]
+  levels: RelationshipLevel[]
   since: Map<number, number>
 }
 

@@ -149,6 +149,32 @@ export const readSourcesSql = statement(
    where l.organization_id = $1 and l.target_id = any($2::uuid[]) and l.attribute_id = any($3::integer[]) limit $4`,
 )
 
+/**
+ * $2: after this number, $3: up to this number, $4: attributes. Whom the changed entities linked to before, and the people into whom these
+ * were merged.
+ */
+export const readFormerTargetsSql = statement(
+  'read_former_targets',
+  `select l.attribute_id::integer, p.id, max(c.sequence) as cause
+   from changes c cross join lateral jsonb_each(c.links) as l(attribute_id, sides)
+     cross join lateral jsonb_array_elements_text(l.sides->'before') as t(id)
+     cross join lateral (
+       select t.id::uuid as id
+       union all
+       select m.person_id from merges m where m.organization_id = $1 and m.merged_id = t.id::uuid
+     ) p
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.links ?| $4::text[] and l.attribute_id = any($4::text[])
+   group by l.attribute_id, p.id`,
+)
+
+/** $2: sources, $3: attributes. */
+export const readTargetsOfSql = statement(
+  'read_segment_targets',
+  `select l.source_id, l.target_id from links l
+   where l.organization_id = $1 and l.source_id = any($2::uuid[]) and l.attribute_id = any($3::integer[])
+     and l.target_id is not null`,
+)
+
 /** $2: a target, $3: an attribute, $4: after this source, $5: limit. In order of the source. */
 export const readSourcesOfSql = statement(
   'read_segment_sources_of',
@@ -157,7 +183,7 @@ export const readSourcesOfSql = statement(
    order by l.source_id limit $5`,
 )
 
-/** $2: after this entity, $3: limit. The entities that linked to an erased one. */
+/** $2: after this entity, $3: limit. The entities that linked to an erased one, or that it linked to. */
 export const readChecksSql = statement(
   'read_segment_checks',
   `select k.entity_id as id from segment_checks k where k.organization_id = $1 and k.entity_id > $2

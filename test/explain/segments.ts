@@ -9,10 +9,12 @@ import {
   deleteMembersSql,
   forgetSegmentMembersSql,
   readBatchSql,
+  readFormerTargetsSql,
   readMembersBetweenSql,
   readMembershipsSql,
   readSourcesOfSql,
   readSourcesSql,
+  readTargetsOfSql,
 } from '../../src/segments/sql.ts'
 import { expectReads } from './explain.ts'
 import { people, personId, type World } from './world.ts'
@@ -39,7 +41,9 @@ export function testSegments(world: World): void {
       [readSourcesSql, [ids, [attributes.agent], 1_001], 1_001],
       [readSourcesOfSql, [personId(1), attributes.agent, personId(people / 2), 1_000], 1_000],
       [deleteMembersSql, [ids.map(() => 9), ids], ids.length],
-      [insertSegmentChecksSql, [[personId(people - 1)]], 1],
+      [readTargetsOfSql, [ids, [attributes.agent]], ids.length],
+      [readFormerTargetsSql, [5_000, 6_000, [`${attributes.agent}`]], 1_000],
+      [insertSegmentChecksSql, [[personId(people - 1)]], 3],
       [deleteMembershipsSql, [[personId(7_001)]], 6],
     ]
     // Without statistics, a batch reads all entries of the segment. It runs once for a deleted segment, behind the writes.

@@ -445,7 +445,8 @@ async function useSegments({ id, send }: Shop) {
       task.organization_id === id ? follower.work(task) : { sequence: task.head }
     await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs })
   }
-  await ok('POST', '/v1/segments', { key: 'fresh', filter: { $segment: 'standing' } })
+  const linkedFromNobodyElse = { 'incoming.people.friends': { $none: { external_id: 'somebody else' } } }
+  await ok('POST', '/v1/segments', { key: 'fresh', filter: { $segment: 'standing', ...linkedFromNobodyElse } })
   await followOwn()
   const before = (await ok('GET', '/v1/segments/fresh/people')).body.data.items
   expect(before.length).toBeGreaterThan(0)

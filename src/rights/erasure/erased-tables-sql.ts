@@ -120,12 +120,16 @@ export const deleteToldSql = counted(
    )`,
 )
 
-/** $2: ids. Remembers who links to them, because the log does not tell that the links are gone. */
+/** $2: ids. Remembers who links to them and to whom they link, because the log does not tell that the links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
-   select distinct l.organization_id, l.source_id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-   order by l.source_id on conflict do nothing`,
+   select distinct l.organization_id, l.id from (
+     select l.organization_id, l.source_id as id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
+     union all
+     select l.organization_id, l.target_id from links l
+     where l.organization_id = $1 and l.source_id = any($2::uuid[]) and l.target_id is not null
+   ) l order by l.id on conflict do nothing`,
 )
 
 /**
