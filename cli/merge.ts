@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Client, MergeResult, UnmergeResult } from '../client/index.ts'
+import type { Client, EntityAddress, MergeResult, UnmergeResult } from '../client/index.ts'
 import { newCommand, printResult } from './command.ts'
 import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
@@ -18,10 +18,8 @@ export function mergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Merges a person into another one, who survives: unset fields are filled, links move, and the identifiers of the merged person ' +
     'lead to the survivor. Prints what changed. unmerge undoes it.'
-  return joinCommand('merge', description, environment, (client, { survivor, from, ids }, options) =>
-    ids
-      ? client.people.merge({ id: survivor }, { from: { id: from } }, options)
-      : client.people.merge(survivor, { from }, options),
+  return joinCommand('merge', description, environment, (client, { survivor, from }, options) =>
+    client.people.merge(survivor, { from }, options),
   )
 }
 
@@ -29,14 +27,12 @@ export function unmergeCommand(environment: NodeJS.ProcessEnv): Command {
   const description =
     'Undoes a merge: the merged person returns with its identifiers, values, answers and links. What was written to the survivor ' +
     'since stays with the survivor. Prints what changed.'
-  return joinCommand('unmerge', description, environment, (client, { survivor, from, ids }, options) =>
-    ids
-      ? client.people.unmerge({ id: survivor }, { from: { id: from } }, options)
-      : client.people.unmerge(survivor, { from }, options),
+  return joinCommand('unmerge', description, environment, (client, { survivor, from }, options) =>
+    client.people.unmerge(survivor, { from }, options),
   )
 }
 
-type Pair = { survivor: string; from: string; ids: boolean }
+type Pair = { survivor: EntityAddress; from: EntityAddress }
 
 function joinCommand(
   name: 'merge' | 'unmerge',
@@ -55,7 +51,8 @@ function joinCommand(
   return addConnectionOptions(addYesOption(command)).action(
     async (survivor: string, from: string, options: Options) => {
       const { client } = await connect(environment, options, { scope: 'people:read people:write' })
-      const pair = { survivor, from, ids: options.ids === true }
+      const addressOf = (name: string) => (options.ids ? { id: name } : name)
+      const pair = { survivor: addressOf(survivor), from: addressOf(from) }
       const { dryRun = false } = options
       const question = name === 'merge' ? `Merge ${from} into ${survivor}?` : `Unmerge ${from} from ${survivor}?`
       if (!dryRun)
