@@ -2,9 +2,9 @@ import { pointer, refuse } from '../errors.ts'
 import { isTimeZone } from '../formats.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import type { AggregateBody, GroupBy, Measure, MeasureOperation, TimeUnit } from './aggregate-schema.ts'
-import type { Field } from './grammar.ts'
+import type { Field, ValueType } from './grammar.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
-import { manyValues, measureFault, type TypedField, typedFieldOf, type ValueType } from './value-type.ts'
+import { manyValues, measureFault, type TypedField, typedFieldOf } from './typed-field.ts'
 
 /** A field that groups, or a span of the time or date that it has. */
 export type GroupKey = { field: Field; type: ValueType; span?: { unit: TimeUnit; timeZone: string } | undefined }

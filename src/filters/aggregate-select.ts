@@ -15,10 +15,9 @@ import {
   render,
   sql,
 } from './fragment.ts'
-import { type Field, timeColumns } from './grammar.ts'
+import { type Field, timeColumns, type ValueType } from './grammar.ts'
 import { dateOf, secondsOf, timeOf } from './json-value.ts'
 import type { Query } from './select.ts'
-import type { ValueType } from './value-type.ts'
 
 /** An answer has at most this many groups. */
 export const maxGroups = 10_000

@@ -1,7 +1,6 @@
 import type { Channel } from '../channels.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
-import type { ValueType } from './value-type.ts'
 
 /** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
@@ -42,6 +41,9 @@ export type Field =
   | { kind: 'record_id' }
   | { kind: 'state' }
   | { kind: 'attribute'; key: string }
+
+/** The type of a field's values. `json` is a value of any type, `name` the external identifier of a linked entity. */
+export type ValueType = Exclude<Attribute['type'], 'person' | 'stack'> | 'name' | 'identifier'
 
 /** An operator and its operand. The operand has a shape that the operator accepts. */
 export type Test =

@@ -22,7 +22,7 @@ import {
 import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
-import { type FieldMeasure, measureFault, typedFieldOf } from './value-type.ts'
+import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
 export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }

@@ -23,7 +23,7 @@ import {
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
-import { insertMergeSql, leadLinksSql, moveIdentifiersSql, readAnswerVersionsSql } from './merge-sql.ts'
+import { insertMergeSql, leadLinksSql, moveIdentifiersSql, numberMergeSql, readAnswerVersionsSql } from './merge-sql.ts'
 import type { TakenAnswer, Undo } from './undo.ts'
 
 type Person = CurrentState & { row: StoredRow }
@@ -75,9 +75,13 @@ async function merge(
     ended.version,
     at,
     JSON.stringify(undo),
-    filled?.change.version ?? null,
   ])
   const merge_id = stored!.id
+  const made = [
+    [other.row.id, survivor.row.id],
+    [ended.version, filled?.change.version ?? null],
+  ]
+  await tx.query(numberMergeSql, [organization_id, merge_id, ...made])
   const people = [[other.row.id], [survivor.row.id], survivor.row.id]
   const [links] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, ...people])
   const { external_id } = other.row

@@ -75,32 +75,25 @@ export const moveIdentifiersSql = statement(
    select array(select a.external_id from aliased a order by 1) as aliases, array(select m.id from merged m order by 1) as merges`,
 )
 
-/** Gives a version of a merged person and one of the survivor, which may be null, the number of their merge. */
-const number = (merge_id: string, merged: string, merged_version: string, survivor: string, version: string) =>
-  `update changes c set merge_id = (${merge_id})
-     where c.organization_id = $1 and c.ctid = any(array(
-       select k.ctid from (values (${merged}, ${merged_version}::integer), (${survivor}, ${version}::integer)) as v(id, version)
-         cross join lateral (
-           select k.ctid from changes k where k.organization_id = $1 and k.entity_id = v.id and k.version = v.version offset 0
-         ) k
-     ))`
-
-/**
- * $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs, $7: the version of the survivor that it made. Its
- * changes get its number. Runs under the lock of the head.
- */
+/** $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs. Runs under the lock of the head. */
 export const insertMergeSql = statement(
   'insert_merge',
-  `with made as (
-     insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
-     select c.organization_id, 1 + coalesce((
-       select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
-     ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
-     from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
-     returning id
-   ), numbered as (
-     ${number('select m.id from made m', '$2::uuid', '$4', '$3::uuid', '$7')}
-   ) select m.id from made m`,
+  `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo)
+   select c.organization_id, 1 + coalesce((
+     select m.id from merges m where m.organization_id = $1 order by m.id desc limit 1
+   ), 0), $2::uuid, $3::uuid, $3::uuid, c.sequence, $5::timestamptz, $6::text::jsonb
+   from changes c where c.organization_id = $1 and c.entity_id = $2 and c.version = $4
+   returning id`,
+)
+
+/** $2: merge, $3: the merged person and the survivor, $4: their versions that the merge or its undoing made. One may be null. */
+export const numberMergeSql = statement(
+  'number_merge',
+  `update changes c set merge_id = $2 where c.organization_id = $1 and c.ctid = any(array(
+     select k.ctid from unnest($3::uuid[], $4::integer[]) as v(id, version) cross join lateral (
+       select k.ctid from changes k where k.organization_id = $1 and k.entity_id = v.id and k.version = v.version offset 0
+     ) k
+   ))`,
 )
 
 /** $2: [{position, person_id, consent_type_id, channel}]. Returns the version of the last answer that was not superseded. */
@@ -207,16 +200,10 @@ export const returnIdentifiersSql = statement(
    ) select g.external_id from given g`,
 )
 
-/**
- * $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo, $6: the survivor, $7: the version that
- * the undoing made of it.
- */
+/** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */
 export const endMergeSql = statement(
   'end_merge',
-  `with numbered as (
-     ${number('$2::integer', '$3::uuid', '$4', '$6::uuid', '$7')}
-   )
-   update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb from changes c
+  `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb from changes c
    where m.organization_id = $1 and m.id = $2 and c.organization_id = $1 and c.entity_id = $3 and c.version = $4`,
 )
 

@@ -28,6 +28,7 @@ import {
   endMergeSql,
   findMergeSql,
   leadLinksSql,
+  numberMergeSql,
   readIsEmptiedSql,
   readMergedIdsSql,
   readMergesIntoSql,
@@ -303,15 +304,12 @@ async function endMerge(
   const ended: EndedUndo = {
     answers: merge.undo.answers.map(answer => ({ until, ...answer })),
   }
-  await tx.query(endMergeSql, [
-    organization_id,
-    merge.id,
-    merge.merged_id,
-    returned.version,
-    JSON.stringify(ended),
-    survivor.row.id,
-    change?.version ?? null,
-  ])
+  await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])
+  const made = [
+    [merge.merged_id, survivor.row.id],
+    [returned.version, change?.version ?? null],
+  ]
+  await tx.query(numberMergeSql, [organization_id, merge.id, ...made])
   const taken = await takenAnswers(tx, organization_id, plan.answers, change?.version)
   const updated = facts.remaining.flatMap(({ id, merged_id, undo }) => {
     const choices = plan.answers.filter(({ key, after }) => isFrom(after, merged_id, undo.other.answers[key]))

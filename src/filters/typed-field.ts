@@ -1,10 +1,7 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { textFields } from '../profile-fields.ts'
 import { fieldOf } from './fields.ts'
-import type { Field } from './grammar.ts'
-
-/** The type of a field's values. `json` is a value of any type, `name` the external identifier of a linked entity. */
-export type ValueType = Exclude<Attribute['type'], 'person' | 'stack'> | 'name' | 'identifier'
+import type { Field, ValueType } from './grammar.ts'
 
 /** A field with the type of its values. `attribute` is absent for a column and for an undeclared key. */
 export type TypedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
