@@ -26,9 +26,9 @@ it('a marketer saves the people of a segment for a spreadsheet, and no value of 
     ['rosa', 'Rosa', 'es'],
   ] as const)
     await client.people.create({ external_id, first_name, language })
-  await client.segments.create({ key: 'english', name: 'English', filter: { language: 'en' } })
+  await client.segments.create({ key: 'english', name: 'English speakers', filter: { language: 'en' } })
   await open(organization, '/export', async page => {
-    await choose(page, 'Only people of the segment', 'English')
+    await choose(page, 'Only people of the segment', 'English speakers')
     const [header, ...lines] = (await exportedFile(page)).trim().split('\n')
     expect(header).toMatch(/^external_id,first_name/)
     expect(lines).toEqual([expect.stringMatching(/^ada,'=cmd/), expect.stringMatching(/^grace,Grace/)])
