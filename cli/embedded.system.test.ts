@@ -55,5 +55,5 @@ it('commands use the embedded database without a service, with a running one, an
   }
   service.child.kill('SIGTERM')
   expect((await service.ended).code).toBe(0)
-  expect((await kith('org', 'list')).stdout).toMatch(/^default\t.*\nacme\t/)
+  expect((await kith('org', 'list')).stdout).toMatch(/"key":"default".*\n.*"key":"acme"/)
 })

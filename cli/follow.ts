@@ -59,14 +59,14 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, ...options }: FollowOptions,
+  { state: file, after, subject, stack, operation, segment, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
   const { client } = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
-    ...givenOf(options, 'subject', 'stack', 'operation', 'segment'),
+    ...givenOf({ subject, stack, operation, segment }, 'subject', 'stack', 'operation', 'segment'),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),

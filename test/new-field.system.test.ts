@@ -104,7 +104,7 @@ describe('a field that is one line, a migration and its labels', () => {
     await send('POST', '/v1/people/m/merge', { from: 'mary' })
     expect(await send('GET', '/v1/people/m')).toMatchObject({ nickname: 'Fairy' })
     expect(await send('GET', '/v1/people/m/dossier')).toContain('"nickname":"Fairy"')
-    expect((await kith('dossier', 'm', '--html')).output).toContain('Nickname')
+    expect((await kith('dossier', 'm', '--format', 'html')).output).toContain('Nickname')
   })
 
   it('is a key of webhooks, and is erased', async () => {

@@ -40,7 +40,7 @@ it('the announcement of a pending button keeps its text after the button is gone
     await page.getByRole('button', { name: /^Marketing, Email/ }).click()
     await page.getByRole('button', { name: 'Record an answer' }).click()
     await page.getByRole('button', { name: /Answer$/ }).click()
-    await page.getByRole('option').first().click()
+    await page.getByRole('listbox').getByRole('option').first().click()
     const announced = page.locator('[data-live-announcer]').getByText('Recording…')
     await page.route('**/v1/people/internal/*', async route => {
       await announced.waitFor({ state: 'attached' })

@@ -31,7 +31,7 @@ export type Undo = {
 }
 
 /** The content of `merges.undo` after the merge was undone: identifiers and versions of answers, for past states. */
-export type EndedUndo = Pick<Undo, 'answers'>
+export type EndedUndo = Pick<Undo, 'into_version' | 'answers'>
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */
 export type MergeRow = {

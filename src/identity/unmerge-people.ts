@@ -302,6 +302,7 @@ async function endMerge(
 ): Promise<void> {
   const until = change?.version ?? survivor.row.version + 1
   const ended: EndedUndo = {
+    into_version: merge.undo.into_version,
     answers: merge.undo.answers.map(answer => ({ until, ...answer })),
   }
   await tx.query(endMergeSql, [organization_id, merge.id, merge.merged_id, returned.version, JSON.stringify(ended)])

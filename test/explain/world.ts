@@ -123,7 +123,7 @@ async function populate(world: World) {
   await insert(
     `insert into merges (organization_id, id, merged_id, into_id, person_id, sequence, at, undo, unmerged_sequence)
      select ${merged.id}, ${people} + i, ${personSql('i')}, ${personSql('11 + i')}, ${personSql('11 + i')}, ${base + people} + i, now(),
-       '{"answers": []}', ${base + 2 * people}`,
+       '{"into_version": 2, "answers": []}', ${base + 2 * people}`,
     1,
   )
   for (const { id } of [shop, merged]) {

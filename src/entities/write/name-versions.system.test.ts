@@ -108,7 +108,7 @@ async function check({ send }: Organization, addresses: string[], readings: Map<
 }
 
 it('a version that was read under a name never belongs to another entity, and versions under a name only rise, however it passes on', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const done = new Map<string, number>()
   const property = fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 40 }), async steps => {

@@ -62,22 +62,25 @@ const filledLog = `with recursive ended as (
      where m.organization_id = $1 and m.merged_id = $2 and m.unmerged_sequence is not null
      union
      select m.id, e.given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo
-     from ended e join merges m on m.organization_id = $1 and m.merged_id = e.into_id
-       and m.sequence > e.sequence and m.unmerged_sequence < e.unmerged_sequence
+     from ended e cross join lateral (
+       select m.* from merges m
+       where m.organization_id = $1 and m.merged_id = e.into_id and m.sequence > e.sequence
+         and m.unmerged_sequence < e.unmerged_sequence offset 0
+     ) m
    ), quoting as materialized (
      select c.*, g.before as given, g.links as given_links, f.after as filled, f.links as filled_links, k.taken
      from ended e cross join lateral (
        select g.before, g.links from changes g where g.organization_id = $1 and g.sequence = e.given_by and g.before is not null offset 0
      ) g cross join lateral (
        select f.after, f.links from changes f
-       where f.organization_id = $1 and f.entity_id = e.into_id and f.merge_id = e.id and f.sequence < e.unmerged_sequence offset 0
+       where f.organization_id = $1 and f.entity_id = e.into_id and f.version = (e.undo->>'into_version')::integer offset 0
      ) f cross join lateral (
        select coalesce(jsonb_agg(n.value), '[]') as taken from jsonb_array_elements(f.after->'consents') as n(value)
        where e.sequence = e.given_by or e.undo->'answers' @> jsonb_build_array(jsonb_build_object(
          'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
      ) k cross join lateral (
        select c.ctid, c.sequence, c.before, c.after, c.links from changes c
-       where c.organization_id = $1 and c.entity_id = e.into_id and c.sequence > e.sequence
+       where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
          and (c.sequence <= e.unmerged_sequence or c.merge_id = e.id) offset 0
      ) c
    ), without as materialized (
