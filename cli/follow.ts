@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type Change, type ChangeStream, isKithError } from '../client/index.ts'
 import { operations, subjects } from '../src/changes/schema.ts'
-import { givenOf, newPlainCommand, wholeNumber } from './command.ts'
+import { newPlainCommand, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
@@ -66,7 +66,10 @@ async function followUntil(
   const { client } = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
-    ...givenOf({ subject, stack, operation, segment }, 'subject', 'stack', 'operation', 'segment'),
+    ...(subject && { subject }),
+    ...(stack && { stack }),
+    ...(operation && { operation }),
+    ...(segment && { segment }),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),
