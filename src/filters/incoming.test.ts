@@ -92,6 +92,15 @@ describe('a filter on incoming relationships', () => {
     ])
   })
 
+  it('counts at the deepest level of a filter, where no filter may follow', async () => {
+    const counting = { 'incoming.orders.buyer': { $count: 0 } }
+    const nested = { $not: { $not: { $not: { $not: counting } } } }
+    expect(await names(nested)).toEqual(['dan'])
+    const filtered = { $not: { $not: { $not: { $not: { 'incoming.orders.buyer': { $count: 0, $where: {} } } } } } }
+    const reply = await shop.send('POST', '/v1/people/filter', { filter: filtered })
+    expect(reply.body.details).toMatchObject([{ message: 'is nested deeper than 5 levels' }])
+  })
+
   it('finds records, is counted, and follows a write, a deletion and a restore at once', async () => {
     expect(await names({ 'incoming.orders.carrier': { $count: { $gte: 1 } } }, '/v1/stacks/companies/filter')).toEqual([
       'dhl',

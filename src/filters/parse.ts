@@ -186,15 +186,15 @@ function parseRelated(
 ): Condition {
   const attribute = relationshipOf(key, context) ?? throwInvalid(context, 'applies only to a declared relationship')
   const ends = { attribute, isIncoming: false }
-  return { kind: 'related', quantifier, ...ends, condition: parseOtherEnd(filter, ends, context) }
+  return { kind: 'related', quantifier, ...ends, condition: parseObject(filter, atOtherEnd(ends, context)) }
 }
 
-/** Parses the filter on the entities at the other end of the links. */
-function parseOtherEnd(filter: unknown, ends: Omit<Linked, 'condition'>, context: ParseContext): Condition {
+/** The context of a filter on the entities at the other end of links. */
+function atOtherEnd(ends: Omit<Linked, 'condition'>, context: ParseContext): ParseContext {
   const relationDepth = context.relationDepth + 1
   if (relationDepth > filterLimits.relationDepth)
     return throwInvalid(context, `exceeds the maximum of ${filterLimits.relationDepth} relationships in a row`)
-  return parseObject(filter, { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 })
+  return { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 }
 }
 
 /** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
@@ -207,15 +207,16 @@ function parseIncoming(name: string, operand: unknown, context: ParseContext): C
   const measures = Object.keys(operators).filter(isLinkMeasure)
   if ($where !== undefined && measures.length === 0)
     return throwInvalid(within(context, '$where'), `needs one of ${linkMeasures.join(', ')} beside it`)
-  const selected = parseOtherEnd($where ?? {}, ends, within(context, '$where'))
+  const there = atOtherEnd(ends, context)
+  const selected = $where === undefined ? everything : parseObject($where, within(there, '$where'))
   const conditions = Object.entries(operators).flatMap(([operator, value]): Condition[] => {
-    const inner = within(context, operator)
+    const inner = within(there, operator)
     if (isQuantifier(operator)) {
       countCondition(inner)
-      return [{ kind: 'related', quantifier: operator, ...ends, condition: parseOtherEnd(value, ends, inner) }]
+      return [{ kind: 'related', quantifier: operator, ...ends, condition: parseObject(value, inner) }]
     }
     if (!isLinkMeasure(operator)) return throwInvalid(inner, `is not an operator here: use ${incomingOperators}`)
-    return parseMeasured(operator, value, { ...inner, stack_id: otherEndOf(ends) }).map(measured => ({
+    return parseMeasured(operator, value, inner).map(measured => ({
       ...{ kind: 'measured', ...ends, condition: selected, ...measured },
     }))
   })
@@ -223,6 +224,7 @@ function parseIncoming(name: string, operand: unknown, context: ParseContext): C
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
 }
 
+const everything: Condition = { kind: 'all', conditions: [] }
 const incomingOperators = [...quantifiers, ...linkMeasures].join(', ')
 
 /** Parses the number of linked entities, or measures of their fields. */
