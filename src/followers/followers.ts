@@ -42,14 +42,13 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   const stopping = new AbortController()
   const search = createSearch(db, followers, tasks, nowMs)
   const wake = debouncePerKey(search.findNewsOf, report)
-  // While a follower works or pauses, a search after a commit does not find it. Its news are found when it may work again.
+  // While a follower works or pauses, a search after a commit does not find it. One more search finds its news, if no tick does before.
   function onEnd(organizationId: number, notBeforeMs = 0) {
-    const pauseMs = notBeforeMs - nowMs()
-    if (!ticking || pauseMs > quietMs) return
+    if (!ticking || notBeforeMs - nowMs() > quietMs) return
     const search = () => {
       if (!stopping.signal.aborted) wake.call(organizationId)
     }
-    setTimeout(search, Math.max(0, pauseMs)).unref()
+    setTimeout(search, quietMs).unref()
   }
   let unsubscribe = () => {}
   let ticking: Promise<void> | undefined
