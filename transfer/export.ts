@@ -1,6 +1,6 @@
 import type { Stop } from './retry.ts'
 
-/** What has been written: how many entities, and the identifier of the last. */
+/** The number of entities that are written, and the identifier of the last one. */
 export type ExportState = { count: number; after: string | undefined }
 
 export type ExportJob<Entity> = {

@@ -78,7 +78,7 @@ export type Condition =
 /** The entities at the other end of the links of an attribute: its targets, or with `incoming` those that have it. */
 export type Linked = { attribute: RelationshipAttribute; isIncoming: boolean; condition: Condition }
 
-/** What is computed of linked entities: their number, or a measure of a field of them. */
+/** The number of linked entities, or a measure of one of their fields. */
 export type Measured = { op: '$count' } | { op: Exclude<LinkMeasure, '$count'>; field: Field; type: ValueType }
 
 /** The stack of the entities at the other end. */

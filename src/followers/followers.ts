@@ -42,13 +42,12 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   const stopping = new AbortController()
   const search = createSearch(db, followers, tasks, nowMs)
   const wake = debouncePerKey(search.findNewsOf, report)
-  // While a follower works or pauses, a search after a commit does not find it. One more search finds its news, if no tick does before.
-  function onEnd(organizationId: number, notBeforeMs = 0) {
-    if (!ticking || notBeforeMs - nowMs() > quietMs) return
-    const search = () => {
+  // A search after a commit does not find a follower that works or pauses. One more search finds its news, if no tick does before.
+  function onEnd(organizationId: number) {
+    const searchAgain = () => {
       if (!stopping.signal.aborted) wake.call(organizationId)
     }
-    setTimeout(search, quietMs).unref()
+    if (ticking) setTimeout(searchAgain, quietMs).unref()
   }
   let unsubscribe = () => {}
   let ticking: Promise<void> | undefined

@@ -24,8 +24,8 @@ export type TaskOptions = {
   leaseMs: number
   /** Called when few tasks of a follower are left to start. */
   onFewLeft(name: string): void
-  /** Called when a follower has ended its work in an organization. `notBeforeMs`: when it may work again, if not at once. */
-  onEnd(organization_id: number, notBeforeMs: number | undefined): void
+  /** Called when a follower has ended its work in an organization. */
+  onEnd(organization_id: number): void
 }
 
 type Claim = { sequence: number; failures: number; head: number }
@@ -134,7 +134,7 @@ export class Tasks {
         const progress = await this.#byName.get(name)!.work(this.#taskOf(found, claim, lease, ending.signal))
         const times = [timeOf(progress.notBeforeMs), timeOf(progress.wakeAtMs)]
         await db.query(releaseFollowerSql, [...row, progress.sequence, ...times])
-        if (!this.#isStopping) this.#options.onEnd(organization_id, progress.notBeforeMs)
+        if (!this.#isStopping) this.#options.onEnd(organization_id)
       } catch (error) {
         // Another process works on after the last stored position. So does the next start, if this process stops.
         if (this.#isStopping) await db.query(releaseFollowerSql, [...row, claim.sequence, null, timeOf(nowMs())])

@@ -30,7 +30,7 @@ export type Undo = {
   answers: TakenAnswer[]
 }
 
-/** The content of `merges.undo` after the merge was undone: identifiers and versions of answers, for past states. */
+/** The content of `merges.undo` after the merge was undone: the version of the survivor for erasures, and the answers for past states. */
 export type EndedUndo = Pick<Undo, 'into_version' | 'answers'>
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */

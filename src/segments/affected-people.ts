@@ -140,7 +140,7 @@ async function* readSources(
 
 type FormerTarget = Affected & { attribute_id: number }
 
-/** Whom the changed entities linked to before, by the relationships that others have to people or to what leads to them. */
+/** The targets that changed entities no longer link to. A filter follows these links from the target to the entity. */
 async function readFormerTargets(
   db: Database,
   organization_id: number,

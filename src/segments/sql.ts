@@ -150,8 +150,8 @@ export const readSourcesSql = statement(
 )
 
 /**
- * $2: after this number, $3: up to this number, $4: attributes. Whom the changed entities linked to before, and the people into whom these
- * were merged.
+ * $2: after this number, $3: up to this number, $4: attributes. Returns the targets that changed entities linked to before, and the people
+ * into whom these were merged.
  */
 export const readFormerTargetsSql = statement(
   'read_former_targets',

@@ -3,7 +3,7 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { type Entity, entitiesOf, idOf } from '../entity/entities.ts'
 import { type Address, findEntity } from './find-entity.ts'
 
-/** What is at an address. Null if there never was anything. */
+/** The person or record at an address, or the rest of a deleted one. Null if the address never had one. */
 export const foundQuery = (address: Address) =>
   queryOptions({
     queryKey: ['entities', address.owner, 'one', address.identifier, address.by ?? null],

@@ -96,7 +96,7 @@ export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) 
   )
 }
 
-/** What is wrong with a field that shows no error by itself. */
+/** The error of a field whose component of React Aria shows none. */
 export function Fault({ name }: { name: string | undefined }) {
   const errors = useContext(FormValidationContext)[name ?? '']
   if (!errors?.length) return null

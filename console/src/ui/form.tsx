@@ -16,7 +16,7 @@ type FormProps = {
   onSubmit(): void
   /** The request of the form. Each detail of its refusal is shown at the field whose name is the path or the beginning of it. */
   write?: { error: unknown; isPending: boolean }
-  /** What is wrong before the form is sent, by the names of the fields. */
+  /** Faults that the console finds before the form is sent, by the names of the fields. */
   faults?: Faults
   /** The name of the form, for screen readers. */
   label?: string
