@@ -33,7 +33,7 @@ const personAttributes = {
   bought: targets,
 }
 const recordAttributes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
-  orders: { total: numbers, buyer: oneTarget },
+  orders: { total: numbers, exact: numbers, buyer: oneTarget },
   visits: { page: padded(text) },
 }
 

@@ -41,6 +41,7 @@ export const attributes = [
   { owner: 'people', key: 'friends', type: 'person', cardinality: 'many' },
   { owner: 'people', key: 'bought', type: 'stack', target_stack: 'orders', cardinality: 'many' },
   { owner: 'orders', key: 'total', type: 'number', indexed: true },
+  { owner: 'orders', key: 'exact', type: 'number' },
   { owner: 'orders', key: 'buyer', type: 'person' },
   { owner: 'visits', key: 'page', type: 'text', searchable: true },
   { owner: 'orders', key: 'code', type: 'text', indexed: true, unique: true, pattern: '^.{0,100}$' },
