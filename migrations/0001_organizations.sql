@@ -34,8 +34,10 @@ create table organization_settings (
   privacy_url text,
   contact_email text,
   page_texts jsonb not null default '{}',
+  time_zone text,
   updated_at timestamptz not null,
   primary key (organization_id)
 );
-comment on table organization_settings is 'What an organization shows on the pages that consent links open.';
+comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
 comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
+comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';

@@ -14,6 +14,7 @@ create table segments (
   forgotten boolean not null default false,
   members_condition text,
   since bigint,
+  evaluated_at timestamptz,
   primary key (organization_id, id)
 );
 create unique index segments_key on segments (organization_id, key) where deleted_at is null;
@@ -25,6 +26,7 @@ comment on column segments.members_condition is
   'A hash of the condition for which the members were computed. Null until they are computed.';
 comment on column segments.since is
   'The change after which the log tells of those who entered or left. Null until the members are computed.';
+comment on column segments.evaluated_at is 'The time that the relative times of the filter counted from when its members were last computed.';
 
 create table segment_members (
   organization_id integer not null,

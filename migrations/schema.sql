@@ -456,11 +456,13 @@ create table organization_settings (
   privacy_url text,
   contact_email text,
   page_texts jsonb default '{}'::jsonb not null,
+  time_zone text,
   updated_at timestamp with time zone not null,
   constraint organization_settings_pkey PRIMARY KEY (organization_id)
 );
-comment on table organization_settings is 'What an organization shows on the pages that consent links open.';
+comment on table organization_settings is 'What an organization shows on the pages that consent links open, and its time zone.';
 comment on column organization_settings.page_texts is 'The title and the introduction of the preference page, by language.';
+comment on column organization_settings.time_zone is 'The IANA time zone of the days of relative times. Null is UTC.';
 
 create table organizations (
   id integer generated always as identity not null,
@@ -573,6 +575,7 @@ create table segments (
   forgotten boolean default false not null,
   members_condition text,
   since bigint,
+  evaluated_at timestamp with time zone,
   constraint segments_pkey PRIMARY KEY (organization_id, id),
   constraint segments_id_check CHECK ((id > 0))
 );
@@ -583,6 +586,7 @@ comment on column segments.deleted_at is 'A deleted segment keeps its row, so th
 comment on column segments.forgotten is 'Whether the other rows of a deleted segment are deleted, which happens in the background.';
 comment on column segments.members_condition is 'A hash of the condition for which the members were computed. Null until they are computed.';
 comment on column segments.since is 'The change after which the log tells of those who entered or left. Null until the members are computed.';
+comment on column segments.evaluated_at is 'The time that the relative times of the filter counted from when its members were last computed.';
 
 create table sessions (
   organization_id integer not null,

@@ -39,6 +39,7 @@ describe('an empty environment', () => {
       behindProxy: 0,
       publicUrl: undefined,
       ledgerOrigin: 'kith',
+      segmentClockMs: 3_600_000,
       corsOrigins: [],
       rates: { read: undefined, write: undefined, pages: { perSecond: 20, burst: 600 }, store: 'memory' },
       traces: undefined,

@@ -86,6 +86,7 @@ const variables = Type.Object({
   KITH_WEBHOOK_ALLOW: optionalText,
   KITH_LEDGER_ORIGIN: text('kith'),
   KITH_LOG_RETENTION_DAYS: Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 })),
+  KITH_SEGMENT_CLOCK_MINUTES: wholeNumber(60, 1, 60),
   KITH_RATE_READ: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   KITH_RATE_READ_BURST: wholeNumber(0, 0, 10_000_000),
   KITH_RATE_WRITE: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
@@ -179,6 +180,8 @@ export type Config = Readonly<{
   ledgerOrigin: string
   /** The values of a change are removed this many days after it. Undefined: never. */
   logRetentionDays: number | undefined
+  /** How often the clock moves people into and out of segments. */
+  segmentClockMs: number
   rates: Rates
   /** Undefined if traces are off. */
   traces: Traces | undefined
@@ -425,6 +428,7 @@ function freeze(values: Variables): Config {
     webhookAllow: Object.freeze(rangesOf(values)),
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,
     logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
+    segmentClockMs: values.KITH_SEGMENT_CLOCK_MINUTES * 60_000,
     rates: Object.freeze({
       read: budgetOf(values.KITH_RATE_READ, values.KITH_RATE_READ_BURST),
       write: budgetOf(values.KITH_RATE_WRITE, values.KITH_RATE_WRITE_BURST),

@@ -46,6 +46,9 @@ export function isTimeZone(text: string): boolean {
   }
 }
 
+/** The message for a time zone that kith or the database does not know. */
+export const unknownTimeZone = 'must be UTC or an IANA time zone with its region, such as Europe/Berlin'
+
 const earliestCollectionMs = Date.parse('1990-01-01T00:00:00Z')
 /** The clocks of clients may be this far ahead. */
 const clockAllowanceMs = 60_000

@@ -348,7 +348,11 @@ function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logge
 }
 
 /** The followers of the change log. */
-function followersOf({ ledgerOrigin, logRetentionDays }: Config, sender: Sender, logger: Logger): Follower[] {
+function followersOf(
+  { ledgerOrigin, logRetentionDays, segmentClockMs }: Config,
+  sender: Sender,
+  logger: Logger,
+): Follower[] {
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
@@ -356,7 +360,7 @@ function followersOf({ ledgerOrigin, logRetentionDays }: Config, sender: Sender,
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
     observedFollower(),
-    segmentFollower(),
+    segmentFollower({ clockMs: segmentClockMs }),
     searchFollower(),
   ]
 }

@@ -451,6 +451,8 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
           /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
           warnings?: {
             /** A JSON Pointer into the body. */
@@ -500,6 +502,8 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
           /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
           warnings?: {
             /** A JSON Pointer into the body. */
@@ -1120,6 +1124,8 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
           /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
           warnings?: {
             /** A JSON Pointer into the body. */
@@ -1158,6 +1164,8 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
           /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
           warnings?: {
             /** A JSON Pointer into the body. */

@@ -1,5 +1,6 @@
 import type { AttributeShape, AttributesOf, OrganizationSchema, Owner } from './organization.ts'
 import type { TargetOf } from './selection.ts'
+import type { ProfileField, profileFields } from './vocabulary.ts'
 import type { Person, StackRecord } from './wire.ts'
 
 /** The equality operators. `null` matches a missing value. */
@@ -21,14 +22,22 @@ type Incoming<F> = Targets<F> & { $where?: F; $count?: number | (Equality<number
   [O in '$sum' | '$avg' | '$min' | '$max']?: { [field: string]: Bare | Operators }
 }
 
+/** A time that counts from the moment of the request, in the time zone of the organization. Durations are those of ISO 8601. */
+export type RelativeTime = { $ago: string } | { $from_now: string } | { $today: 'start' }
+/** A date, or a date and time. */
+type Time = string | RelativeTime
+/** The day of the year is today or on one of so many days after it. */
+type Anniversary = { $anniversary?: { within_days: number } }
+
 // An object as a value must be an operand of `$eq`. A bare object is parsed as operators.
-type Bare = string | number | boolean | null | readonly unknown[]
-type Operators = Equality<unknown> & Range<string | number> & Search
+type Bare = string | number | boolean | null | readonly unknown[] | RelativeTime
+type Operators = Equality<unknown> & Range<number | Time> & Search & Anniversary
 
 // A bare value means `$eq`.
 type TextCondition = string | null | (Equality<string> & Range<string> & Search)
 type BooleanCondition = boolean | null | Equality<boolean>
-type TimeCondition = string | null | (Equality<string> & Range<string>)
+type TimeCondition = Time | null | (Equality<Time> & Range<Time>)
+type DateCondition = Time | null | (Equality<Time> & Range<Time> & Search & Anniversary)
 type StateCondition = Person['state'] | null | Equality<Person['state']>
 
 /** A condition on an undeclared attribute, or on any attribute of a client without a schema. */
@@ -36,10 +45,11 @@ export type Condition = Bare | (Operators & Targets<Filter>)
 
 type Times = 'created_at' | 'updated_at'
 type Flags = { [F in keyof Person]-?: Person[F] extends boolean | null ? F : never }[keyof Person]
+type Dates = { [F in ProfileField]: (typeof profileFields)[F]['type'] extends 'date' ? F : never }[ProfileField]
 type Shared = { state?: StateCondition } & { [F in Times]?: TimeCondition }
 type Texts<Entity> = Exclude<
   keyof Entity,
-  Times | Flags | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of'
+  Times | Flags | Dates | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of'
 >
 
 type ConsentMethod = NonNullable<Person['consents'][number]['method']>
@@ -51,7 +61,7 @@ type ConsentMethod = NonNullable<Person['consents'][number]['method']>
 export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>> & {
   text_version?: number | null | (Equality<number> & Range<number>)
   method?: ConsentMethod | null | Equality<ConsentMethod>
-  answered_at?: string | null | (Equality<string> & Range<string>)
+  answered_at?: TimeCondition
 }
 
 /** Matches the people of a segment. */
@@ -59,6 +69,8 @@ type InSegment = { $segment?: string }
 
 type PersonFields = InSegment &
   Shared & { [F in Texts<Person>]?: TextCondition } & { [F in Flags]?: BooleanCondition } & {
+    [F in Dates]?: DateCondition
+  } & {
     consents?: { $some: ConsentCondition }
   }
 type RecordFields = Shared & { [F in Texts<StackRecord>]?: TextCondition }
@@ -69,9 +81,10 @@ export type Filter = { $and?: readonly Filter[]; $or?: readonly Filter[]; $not?:
     [F in `incoming.${string}.${string}`]?: Incoming<Filter>
   }
 
-type Operands = { text: string; number: number; boolean: boolean; date: string; datetime: string }
+type Operands = { text: string; number: number; boolean: boolean; date: Time; datetime: Time }
 type RangeOf<A extends AttributeShape, V> = A['type'] extends 'boolean' ? unknown : Range<V>
-type SearchOf<A extends AttributeShape> = A['type'] extends 'text' | 'date' ? Search : unknown
+type SearchOf<A extends AttributeShape> = A['type'] extends 'text' ? Search : DateTestsOf<A>
+type DateTestsOf<A extends AttributeShape> = A['type'] extends 'date' ? Search & Anniversary : unknown
 
 /** A value, or also a whole array if the attribute has cardinality `many`. */
 type OneOrMany<A extends AttributeShape, V, Element = V> = A['cardinality'] extends 'many' ? V | readonly Element[] : V

@@ -737,6 +737,8 @@ export type Aggregate = {
   }[]
   /** The number of the last change that the result includes. */
   sequence: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
   /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
   warnings?: {
     /** A JSON Pointer into the body. */
@@ -1083,6 +1085,8 @@ export type DossierLine =
           /** The ids of the people. */
           people: string[]
         }[]
+        /** `time` if they entered or left because time went by. The change is then one of the segment. */
+        reason: 'change' | 'time'
       }
     }
   | {
@@ -1134,6 +1138,8 @@ export type Settings = {
   privacy_url: string | null
   /** Where people can ask. */
   contact_email: string | null
+  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
+  time_zone: string | null
   page_texts: {
     en?: {
       /** The heading. At most 2 KiB. */
@@ -1182,6 +1188,8 @@ export type SettingsPatch = {
   privacy_url?: string | null
   /** Where people can ask. */
   contact_email?: string | null
+  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
+  time_zone?: string | null
   /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
   page_texts?: {
     en?: {
@@ -1535,6 +1543,8 @@ export type Change = {
       /** The ids of the people. */
       people: string[]
     }[]
+    /** `time` if they entered or left because time went by. The change is then one of the segment. */
+    reason: 'change' | 'time'
   }
 }
 

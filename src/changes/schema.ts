@@ -96,7 +96,13 @@ export const change = Type.Object(
     ),
     segments: Type.Optional(
       Type.Object(
-        { entered: Type.Array(segmentPeople), left: Type.Array(segmentPeople) },
+        {
+          entered: Type.Array(segmentPeople),
+          left: Type.Array(segmentPeople),
+          reason: Type.Enum(['change', 'time'], {
+            description: '`time` if they entered or left because time went by. The change is then one of the segment.',
+          }),
+        },
         {
           title: 'SegmentMoves',
           description:

@@ -59,9 +59,11 @@ export async function selectionOf(
   const found = segment && (await findSegments({ db, caller, signal }, segment))
   for (const scope of found?.scopes ?? [])
     requireScope(caller, scope, ', which reads what the filter of the segment tests')
+  // Whoever sees the people of a segment also sees those whom the clock moves, which is a change of the segment.
+  const shown = found && !named ? [...new Set<Subject>([...visible, 'segment'])] : visible
   const selection = {
     // Only records have a stack.
-    subjects: stack ? visible.filter(name => name === 'record') : visible,
+    subjects: stack ? shown.filter(name => name === 'record') : shown,
     stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
@@ -110,7 +112,8 @@ export function filterValuesOf({ subjects, stack_ids, operations }: Selection): 
 
 /** The values of {@link readSegmentChangesSql} from $6 on. */
 export function segmentValuesOf({ subjects, stack_ids, operations, segments }: Selection): unknown[] {
-  return [subjects.includes('person'), subjects.includes('record'), stack_ids, operations, segments!.ids]
+  const shows = (subject: Subject) => subjects.includes(subject)
+  return [shows('person'), shows('record'), stack_ids, operations, segments!.ids, shows('segment')]
 }
 
 /** Whether a change is in a selection, as {@link readChangesSql} decides it. */

@@ -142,7 +142,8 @@ const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${
 /** The people who entered and left the segments $10 by a change c. */
 const segmentsOfChange = `(
      select jsonb_build_object('entered', coalesce(jsonb_agg(x.entry order by x.key) filter (where x.entered), '[]'),
-       'left', coalesce(jsonb_agg(x.entry order by x.key) filter (where not x.entered), '[]'))
+       'left', coalesce(jsonb_agg(x.entry order by x.key) filter (where not x.entered), '[]'),
+       'reason', case when c.subject = 'segment' then 'time' else 'change' end)
      from (
        select g.key, s.entered, jsonb_build_object('key', g.key, 'people', jsonb_agg(s.person_id order by s.person_id)) as entry
        from segments g cross join lateral (
@@ -156,7 +157,7 @@ const segmentsOfChange = `(
 
 /**
  * As {@link readChangesSql}, of the changes by which somebody entered or left a segment. $9: operations or null for all, $10:
- * segments. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
+ * segments, $11: whether changes of segments match, by which the clock has moved people. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
  * null if the members of a segment are being computed anew. Each change and its people are looked up, because PostgreSQL without
  * statistics would join whole ranges.
  */
@@ -178,7 +179,7 @@ export const readSegmentChangesSql = statement(
      ) m cross join lateral (
        select ${columns} from changes c where c.organization_id = $1 and c.sequence = m.sequence offset 0
      ) c
-     where case when c.stack_id = 0 then $6::boolean
+     where case when c.stack_id is null then $11::boolean when c.stack_id = 0 then $6::boolean
          else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
        and ($9::text[] is null or c.operation = any($9))
      order by c.sequence limit $4`,

@@ -1,9 +1,9 @@
 import { pointer, refuse } from '../errors.ts'
-import { isTimeZone } from '../formats.ts'
+import { isTimeZone, unknownTimeZone } from '../formats.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
 import type { AggregateBody, GroupBy, Measure, MeasureOperation, TimeUnit } from './aggregate-schema.ts'
 import type { Field, ValueType } from './grammar.ts'
-import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
+import { type ParsedFilter, type ParseOptions, parseFilter, type UndeclaredKey } from './parse.ts'
 import { manyValues, measureFault, type TypedField, typedFieldOf } from './typed-field.ts'
 
 /** A field that groups, or a span of the time or date that it has. */
@@ -22,13 +22,13 @@ export function parseAggregate(
   { filter = {}, group_by = [], measures = [{ op: 'count' }] }: AggregateBody,
   definitions: Definitions,
   stack_id: number,
-  boundFrom: 'body' | 'query' = 'body',
+  options: ParseOptions = {},
 ): ParsedAggregate {
-  const { condition, undeclared } = parseFilter(filter, definitions, stack_id, boundFrom)
+  const { condition, undeclared, evaluated_at } = parseFilter(filter, definitions, stack_id, options)
   const context = { definitions, stack_id, undeclared: [...undeclared] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
   const parsed = measures.map((measure, index) => parseMeasure(measure, ['measures', index], context))
-  return { condition, undeclared: context.undeclared, keys, measures: parsed }
+  return { condition, undeclared: context.undeclared, evaluated_at, keys, measures: parsed }
 }
 
 function throwInvalid(path: Path, message: string): never {
@@ -48,9 +48,6 @@ function parseKey(entry: GroupBy, path: Path, context: Context): GroupKey {
   if (!isTimeZone(time_zone)) return throwInvalid(zonePath, unknownTimeZone)
   return { field, type, span: { unit: by, timeZone: time_zone } }
 }
-
-/** The message for a time zone that kith or the database does not know. */
-export const unknownTimeZone = 'must be UTC or an IANA time zone with its region, such as Europe/Berlin'
 
 function notSpannable(field: Field, attribute: Attribute | undefined): string {
   return field.kind === 'attribute' && !attribute

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
-import { warnings } from './schema.ts'
+import { evaluatedAt, warnings } from './schema.ts'
 
 /** The spans of time that a time or date is grouped by. */
 export const timeUnits = ['day', 'week', 'month', 'quarter', 'year'] as const
@@ -89,6 +89,7 @@ export const aggregateAnswer = Type.Object(
       { description: 'Values of another type than the attribute: they were stored before its declaration.' },
     ),
     sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the result includes.' }),
+    evaluated_at: evaluatedAt,
     warnings: Type.Optional(warnings),
   },
   {

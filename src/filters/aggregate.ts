@@ -1,11 +1,12 @@
 import { statement } from '../db/db.ts'
 import { isUnknownParameter } from '../db/pg-errors.ts'
 import { pointer, refuse } from '../errors.ts'
+import { unknownTimeZone } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type GroupKey, type ParsedAggregate, parseAggregate, unknownTimeZone } from './aggregate-parse.ts'
+import { type GroupKey, type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
 import type { AggregateBody } from './aggregate-schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes, maxGroups } from './aggregate-select.ts'
-import { filterOptionsOf, printWarnings } from './handlers.ts'
+import { filterOptionsOf, printNotes } from './handlers.ts'
 import { type Reading, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
 
@@ -14,14 +15,14 @@ const groupByHashSql = statement('', 'set local enable_sort = off')
 
 /** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
 export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
-  const { db, caller, body, boundFrom } = call
+  const { db, caller, body } = call
   const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id) }
   const json = await underDefinitions(db, caller.organization.id, request, async reading => {
     const { definitions } = reading
-    const { parsed, unusedKeys } = await reading.parse(() => parseAggregate(body, definitions, stack_id, boundFrom))
+    const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
     const row = await readGroups(reading, parsed, stack_id)
     const skipped = JSON.stringify(skippedOf(parsed, row.skipped))
-    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${printWarnings(unusedKeys)}}`
+    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${printNotes(notes)}}`
   })
   return { status: 200, json }
 }

@@ -72,6 +72,7 @@ function comparable({ key, declared, relationships }: Key, subject: Subject): Co
       ]),
     isInRange: (operator, operand) => onShownValue(inner.isInRange(operator, operand)),
     matchesText: (operator, operand) => onShownValue(inner.matchesText(operator, operand)),
+    isOnDay: days => onShownValue(inner.isOnDay!(days)),
   }
 }
 
@@ -88,6 +89,7 @@ function valueOrElement(value: Fragment, declared: Attribute | undefined, isMany
     equalsAny: values => either(comparable => comparable.equalsAny(values)),
     isInRange: (operator, operand) => either(comparable => comparable.isInRange(operator, operand)),
     matchesText: (operator, operand) => either(comparable => comparable.matchesText(operator, operand)),
+    isOnDay: days => either(comparable => comparable.isOnDay!(days)),
   }
 }
 

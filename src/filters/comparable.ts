@@ -10,6 +10,8 @@ export type Comparable = {
   equalsAny: (values: readonly unknown[]) => Fragment
   isInRange: (operator: RangeOperator, operand: string | number) => Fragment
   matchesText: (operator: Search, operand: string) => Fragment
+  /** A date on one of the days of the year, `MM-DD`. Only dates have it. */
+  isOnDay?: (days: readonly string[]) => Fragment
 }
 
 /** Compiles a test of a value. A missing value is unequal to everything. */
@@ -31,6 +33,8 @@ export function testOf(value: Comparable, test: Test): Fragment {
     case '$starts_with':
     case '$ends_with':
       return value.matchesText(test.operator, test.operand)
+    case '$anniversary':
+      return value.isOnDay?.(test.operand) ?? never
     default:
       return value.isInRange(test.operator, test.operand)
   }
@@ -71,8 +75,13 @@ export function textColumn(column: Fragment): Comparable {
     equalsAny: values => whenPresent(equals(ordered, values.map(String))),
     isInRange: (operator, operand) => whenPresent(sql`${ordered} ${rangeSigns[operator]} ${operand}::text`),
     matchesText: (operator, operand) => whenPresent(searchText(column, operator, operand)),
+    isOnDay: days => whenPresent(dayIsIn(column, days)),
   }
 }
+
+/** Whether a text, which has the form of a date, is on one of the days of the year. */
+export const dayIsIn = (text: Fragment, days: readonly string[]): Fragment =>
+  sql`substr(${text}, 6) = any(${days}::text[])`
 
 /** A boolean column that may be null. It has no order and no text. */
 export function booleanColumn(column: Fragment): Comparable {

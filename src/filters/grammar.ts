@@ -10,7 +10,7 @@ export const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
 /** What a condition computes of the entities that link to one. */
 export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const
-export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists'] as const
+export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists', '$anniversary'] as const
 
 export type RangeOperator = (typeof ranges)[number]
 export type Search = (typeof searches)[number]
@@ -52,6 +52,8 @@ export type Test =
   | { operator: RangeOperator; operand: string | number }
   | { operator: Search; operand: string }
   | { operator: '$exists'; operand: boolean }
+  /** The operand has the days of the year, `MM-DD`. */
+  | { operator: '$anniversary'; operand: readonly string[] }
 
 /** The fields of a consent that operators test. A consent without an answer has none of them. */
 export const consentFields = ['text_version', 'method', 'answered_at'] as const

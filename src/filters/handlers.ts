@@ -27,7 +27,7 @@ import {
 import { requireScope } from '../scopes.ts'
 import { decodeCursor, encodeCursor, type PageOrder } from './cursor.ts'
 import { includer } from './include.ts'
-import { type FilterOptions, readFilteredPage } from './page.ts'
+import { type FilterNotes, type FilterOptions, readFilteredPage } from './page.ts'
 import type { UndeclaredKey } from './parse.ts'
 import {
   defaultPageSize,
@@ -63,19 +63,20 @@ export async function filterEntities(call: Call<FilterBody>, stack_id: number): 
   const position = positionFrom(body, sort_direction, stack_id, call.limits)
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
-  let unusedKeys: readonly UndeclaredKey[] = []
+  let notes: FilterNotes | undefined
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const read = await readFilteredPage(db, organization_id, stack_id, filter, part, { ...options, isCounted })
-    unusedKeys = read.unusedKeys
+    notes = read
     return rowsOf(call, read)
   }
-  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(unusedKeys)
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printNotes(notes)
   return answerPage(call, { ...page, lastMembers }, readRows)
 }
 
-/** The member of a response that warns of undeclared keys, after a comma; nothing if there are none. */
-export const printWarnings = (unusedKeys: readonly UndeclaredKey[]) =>
-  unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`
+/** The members of a response with the notes of its filter, each after a comma. */
+export const printNotes = ({ unusedKeys, evaluated_at }: FilterNotes = { unusedKeys: [], evaluated_at: undefined }) =>
+  (evaluated_at === undefined ? '' : `,"evaluated_at":"${evaluated_at}"`) +
+  (unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`)
 
 /** What a filter of a request may do: within its time, for its caller, and by its preferences. */
 export function filterOptionsOf(
@@ -85,6 +86,8 @@ export function filterOptionsOf(
   return {
     signal,
     boundFrom,
+    // A long page is read in parts, which all ask of the same time.
+    nowMs: Date.now(),
     authorize: condition => {
       for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
     },
@@ -115,14 +118,14 @@ async function sortEntities(
   }
   const page = await pageOf(call, stack_id, position)
   const options = filterOptionsOf(call, stack_id)
-  let unusedKeys: readonly UndeclaredKey[] = []
+  let notes: FilterNotes | undefined
   const readRows = async ({ isCounted, ...part }: PositionToRead) => {
     const request = { sort, filter: body.filter, position: part }
     const read = await readSortedPage(db, caller.organization.id, stack_id, request, { ...options, isCounted })
-    unusedKeys = read.unusedKeys
+    notes = read
     return { ...(await rowsOf(call, read)), terms: read.reads.map(({ term }) => term) }
   }
-  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printWarnings(unusedKeys)
+  const lastMembers: typeof page.lastMembers = (...read) => page.lastMembers(...read) + printNotes(notes)
   return answerPage(call, { ...page, lastMembers }, readRows)
 }
 

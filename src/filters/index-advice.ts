@@ -68,9 +68,10 @@ function adviceOnAttribute(attribute: Attribute, part: Part, definitions: Defini
   }
   if (attribute.index?.ready || attribute.type === 'json') return []
   const type = operandTypeOf({ kind: 'attribute', key: attribute.key }, definitions, attribute.owner_stack_id)
+  const clock = { nowMs: Date.now(), timeZone: definitions.time_zone }
   const tests = operators.flatMap(([operator, operand]) => {
     const typed = boundFrom === 'query' ? operandFromQuery(type, operator, operand) : operand
-    const test = testFrom(type, operator, typed)
+    const test = testFrom(type, operator, typed, clock)
     return 'fault' in test ? [] : [test]
   })
   // The tests are compiled as if the attribute had an index, to see whether one would help.

@@ -2,7 +2,7 @@ import { instantOf, numericOf } from '../attributes/instant.ts'
 import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { isDate } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
-import { type Comparable, rangeSigns, searchText } from './comparable.ts'
+import { type Comparable, dayIsIn, rangeSigns, searchText } from './comparable.ts'
 import { type Fragment, never, Parameter, sql } from './fragment.ts'
 import type { RangeOperator } from './grammar.ts'
 
@@ -81,6 +81,7 @@ export function jsonValue(value: Fragment, type: AttributeType | undefined): Com
     },
     isInRange: (operator, operand) => compareRange(value, type, operator, operand),
     matchesText: (operator, operand) => whenText(value, searchText(textIn(value), operator, operand)),
+    isOnDay: days => whenText(value, sql`(${textIn(value)} ${matchesDate} and ${dayIsIn(textIn(value), days)})`),
   }
 }
 

@@ -4,6 +4,7 @@ import { type Attribute, type Definitions, isRelationship } from '../organizatio
 import { textFields } from '../profile-fields.ts'
 import { coerceText } from '../scalars.ts'
 import type { ConsentField, Field, Search } from './grammar.ts'
+import type { TimeType } from './relative-time.ts'
 
 /** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
@@ -21,6 +22,8 @@ export type OperandType = {
   search: (operator: Search, text: string) => string | undefined
   /** The type that a text of a query string is converted to. Undefined if it stays a text. */
   coercedTo?: 'number' | 'boolean' | undefined
+  /** What a relative time becomes. Undefined if the field has no times. */
+  time?: TimeType | undefined
 }
 
 type ScalarCheck = (value: unknown) => string | undefined
@@ -93,6 +96,10 @@ const boolean: Scalar = {
   search: unsearchable('a boolean'),
   coercedTo: 'boolean',
 }
+const timeScalar = (time: TimeType, check: ScalarCheck, search: Scalar['search']): Scalar => ({
+  ...ordered(check, search),
+  time,
+})
 const ordered = (check: ScalarCheck, search: Scalar['search']): Scalar => ({ equality: check, bound: check, search })
 const json: Scalar = {
   equality: accept,
@@ -110,8 +117,8 @@ const attributeScalars: Record<Attribute['type'], Scalar> = {
   text,
   number,
   boolean,
-  date: ordered(notDate('attribute'), searchDate),
-  datetime: ordered(notDateTime('attribute'), unsearchable('a date and time')),
+  date: timeScalar('date', notDate('attribute'), searchDate),
+  datetime: timeScalar('datetime', notDateTime('attribute'), unsearchable('a date and time')),
   json,
   person: name,
   stack: name,
@@ -122,8 +129,8 @@ const fieldScalars = {
   text,
   name,
   boolean,
-  date: ordered(notDate('field'), searchDate),
-  time: ordered(notDateTime('field'), unsearchable('a date and time')),
+  date: timeScalar('date', notDate('field'), searchDate),
+  time: timeScalar('datetime', notDateTime('field'), unsearchable('a date and time')),
   id: ordered(notFormat(formats.uuid!), searchUuid),
   record_id: ordered(notFormat(formats['object-id']!), searchRecordId),
   state,

@@ -19,6 +19,8 @@ export type FilterOptions = {
   signal?: Signal | undefined
   /** The source of the filter. All operands of a query string are texts. */
   boundFrom?: 'body' | 'query' | undefined
+  /** The time that relative times count from. */
+  nowMs?: number | undefined
   /** Whether all matches are counted, as of the moment of the first query. */
   isCounted?: boolean | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
@@ -27,8 +29,11 @@ export type FilterOptions = {
   rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
 
-/** The count if it was asked for, and the filter's undeclared keys that no entity carries. */
-export type FilterFindings = { counted: Count | undefined; unusedKeys: UndeclaredKey[] }
+/** The filter's undeclared keys that no entity carries, and the time of which it asked, if it has relative times. */
+export type FilterNotes = { unusedKeys: UndeclaredKey[]; evaluated_at: string | undefined }
+
+/** The notes of a filter, and the count if it was asked for. */
+export type FilterFindings = FilterNotes & { counted: Count | undefined }
 
 /** A page, and the definitions that the filter was parsed with. */
 export type FilteredPage = Page & FilterFindings & { definitions: Definitions }
@@ -47,13 +52,13 @@ export function readFilteredPage(
 ): Promise<FilteredPage> {
   return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
     const { definitions } = reading
-    const { parsed, unusedKeys } = await reading.parseFilter()
+    const { parsed, notes } = await reading.parseFilter()
     const page = await readMatching(
       reading,
       matchingStatements(parsed.condition, definitions, stack_id, position),
       position,
     )
-    return { ...page, definitions, unusedKeys, counted: reading.counted }
+    return { ...page, ...notes, definitions, counted: reading.counted }
   })
 }
 
@@ -101,15 +106,15 @@ export class Reading {
   }
 
   /** Parses the filter of the request, as {@link parse} does. If its matches are counted, the first query that runs counts them. */
-  async parseFilter(): Promise<{ parsed: ParsedFilter; unusedKeys: UndeclaredKey[] }> {
-    const { filter, stack_id, boundFrom, isCounted } = this.#request
-    const checked = await this.parse(() => parseFilter(filter, this.definitions, stack_id, boundFrom))
+  async parseFilter(): Promise<{ parsed: ParsedFilter; notes: FilterNotes }> {
+    const { filter, stack_id, boundFrom, nowMs, isCounted } = this.#request
+    const checked = await this.parse(() => parseFilter(filter, this.definitions, stack_id, { boundFrom, nowMs }))
     if (isCounted) this.#counting = countStatement(checked.parsed.condition, this.definitions, stack_id)
     return checked
   }
 
   /** Parses a request whose filter the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
-  parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; unusedKeys: UndeclaredKey[] }> {
+  parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; notes: FilterNotes }> {
     const { signal, authorize, rejectUnusedKeys } = this.#request
     return this.check(async () => {
       const parsed = parse()
@@ -117,7 +122,7 @@ export class Reading {
       const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
       const unusedKeys = await findUnusedKeys(this.#db, this.definitions, parsed.undeclared, { signal, searchMs })
       if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)
-      return { parsed, unusedKeys }
+      return { parsed, notes: { unusedKeys, evaluated_at: parsed.evaluated_at } }
     })
   }
 

@@ -22,13 +22,28 @@ import {
 import { incomingAttribute, incomingPrefix } from './incoming.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
+import { type Clock, isRelativeTime } from './relative-time.ts'
 import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
 export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string }
 
 /** A parsed filter and the undeclared keys that it names. */
-export type ParsedFilter = { condition: Condition; undeclared: UndeclaredKey[] }
+export type ParsedFilter = {
+  condition: Condition
+  undeclared: UndeclaredKey[]
+  /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
+  evaluated_at?: string | undefined
+}
+
+export type ParseOptions = {
+  /** The operands of a query string are texts, and are converted to the types of their fields. */
+  boundFrom?: BoundFrom | undefined
+  /** The key of the segment that the filter belongs to, which it must not lead back to. */
+  ofSegment?: string | undefined
+  /** The time that relative times count from. */
+  nowMs?: number | undefined
+}
 
 /** A place in the filter, with the state of the parse. */
 type ParseContext = {
@@ -43,8 +58,9 @@ type ParseContext = {
   relationDepth: number
   /** The segment that the whole filter belongs to. */
   ofSegment: string | undefined
+  clock: Clock
   /** Counted over the whole filter. */
-  counted: { conditions: number }
+  counted: { conditions: number; relativeTimes: number }
   /** Collected over the whole filter. */
   undeclared: UndeclaredKey[]
 }
@@ -54,18 +70,15 @@ type Path = readonly (string | number)[]
 
 /**
  * Parses a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, which starts with `/filter`, of the
- * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal. The operands of a
- * query string are texts and are converted to the types of their fields. `ofSegment` is the key of the segment that the filter
- * belongs to, which it must not lead back to.
+ * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
  */
 export function parseFilter(
   filter: unknown,
   definitions: Definitions,
   stack_id: number,
-  boundFrom: BoundFrom = 'body',
-  ofSegment?: string,
+  { boundFrom = 'body', ofSegment, nowMs = Date.now() }: ParseOptions = {},
 ): ParsedFilter {
-  const totals = { counted: { conditions: 0 }, undeclared: [] }
+  const totals = { counted: { conditions: 0, relativeTimes: 0 }, undeclared: [] }
   const condition = parseObject(filter, {
     definitions,
     stack_id,
@@ -75,9 +88,11 @@ export function parseFilter(
     ofSegment,
     depth: 1,
     relationDepth: 0,
+    clock: { nowMs, timeZone: definitions.time_zone },
     ...totals,
   })
-  return { condition, undeclared: totals.undeclared }
+  const evaluated_at = totals.counted.relativeTimes > 0 ? new Date(nowMs).toISOString() : undefined
+  return { condition, undeclared: totals.undeclared, evaluated_at }
 }
 
 function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
@@ -149,7 +164,8 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
       ...(context.segments && { segment: context.segments.chain.at(-1)! }),
     })
   const type = operandTypeOf(field, context.definitions, context.stack_id)
-  if (!isObject(operand)) return { kind: 'field', field, tests: [parseTest(type, '$eq', operand, context)] }
+  if (!isObject(operand) || isRelativeTime(operand))
+    return { kind: 'field', field, tests: [parseTest(type, '$eq', operand, context)] }
   const operators = Object.entries(operand)
   if (operators.length === 0) return throwInvalid(context, 'must have at least one operator')
   const tests = operators
@@ -168,7 +184,8 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
 function parseTest(type: OperandType, operator: string, operand: unknown, context: ParseContext): Test {
   countCondition(context)
   const given = context.boundFrom === 'query' ? operandFromQuery(type, operator, operand) : operand
-  const test = testFrom(type, operator, given)
+  if (operator === '$anniversary' || [given].flat().some(isRelativeTime)) context.counted.relativeTimes += 1
+  const test = testFrom(type, operator, given, context.clock)
   return 'fault' in test ? throwInvalid(within(context, ...test.fault.path), test.fault.message) : test
 }
 
@@ -288,7 +305,7 @@ function partition(values: Record<string, unknown>, matches: (name: string) => b
 
 /** Parses a value, which means equality, or an object of operators. */
 function parseTests(type: OperandType, operand: unknown, context: ParseContext): Test[] {
-  if (!isObject(operand)) return [parseTest(type, '$eq', operand, context)]
+  if (!isObject(operand) || isRelativeTime(operand)) return [parseTest(type, '$eq', operand, context)]
   const operators = Object.entries(operand)
   if (operators.length === 0) return throwInvalid(context, 'must have at least one operator')
   return operators.map(([name, value]) => parseTest(type, name, value, within(context, name)))

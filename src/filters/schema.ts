@@ -142,6 +142,14 @@ export const warnings = Type.Array(
   },
 )
 
+/** The time of which a filter asked. */
+export const evaluatedAt = Type.Optional(
+  Type.String({
+    format: 'date-time',
+    description: 'The time that the relative times of the filter counted from. Absent if it has none.',
+  }),
+)
+
 /** The schemas of both kinds of entity. */
 type Elements = { person: TSchema; record: TSchema }
 
@@ -165,7 +173,7 @@ export function answerSchema(element: TSchema, { person, record }: Elements, isF
     { title: `${title}Selection`, description: 'The members that `fields` names, and no others.' },
   )
   const has_more = Type.Boolean({ description: 'Whether another page follows.' })
-  const rest = { ...counts, ...(isFilter && { warnings: Type.Optional(warnings) }) }
+  const rest = { ...counts, ...(isFilter && { evaluated_at: evaluatedAt, warnings: Type.Optional(warnings) }) }
   const name = `${title}${isFilter ? 'Filter' : 'List'}`
   return Type.Union([
     Type.Object(

@@ -46,7 +46,7 @@ export async function readSortedPage(
 ): Promise<SortedPage> {
   return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
     const { definitions } = reading
-    const { parsed, unusedKeys } = await reading.parseFilter()
+    const { parsed, notes } = await reading.parseFilter()
     const { condition } = parsed
     const sort = await reading.check(() => parseSort(body, definitions, stack_id))
     const { name: field, type, direction } = sort
@@ -62,8 +62,8 @@ export async function readSortedPage(
     return {
       reads: found.slice(0, position.size),
       has_more: found.length > position.size,
+      ...notes,
       definitions,
-      unusedKeys,
       counted: reading.counted,
     }
   })

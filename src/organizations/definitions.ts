@@ -105,6 +105,8 @@ export type Definitions = Readonly<{
   has_aliases: boolean
   /** Whether a person was erased. The first erasure increments the version. */
   has_tombstones: boolean
+  /** The IANA time zone of the days that relative times have. */
+  time_zone: string
   /** The sort indexes of each stack, by field. */
   sort_indexes: ReadonlyMap<number, ReadonlyMap<string, SortIndex>>
   attributeById: ReadonlyMap<number, Attribute>
@@ -130,6 +132,7 @@ export type DefinitionRows = {
   last_segment_id?: number
   has_aliases?: boolean
   has_tombstones?: boolean
+  time_zone?: string
   sort_indexes?: SortIndex[]
 }
 
@@ -158,12 +161,13 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
   const sort_indexes = new Map<number, Map<string, SortIndex>>()
   for (const index of rows.sort_indexes ?? [])
     getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
-  const { has_aliases = false, has_tombstones = false, segments = [], last_segment_id = 0 } = rows
+  const { has_aliases = false, has_tombstones = false, segments = [], last_segment_id = 0, time_zone = 'UTC' } = rows
   return Object.freeze({
     organization_id,
     ...rows,
     has_aliases,
     has_tombstones,
+    time_zone,
     sort_indexes,
     segments,
     last_segment_id,

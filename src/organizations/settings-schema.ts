@@ -39,6 +39,12 @@ const fields = {
     Type.String({ maxLength: 2_048, description: 'The privacy notice: an https URL without a user.' }),
   ),
   contact_email: nullable(Type.String({ format: 'email', maxLength: 254, description: 'Where people can ask.' })),
+  time_zone: nullable(
+    Type.String({
+      maxLength: 64,
+      description: 'The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC.',
+    }),
+  ),
 }
 
 const example = {
@@ -47,6 +53,7 @@ const example = {
   language: 'en',
   privacy_url: 'https://books.example/privacy',
   contact_email: 'privacy@books.example',
+  time_zone: 'Europe/Berlin',
   page_texts: {
     en: { title: 'What may we write to you about?', introduction: 'You can change this at any time.' },
   },
@@ -71,6 +78,7 @@ export const settingsPatch = Type.Object(
     language: Type.Optional(fields.language),
     privacy_url: Type.Optional(fields.privacy_url),
     contact_email: Type.Optional(fields.contact_email),
+    time_zone: Type.Optional(fields.time_zone),
     page_texts: Type.Optional(
       nullable(
         Type.Object(

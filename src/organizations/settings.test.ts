@@ -16,6 +16,7 @@ const unset = {
   privacy_url: null,
   contact_email: null,
   page_texts: {},
+  time_zone: null,
   updated_at: null,
 }
 
@@ -41,6 +42,7 @@ it('changes the settings that a patch names, and clears those that are null', as
     privacy_url: 'https://books.example/privacy',
     contact_email: 'a@books.example',
     page_texts: { en: { title: 'Hi' } },
+    time_zone: null,
     updated_at,
   })
   await patch({ page_texts: null })

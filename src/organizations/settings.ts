@@ -1,10 +1,11 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
+import { isTimeZone, unknownTimeZone } from '../formats.ts'
 import type { Signal } from '../signal.ts'
 import { type Author, differences, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
-import { appendDefinitionChangeSql, numberChangeSql } from './definitions-sql.ts'
+import { appendDefinitionChangeSql, numberChangeSql, numberDefinitionChangeSql } from './definitions-sql.ts'
 import { lockHead } from './head.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
@@ -17,6 +18,7 @@ const unset: SettingsShape = {
   language: null,
   privacy_url: null,
   contact_email: null,
+  time_zone: null,
   page_texts: {},
   updated_at: null,
 }
@@ -51,12 +53,14 @@ export async function patchSettings(
       const at = new Date().toISOString()
       const operation = updated_at === null ? 'create' : 'update'
       if (isDryRun) throw new DefinitionDryRun([{ subject: 'settings', id: 1, operation, ...changed }])
-      const { display_name, accent_color, language, privacy_url, contact_email, page_texts } = next
-      const values = [display_name, accent_color, language, privacy_url, contact_email, JSON.stringify(page_texts), at]
+      const { display_name, accent_color, language, privacy_url, contact_email, page_texts, time_zone } = next
+      const texts = JSON.stringify(page_texts)
+      const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
       await tx.query(storeSettingsSql, [organization_id, ...values])
       const logged = [JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
       await awaitPipelined([
-        tx.query(numberChangeSql, [organization_id]),
+        // The definitions have the time zone.
+        tx.query('time_zone' in changed.after ? numberDefinitionChangeSql : numberChangeSql, [organization_id]),
         // An organization has settings number 1.
         tx.query(appendDefinitionChangeSql, [organization_id, at, 'settings', 1, operation, ...logged]),
       ])
@@ -87,7 +91,8 @@ const orderedText = ({ title, introduction }: PageText): PageText => ({
   ...(introduction !== undefined && { introduction }),
 })
 
-function checkPatch({ privacy_url, page_texts }: SettingsPatch) {
+function checkPatch({ privacy_url, page_texts, time_zone }: SettingsPatch) {
+  if (time_zone != null && !isTimeZone(time_zone)) throwInvalidField('/time_zone', unknownTimeZone)
   if (privacy_url != null && !isPublicLink(privacy_url))
     throwInvalidField('/privacy_url', 'must be an https URL without a user')
   for (const language of pageLanguages)

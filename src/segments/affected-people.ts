@@ -24,9 +24,17 @@ export type Batch = {
   people: Set<string>
   /** The entities that linked to erased ones or that these linked to, to forget when the batch is done. */
   checked: string[]
+  /** The changes that tell of people whom the clock has moved, and their segments. */
+  clock: { sequence: number; segment_id: number }[]
 }
 
-type LoggedChange = { sequence: number; stack_id: number | null; id: string | null; operation: string }
+type LoggedChange = {
+  sequence: number
+  stack_id: number | null
+  id: string | null
+  operation: string
+  moved: number | null
+}
 type Source = { source_id: string; target_id: string }
 
 /** One statement reads at most so many changes. */
@@ -43,9 +51,10 @@ export async function readBatch(db: Database, organization_id: number, after: nu
   const values = [organization_id, after, head, changesPerBatch]
   const changes = await db.query<LoggedChange>(readBatchSql, values)
   const last = changes.length < changesPerBatch ? head : changes.at(-1)!.sequence
-  const batch: Batch = { after, last, changed: new Map(), people: new Set(), checked: [] }
+  const batch: Batch = { after, last, changed: new Map(), people: new Set(), checked: [], clock: [] }
   const note = (id: string, cause: number) => batch.changed.set(id, Math.max(cause, batch.changed.get(id) ?? 0))
-  for (const { sequence, stack_id, id } of changes) {
+  for (const { sequence, stack_id, id, moved } of changes) {
+    if (moved !== null) batch.clock.push({ sequence, segment_id: moved })
     if (id === null) continue
     note(id, sequence)
     if (stack_id === peopleStackId) batch.people.add(id)

@@ -59,8 +59,8 @@ describe('the feed of a segment', () => {
     await patch('ada', { language: 'it' })
     await follow()
     const [first, second] = await readItems('segment=english&segment=others')
-    expect(first!.segments).toEqual({ entered: entry('english', ada), left: [] })
-    expect(second!.segments).toEqual({ entered: entry('others', ada), left: entry('english', ada) })
+    expect(first!.segments).toEqual({ entered: entry('english', ada), left: [], reason: 'change' })
+    expect(second!.segments).toEqual({ entered: entry('others', ada), left: entry('english', ada), reason: 'change' })
   })
 
   it('shows the change of the related entity that moved people, over several relationships', async () => {
@@ -81,7 +81,7 @@ describe('the feed of a segment', () => {
     await follow()
     const [pro] = await readItems('segment=pro')
     expect(pro).toMatchObject({ sequence: head - 1, subject: 'record', operation: 'update' })
-    expect(pro!.segments).toEqual({ entered: entry('pro', ...people), left: [] })
+    expect(pro!.segments).toEqual({ entered: entry('pro', ...people), left: [], reason: 'change' })
     const [led] = await readItems('segment=led')
     expect(led).toMatchObject({ sequence: head, subject: 'person' })
     expect(led!.segments.entered).toEqual(entry('led', friend))

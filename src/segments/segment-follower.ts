@@ -1,39 +1,33 @@
 import { readHeadSql, segmentsFollowerName } from '../changes/sql.ts'
 import type { Transaction } from '../db/db.ts'
-import { Fault } from '../errors.ts'
-import type { Condition } from '../filters/grammar.ts'
-import {
-  hashOfCondition,
-  type Matches,
-  type RelationshipLevel,
-  readMatchesOf,
-  readNextMatches,
-  relationshipLevels,
-} from '../filters/membership.ts'
-import { parseFilter } from '../filters/parse.ts'
+import { type Matches, readMatchesOf, readNextMatches } from '../filters/membership.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
-import { currentDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { type Affected, affectedPeople, type Batch, defaultSourcesPerRead, readBatch } from './affected-people.ts'
+import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
+import { compare, type Membership, storeMembers, tell } from './members.ts'
 import {
   beginSegmentsSql,
   deleteChecksSql,
-  deleteMembersSql,
   finishSegmentsSql,
   forgetSegmentChangesSql,
   forgetSegmentMembersSql,
-  insertMembersSql,
-  insertSegmentChangesSql,
   markForgottenSql,
   readMembersBetweenSql,
   readMembershipsSql,
   readSegmentStatesSql,
 } from './sql.ts'
+import { type ConditionsAt, conditionsAt, parseSegments, type TestedSegment } from './tested-segments.ts'
 
 export type SegmentOptions = {
   nowMs?: () => number
   /** One statement reads at most so many links to changed entities. */
   sourcesPerRead?: number
+  /** The time between two moves of the clock. */
+  clockMs?: number
 }
+
+const defaultClockMs = 3_600_000
 
 /** The pause between two runs for an organization: it limits what the follower costs, and how late the feed is. */
 const pauseMs = 250
@@ -56,54 +50,59 @@ export function segmentFollower(options: SegmentOptions = {}): Follower {
 }
 
 async function work(task: Task, options: SegmentOptions): Promise<Progress> {
-  const { nowMs = Date.now, sourcesPerRead = defaultSourcesPerRead } = options
-  const { db, organization_id, head, signal } = task
+  const { nowMs = Date.now, sourcesPerRead = defaultSourcesPerRead, clockMs = defaultClockMs } = options
+  const { db, organization_id, signal } = task
   let sequence = task.after
-  let segments: TestedSegments | undefined
-  while (!signal.aborted && sequence < head) {
-    const batch = await readBatch(db, organization_id, sequence, head)
-    // The definitions are at least as new as the batch. So when they change, the members are computed anew before the position passes
-    // the change, and every client is before the change from which on the log tells of them.
-    const definitions = await currentDefinitions(db, organization_id, signal)
-    if (segments?.definitions.version !== definitions.version) segments = await prepareSegments(task, definitions)
-    if (!segments) break
-    sequence = await followBatch(task, segments, batch, sourcesPerRead)
+  let segments: PreparedSegments | undefined
+  let moves: ClockMoves = new Map()
+  if (!(await followTo(task.head))) return { sequence }
+  // The clock also wakes the follower without a change.
+  segments ??= await prepareSegments(task, await currentDefinitions(db, organization_id, signal), nowMs())
+  if (!segments) return { sequence }
+  const dueMs = nextTickOf(segments, clockMs)
+  if (dueMs === undefined || dueMs > nowMs()) return progress(dueMs)
+  const before = segments.definitions.version
+  const logged = await logClockMoves(task, segments, { nowMs: nowMs(), intervalMs: clockMs }, async () => {
+    return (await followTo(await readHead(task))) && segments?.definitions.version === before
+  })
+  if (!logged) return progress(nowMs())
+  moves = logged
+  segments = undefined
+  await followTo(await readHead(task))
+  return progress(nextTickMs(nowMs(), clockMs))
+
+  function progress(wakeAtMs: number | undefined): Progress {
+    return signal.aborted ? { sequence } : { sequence, notBeforeMs: nowMs() + pauseMs, wakeAtMs }
   }
-  return signal.aborted ? { sequence } : { sequence, notBeforeMs: nowMs() + pauseMs }
+
+  /** Follows the log up to a number. Returns false if the signal aborted. */
+  async function followTo(head: number): Promise<boolean> {
+    while (!signal.aborted && sequence < head) {
+      const batch = await readBatch(db, organization_id, sequence, head)
+      // The definitions are at least as new as the batch. So when they change, the members are computed anew before the position passes
+      // the change, and every client is before the change from which on the log tells of them.
+      const definitions = await currentDefinitions(db, organization_id, signal)
+      if (segments?.definitions.version !== definitions.version)
+        segments = await prepareSegments(task, definitions, nowMs())
+      if (!segments) break
+      sequence = await followBatch(task, segments, batch, moves, sourcesPerRead)
+    }
+    return !signal.aborted
+  }
 }
 
-/** The segments with valid filters. The log tells of each after the change `since`. */
-type TestedSegments = {
-  definitions: Definitions
-  ids: number[]
-  conditions: Condition[]
-  levels: RelationshipLevel[]
-  since: Map<number, number>
+async function readHead({ db, organization_id }: Task): Promise<number> {
+  const [head] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
+  return head!.sequence
 }
 
-type Computed = { id: number; condition: Condition; hash: string }
+/** The segments with their conditions now. The log tells of each after the change `since`. */
+type PreparedSegments = ConditionsAt & { since: Map<number, number>; clocked: ClockedSegment[] }
 
-/** All segments under the definitions. `invalid` are those whose filters the definitions no longer allow. */
-type ParsedSegments = Omit<TestedSegments, 'since'> & { tested: Computed[]; invalid: number[] }
-
-const parsedSegments = new WeakMap<Definitions, ParsedSegments>()
-
-function parseSegments(definitions: Definitions): ParsedSegments {
-  const known = parsedSegments.get(definitions)
-  if (known) return known
-  const tested: Computed[] = []
-  const invalid: number[] = []
-  for (const { id, key, filter } of definitions.segments) {
-    const condition = conditionOf(filter, key, definitions)
-    if (condition) tested.push({ id, condition, hash: hashOfCondition(condition, definitions) })
-    else invalid.push(id)
-  }
-  const ids = tested.map(({ id }) => id)
-  const conditions = tested.map(({ condition }) => condition)
-  const levels = relationshipLevels(conditions, definitions)
-  const parsed = { definitions, ids, conditions, levels, tested, invalid }
-  parsedSegments.set(definitions, parsed)
-  return parsed
+/** When the clock moves people next. Undefined if no segment has relative times. */
+function nextTickOf({ clocked }: PreparedSegments, clockMs: number): number | undefined {
+  const evaluated = clocked.map(({ evaluatedMs }) => evaluatedMs)
+  return evaluated.length === 0 ? undefined : nextTickMs(Math.min(...evaluated), clockMs)
 }
 
 type SegmentState = {
@@ -111,39 +110,42 @@ type SegmentState = {
   is_left_over: boolean
   members_condition: string | null
   since: number | null
+  evaluated_ms: number | null
 }
 
 /**
  * Computes the members of the segments whose filter means something else than before. Returns the segments under these definitions;
  * undefined if the signal aborted.
  */
-async function prepareSegments(task: Task, definitions: Definitions): Promise<TestedSegments | undefined> {
+async function prepareSegments(
+  task: Task,
+  definitions: Definitions,
+  nowMs: number,
+): Promise<PreparedSegments | undefined> {
   const { db, organization_id, signal } = task
   const states = await db.query<SegmentState>(readSegmentStatesSql, [organization_id])
-  const parsed = parseSegments(definitions)
+  const { tested, invalid } = parseSegments(definitions)
   const stateById = new Map(states.map(state => [state.id, state]))
-  const isComputed = ({ id, hash }: Computed) => {
-    const { since = null, members_condition = null } = stateById.get(id) ?? {}
+  const isComputed = ({ segment, hash }: TestedSegment) => {
+    const { since = null, members_condition = null } = stateById.get(segment.id) ?? {}
     return since !== null && members_condition === hash
   }
   const leftOver = states.filter(({ is_left_over }) => is_left_over).map(({ id }) => id)
   if (leftOver.length > 0) await forget(task, leftOver)
-  const ended = parsed.invalid.filter(id => stateById.get(id)?.since !== null)
+  const ended = invalid.filter(id => stateById.get(id)?.since !== null)
   if (ended.length > 0) await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ended]))
-  const missing = parsed.tested.filter(segment => !isComputed(segment))
-  if (missing.length > 0 && !(await computeMembers(task, missing, definitions))) return undefined
+  const missing = tested.filter(segment => !isComputed(segment))
+  if (missing.length > 0 && !(await computeMembers(task, missing, definitions, nowMs))) return undefined
   if (signal.aborted) return undefined
   const known = missing.length > 0 ? await db.query<SegmentState>(readSegmentStatesSql, [organization_id]) : states
-  return { ...parsed, since: new Map(known.map(({ id, since }) => [id, since ?? Number.MAX_SAFE_INTEGER])) }
-}
-
-/** The condition of a segment. Undefined if its filter is not valid any more. */
-function conditionOf(filter: unknown, key: string, definitions: Definitions): Condition | undefined {
-  try {
-    return parseFilter(filter, definitions, peopleStackId, 'body', key).condition
-  } catch (error) {
-    if (error instanceof Fault) return undefined
-    throw error
+  const evaluated = new Map(known.map(({ id, evaluated_ms }) => [id, evaluated_ms ?? nowMs]))
+  const clocked = tested
+    .filter(({ isRelative }) => isRelative)
+    .map(each => ({ ...each, evaluatedMs: evaluated.get(each.segment.id)! }))
+  return {
+    ...conditionsAt(tested, definitions, nowMs),
+    since: new Map(known.map(({ id, since }) => [id, since ?? Number.MAX_SAFE_INTEGER])),
+    clocked,
   }
 }
 
@@ -151,10 +153,14 @@ function conditionOf(filter: unknown, key: string, definitions: Definitions): Co
  * Computes who is in the segments, in sets of people. The log tells of those who enter or leave by the changes after the newest one at
  * the beginning, because the members are at least as new. Returns false if the signal aborted.
  */
-async function computeMembers(task: Task, segments: Computed[], definitions: Definitions): Promise<boolean> {
+async function computeMembers(
+  task: Task,
+  segments: readonly TestedSegment[],
+  definitions: Definitions,
+  nowMs: number,
+): Promise<boolean> {
   const { db, organization_id, signal } = task
-  const ids = segments.map(({ id }) => id)
-  const conditions = segments.map(({ condition }) => condition)
+  const { ids, conditions } = conditionsAt(segments, definitions, nowMs)
   await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ids]))
   const [newest] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
   await forgetRows(task, forgetSegmentChangesSql, ids)
@@ -168,8 +174,8 @@ async function computeMembers(task: Task, segments: Computed[], definitions: Def
       return until
     })
   }
-  const stored = JSON.stringify(segments.map(({ id, hash }) => ({ id, condition: hash })))
-  const values = [organization_id, stored, newest!.sequence]
+  const stored = JSON.stringify(segments.map(({ segment: { id }, hash }) => ({ id, condition: hash })))
+  const values = [organization_id, stored, newest!.sequence, new Date(nowMs).toISOString()]
   await update(task, tx => tx.query(finishSegmentsSql, values))
   return true
 }
@@ -200,8 +206,9 @@ async function forgetRows(task: Task, statement: typeof forgetSegmentChangesSql,
 /** Tells who entered or left by the next changes. Returns the new position. */
 async function followBatch(
   task: Task,
-  segments: TestedSegments,
+  segments: PreparedSegments,
   batch: Batch,
+  moves: ClockMoves,
   sourcesPerRead: number,
 ): Promise<number> {
   const { db, organization_id, signal, advance } = task
@@ -210,6 +217,8 @@ async function followBatch(
       if (signal.aborted) return task.after
       await update(task, tx => followPage(tx, segments, page))
     }
+  for (const { sequence, segment_id } of batch.clock)
+    if (!(await followClock(task, segments, { sequence, segment_id }, moves.get(sequence)))) return task.after
   await db.transaction(async tx => {
     await advance(tx, batch.last)
     if (batch.checked.length > 0) await tx.query(deleteChecksSql, [organization_id, batch.checked])
@@ -217,7 +226,7 @@ async function followBatch(
   return batch.last
 }
 
-async function followPage(tx: Transaction, segments: TestedSegments, page: Affected[]) {
+async function followPage(tx: Transaction, segments: PreparedSegments, page: Affected[]) {
   const { definitions, ids, conditions, since } = segments
   const { organization_id } = definitions
   const causes = new Map<string, number>()
@@ -229,42 +238,44 @@ async function followPage(tx: Transaction, segments: TestedSegments, page: Affec
   const isTold = ({ segment_id, person_id }: Membership) => causes.get(person_id)! > (since.get(segment_id) ?? Infinity)
   const { entered, left } = compare(ids, matches, members)
   const differences = { entered: entered.filter(isTold), left: left.filter(isTold) }
-  await storeMembers(tx, organization_id, differences)
-  const told = [...differences.entered, ...differences.left]
-  if (told.length > 0)
-    await tx.query(insertSegmentChangesSql, [
-      ...columnsOf(organization_id, told),
-      told.map(({ person_id }) => causes.get(person_id)!),
-      told.map((_, index) => index < differences.entered.length),
-    ])
+  await tell(tx, organization_id, differences, ({ person_id }) => causes.get(person_id)!)
 }
 
-type Membership = { segment_id: number; person_id: string }
-type Differences = { entered: Membership[]; left: Membership[] }
-
-/** Compares who satisfies the conditions of the segments with who is a member. A person who does not exist satisfies none. */
-function compare(ids: readonly number[], people: readonly Matches[], members: readonly Membership[]): Differences {
-  const keyOf = ({ segment_id, person_id }: Membership) => `${segment_id} ${person_id}`
-  const before = new Set(members.map(keyOf))
-  const now = new Set<string>()
-  const entered: Membership[] = []
-  for (const { id: person_id, matches } of people)
-    for (const [index, segment_id] of ids.entries()) {
-      if (!matches[index]) continue
-      const membership = { segment_id, person_id }
-      now.add(keyOf(membership))
-      if (!before.has(keyOf(membership))) entered.push(membership)
-    }
-  return { entered, left: members.filter(membership => !now.has(keyOf(membership))) }
+/**
+ * Tells who entered or left a segment because time went by. Whoever the process that has logged the change found is tested; after its
+ * death, everybody. Returns false if the signal aborted.
+ */
+async function followClock(
+  task: Task,
+  { definitions, ids, conditions, since }: PreparedSegments,
+  { sequence, segment_id }: Batch['clock'][number],
+  moved: readonly string[] | undefined,
+): Promise<boolean> {
+  const index = ids.indexOf(segment_id)
+  // Its filter has changed meanwhile, so that its members were computed later.
+  if (index === -1 || sequence <= since.get(segment_id)!) return true
+  const condition = [conditions[index]!]
+  const { organization_id } = definitions
+  const tellDifferences = async (tx: Transaction, people: Matches[], members: Membership[]) =>
+    tell(tx, organization_id, compare([segment_id], people, members), () => sequence)
+  for (let first = 0; first < (moved?.length ?? 0); first += peoplePerSet) {
+    if (task.signal.aborted) return false
+    const people = moved!.slice(first, first + peoplePerSet)
+    await update(task, async tx => {
+      const members = await tx.query<Membership>(readMembershipsSql, [organization_id, people])
+      const ofSegment = members.filter(each => each.segment_id === segment_id)
+      await tellDifferences(tx, await readMatchesOf(tx, definitions, condition, people), ofSegment)
+    })
+  }
+  for (let after = moved ? lastId : firstId; after !== lastId; ) {
+    if (task.signal.aborted) return false
+    after = await update(task, async tx => {
+      const people = await readNextMatches(tx, definitions, condition, { after, limit: peoplePerSet })
+      const until = people.length < peoplePerSet ? lastId : people.at(-1)!.id
+      const values = [organization_id, [segment_id], after, until]
+      await tellDifferences(tx, people, await tx.query<Membership>(readMembersBetweenSql, values))
+      return until
+    })
+  }
+  return true
 }
-
-async function storeMembers(tx: Transaction, organization_id: number, { entered, left }: Differences): Promise<void> {
-  if (entered.length > 0) await tx.query(insertMembersSql, columnsOf(organization_id, entered))
-  if (left.length > 0) await tx.query(deleteMembersSql, columnsOf(organization_id, left))
-}
-
-const columnsOf = (organization_id: number, memberships: readonly Membership[]) => [
-  organization_id,
-  memberships.map(({ segment_id }) => segment_id),
-  memberships.map(({ person_id }) => person_id),
-]

@@ -92,7 +92,7 @@ export async function findWarnings(
   filter: unknown,
 ): Promise<Detail[]> {
   const definitions = await currentDefinitions(db, caller.organization.id, signal)
-  const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, 'body', key))
+  const parsed = parseIfValid(() => parseFilter(filter, definitions, peopleStackId, { ofSegment: key }))
   if (!parsed) return []
   const isStrict = preferences.handling === 'strict'
   // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
@@ -127,7 +127,7 @@ function throwIfInvalid(next: Definitions, key: string, before?: Definitions): v
   const { filter } = findSegment(next, key)
   if (Buffer.byteLength(JSON.stringify(filter)) > maxFilterBytes)
     throwInvalidField('/filter', `must be at most ${maxFilterBytes} bytes of JSON`)
-  parseFilter(filter, next, peopleStackId, 'body', key)
+  parseFilter(filter, next, peopleStackId, { ofSegment: key })
   if (!before) return
   for (const segment of next.segments) {
     if (segment.key === key || faultOf(before, segment)) continue
@@ -139,7 +139,7 @@ function throwIfInvalid(next: Definitions, key: string, before?: Definitions): v
 /** Describes the faults of the filter of a segment. Undefined if it is valid. */
 export function faultOf(definitions: Definitions, { key, filter }: Segment): string | undefined {
   try {
-    parseFilter(filter, definitions, peopleStackId, 'body', key)
+    parseFilter(filter, definitions, peopleStackId, { ofSegment: key })
     return undefined
   } catch (error) {
     if (!(error instanceof Fault)) throw error

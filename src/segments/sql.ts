@@ -37,8 +37,9 @@ export const readSegmentStartsSql = statement(
 /** The segments as the follower has computed them, and whether they are deleted but not their other rows. */
 export const readSegmentStatesSql = statement(
   'read_segment_states',
-  `select g.id, g.deleted_at is not null and not g.forgotten as is_left_over, g.members_condition, g.since from segments g
-   where g.organization_id = $1`,
+  `select g.id, g.deleted_at is not null and not g.forgotten as is_left_over, g.members_condition, g.since,
+     (extract(epoch from g.evaluated_at) * 1000)::float8 as evaluated_ms
+   from segments g where g.organization_id = $1`,
 )
 
 /** $2: ids. The change log does not tell of these segments until {@link finishSegmentsSql}. */
@@ -47,12 +48,18 @@ export const beginSegmentsSql = statement(
   'update segments set since = null, members_condition = null where organization_id = $1 and id = any($2::integer[])',
 )
 
-/** $2: [{id, condition}], $3: the change after which the log tells of the segments. */
+/** $2: [{id, condition}], $3: the change after which the log tells of the segments, $4: the time that relative times counted from. */
 export const finishSegmentsSql = statement(
   'finish_segments',
-  `update segments g set members_condition = v.condition, since = $3
+  `update segments g set members_condition = v.condition, since = $3, evaluated_at = $4
    from jsonb_to_recordset($2::text::jsonb) as v(id integer, condition text)
    where g.organization_id = $1 and g.id = v.id and g.deleted_at is null`,
+)
+
+/** $2: segments, $3: the time that relative times counted from. */
+export const setEvaluatedSql = statement(
+  'set_segments_evaluated',
+  'update segments set evaluated_at = $3 where organization_id = $1 and id = any($2::integer[])',
 )
 
 /** $2: deleted segments whose other rows are deleted. */
@@ -126,10 +133,12 @@ export const insertSegmentChangesSql = statement(
    on conflict (organization_id, segment_id, sequence, person_id) do update set entered = excluded.entered`,
 )
 
-/** $2: after this number, $3: up to this number, $4: limit. Definitions have no entity. */
+/** $2: after this number, $3: up to this number, $4: limit. Definitions have no entity. `moved` is a segment that the clock has moved. */
 export const readBatchSql = statement(
   'read_segment_batch',
-  `select c.sequence, c.stack_id, c.entity_id as id, c.operation from changes c
+  `select c.sequence, c.stack_id, c.entity_id as id, c.operation,
+     case when c.subject = 'segment' and c.after ? 'evaluated_at' then c.definition_id end as moved
+   from changes c
    where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 order by c.sequence limit $4`,
 )
 

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { announceCommit } from '../changes/commit-events.ts'
+import { awaitPipelined } from '../db/db.ts'
+import { readMatchesOf, readNextMatches } from '../filters/membership.ts'
+import type { Task } from '../followers/follower.ts'
+import type { Definitions } from '../organizations/definitions.ts'
+import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
+import { lockHead } from '../organizations/head.ts'
+import { compare, type Membership } from './members.ts'
+import { readMembersBetweenSql, setEvaluatedSql } from './sql.ts'
+import { conditionsAt, type TestedSegment } from './tested-segments.ts'
+
+/** A segment with relative times. Its members are those of the time `evaluatedMs`. */
+export type ClockedSegment = TestedSegment & { evaluatedMs: number }
+
+/** People who entered or left a segment because time went by, by the number of the change that tells of it. */
+export type ClockMoves = Map<number, readonly string[]>
+
+const peoplePerPage = 1_000
+const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+/** The author of the changes that the clock makes. */
+const actor = 'kith'
+
+/** The next time at which the clock moves people: a multiple of the interval, as the beginning of a day is in most time zones. */
+export const nextTickMs = (ms: number, intervalMs: number): number => (Math.floor(ms / intervalMs) + 1) * intervalMs
+
+/**
+ * Finds the people who by now are in or out of segments because time went by, and appends a change of each segment to the log for each
+ * time at which somebody moved: a service that has slept tells of the time at which they would have. Whoever follows the log then moves
+ * them. `follow` follows the log after each page of people, and returns false to give up. Returns undefined then.
+ */
+export async function logClockMoves(
+  task: Task,
+  { definitions, clocked: segments }: { definitions: Definitions; clocked: readonly ClockedSegment[] },
+  { nowMs, intervalMs }: { nowMs: number; intervalMs: number },
+  follow: () => Promise<boolean>,
+): Promise<ClockMoves | undefined> {
+  const differences = await findDifferences(task, definitions, segments, nowMs, follow)
+  if (!differences) return undefined
+  const moves: { segment: ClockedSegment; timeMs: number; people: string[] }[] = []
+  for (const segment of segments) {
+    const people = differences.filter(({ segment_id }) => segment_id === segment.segment.id)
+    const times = ticksAfter(segment.evaluatedMs, nowMs, intervalMs)
+    for (const move of await locate(task, definitions, segment, people, times)) moves.push({ segment, ...move })
+  }
+  moves.sort((a, b) => a.timeMs - b.timeMs)
+  return appendMoves(task, segments, moves, nowMs)
+}
+
+/** The ticks after a time, of which the last one is now. */
+function ticksAfter(ms: number, nowMs: number, intervalMs: number): number[] {
+  const ticks: number[] = []
+  for (let tick = nextTickMs(ms, intervalMs); tick < nowMs; tick += intervalMs) ticks.push(tick)
+  return [...ticks, nowMs]
+}
+
+/** A person whose membership is not what it is now. */
+type Difference = Membership & { isIn: boolean }
+
+async function findDifferences(
+  { db, organization_id }: Task,
+  definitions: Definitions,
+  segments: readonly ClockedSegment[],
+  nowMs: number,
+  follow: () => Promise<boolean>,
+): Promise<Difference[] | undefined> {
+  const { ids, conditions } = conditionsAt(segments, definitions, nowMs)
+  const found: Difference[] = []
+  for (let after = firstId; after !== lastId; ) {
+    if (!(await follow())) return undefined
+    after = await db.transaction(async tx => {
+      const people = await readNextMatches(tx, definitions, conditions, { after, limit: peoplePerPage })
+      const until = people.length < peoplePerPage ? lastId : people.at(-1)!.id
+      const members = await tx.query<Membership>(readMembersBetweenSql, [organization_id, ids, after, until])
+      const { entered, left } = compare(ids, people, members)
+      for (const membership of entered) found.push({ ...membership, isIn: true })
+      for (const membership of left) found.push({ ...membership, isIn: false })
+      return until
+    })
+  }
+  return found
+}
+
+/** Halves the times until it has the first one from which on each of the people has been as now. */
+async function locate(
+  task: Task,
+  definitions: Definitions,
+  segment: TestedSegment,
+  people: readonly Difference[],
+  times: readonly number[],
+): Promise<{ timeMs: number; people: string[] }[]> {
+  if (people.length === 0) return []
+  if (times.length === 1) return [{ timeMs: times[0]!, people: people.map(({ person_id }) => person_id) }]
+  const middle = Math.floor((times.length - 1) / 2)
+  const { conditions } = conditionsAt([segment], definitions, times[middle]!)
+  const matching = new Set<string>()
+  for (let first = 0; first < people.length; first += peoplePerPage) {
+    const ids = people.slice(first, first + peoplePerPage).map(({ person_id }) => person_id)
+    const matches = await task.db.transaction(tx => readMatchesOf(tx, definitions, conditions, ids))
+    for (const {
+      id,
+      matches: [isIn],
+    } of matches)
+      if (isIn) matching.add(id)
+  }
+  const isAsNow = ({ person_id, isIn }: Difference) => matching.has(person_id) === isIn
+  return [
+    ...(await locate(task, definitions, segment, people.filter(isAsNow), times.slice(0, middle + 1))),
+    ...(await locate(
+      task,
+      definitions,
+      segment,
+      people.filter(each => !isAsNow(each)),
+      times.slice(middle + 1),
+    )),
+  ]
+}
+
+/** Appends the changes, and stores up to when the segments are evaluated. The head is locked first, as in an erasure, which also waits for followers. */
+async function appendMoves(
+  { db, organization_id, hold }: Task,
+  segments: readonly ClockedSegment[],
+  moves: readonly { segment: ClockedSegment; timeMs: number; people: string[] }[],
+  nowMs: number,
+): Promise<ClockMoves> {
+  const logged: ClockMoves = await db.transaction(async tx => {
+    const { sequence } = await lockHead(tx, organization_id)
+    await hold(tx)
+    const [at, request_id] = [new Date().toISOString(), randomUUID()]
+    for (const { segment, timeMs } of moves) {
+      const values = [segment.evaluatedMs, timeMs].map(ms =>
+        JSON.stringify({ evaluated_at: new Date(ms).toISOString() }),
+      )
+      await awaitPipelined([
+        tx.query(numberChangeSql, [organization_id]),
+        tx.query(appendDefinitionChangeSql, [
+          ...[organization_id, at, 'segment', segment.segment.id, 'update', ...values, actor, request_id],
+        ]),
+      ])
+    }
+    const ids = segments.map(({ segment }) => segment.id)
+    await tx.query(setEvaluatedSql, [organization_id, ids, new Date(nowMs).toISOString()])
+    return new Map(moves.map(({ people }, index) => [sequence + index + 1, people]))
+  })
+  if (logged.size > 0) announceCommit(db, organization_id)
+  return logged
+}

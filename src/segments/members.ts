@@ -1,0 +1,59 @@
+import type { Transaction } from '../db/db.ts'
+import type { Matches } from '../filters/membership.ts'
+import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql } from './sql.ts'
+
+/** A person in a segment. */
+export type Membership = { segment_id: number; person_id: string }
+export type Differences = { entered: Membership[]; left: Membership[] }
+
+/** Compares who satisfies the conditions of the segments with who is a member. A person who does not exist satisfies none. */
+export function compare(
+  ids: readonly number[],
+  people: readonly Matches[],
+  members: readonly Membership[],
+): Differences {
+  const keyOf = ({ segment_id, person_id }: Membership) => `${segment_id} ${person_id}`
+  const before = new Set(members.map(keyOf))
+  const now = new Set<string>()
+  const entered: Membership[] = []
+  for (const { id: person_id, matches } of people)
+    for (const [index, segment_id] of ids.entries()) {
+      if (!matches[index]) continue
+      const membership = { segment_id, person_id }
+      now.add(keyOf(membership))
+      if (!before.has(keyOf(membership))) entered.push(membership)
+    }
+  return { entered, left: members.filter(membership => !now.has(keyOf(membership))) }
+}
+
+export async function storeMembers(
+  tx: Transaction,
+  organization_id: number,
+  { entered, left }: Differences,
+): Promise<void> {
+  if (entered.length > 0) await tx.query(insertMembersSql, columnsOf(organization_id, entered))
+  if (left.length > 0) await tx.query(deleteMembersSql, columnsOf(organization_id, left))
+}
+
+/** Stores who entered and left, and tells of it with the number of the change that `causeOf` returns. */
+export async function tell(
+  tx: Transaction,
+  organization_id: number,
+  differences: Differences,
+  causeOf: (membership: Membership) => number,
+): Promise<void> {
+  await storeMembers(tx, organization_id, differences)
+  const told = [...differences.entered, ...differences.left]
+  if (told.length > 0)
+    await tx.query(insertSegmentChangesSql, [
+      ...columnsOf(organization_id, told),
+      told.map(causeOf),
+      told.map((_, index) => index < differences.entered.length),
+    ])
+}
+
+const columnsOf = (organization_id: number, memberships: readonly Membership[]) => [
+  organization_id,
+  memberships.map(({ segment_id }) => segment_id),
+  memberships.map(({ person_id }) => person_id),
+]
