@@ -713,9 +713,11 @@ export type AggregateBody = {
   )[]
   /** The measures of each group. Default: [{op: 'count'}]. */
   measures?: {
-    op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+    op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
     /** A field as filters name it: `state`, `created_at`, `attribute_values.city`. Only `count` needs none. */
     field?: string
+    /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
+    p?: number
   }[]
 }
 

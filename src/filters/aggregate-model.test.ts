@@ -22,7 +22,7 @@ const attribute = (key: string) => `attribute_values.${key}`
 const units = ['day', 'week', 'month', 'quarter', 'year'] as const
 type Span = { field: string; by: (typeof units)[number]; time_zone?: string }
 type Group = string | Span
-type Measure = { op: string; field?: string }
+type Measure = { op: string; field?: string; p?: number }
 
 const groupFields = [
   'state',
@@ -44,7 +44,11 @@ const measures = fc.array(
   fc.oneof(
     fc.constant({ op: 'count' }),
     fc.constantFrom(...groupFields).map(field => ({ op: 'count', field })),
-    fc.constantFrom('sum', 'avg', 'min', 'max').map(op => ({ op, field: attribute('score') })),
+    fc.constantFrom(...groupFields, attribute('joined')).map(field => ({ op: 'count_distinct', field })),
+    fc.constantFrom('sum', 'avg', 'min', 'max', 'median').map(op => ({ op, field: attribute('score') })),
+    fc
+      .constantFrom(0, 0.007, 0.1, 0.25, 0.333, 0.5, 0.95, 1)
+      .map(p => ({ op: 'percentile', field: attribute('score'), p })),
     fc
       .tuple(
         fc.constantFrom('min', 'max'),
@@ -101,10 +105,12 @@ function print(value: bigint): string {
 
 const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-function measureOf(entities: StoredEntity[], { op, field }: Measure): { text: string; skipped: number } {
+function measureOf(entities: StoredEntity[], { op, field, p }: Measure): { text: string; skipped: number } {
   if (field === undefined) return { text: String(entities.length), skipped: 0 }
   const present = entities.map(entity => shownIn(entity, field)).filter(value => value !== null && value !== undefined)
   if (op === 'count') return { text: String(present.length), skipped: 0 }
+  if (op === 'count_distinct')
+    return { text: String(new Set(present.map(value => JSON.stringify(value))).size), skipped: 0 }
   const fits = (value: unknown) =>
     field === attribute('score')
       ? typeof value === 'number'
@@ -113,20 +119,23 @@ function measureOf(entities: StoredEntity[], { op, field }: Measure): { text: st
   const fitting = present.filter(fits)
   const skipped = present.length - fitting.length
   if (fitting.length === 0) return { text: 'null', skipped }
-  if (field === attribute('score')) return { text: ofNumbers(op, fitting as number[]), skipped }
+  if (field === attribute('score')) return { text: ofNumbers(op, fitting as number[], p), skipped }
   const sorted = (fitting as string[]).toSorted(field === attribute('joined') ? byInstant : byCodePoint)
   const [first, last] = [sorted[0]!, sorted.at(-1)!]
   const found = op === 'min' ? first : last
   return { text: JSON.stringify(field === attribute('joined') ? inUtc(found) : found), skipped }
 }
 
-function ofNumbers(op: string, values: number[]): string {
+function ofNumbers(op: string, values: number[], p = 0.5): string {
   const exact = values.map(decimal)
   const sum = exact.reduce((total, value) => total + value, 0n)
   if (op === 'sum') return print(sum)
   if (op === 'avg') return `about ${Number(print(sum)) / values.length}`
   const sorted = exact.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-  return print((op === 'min' ? sorted[0] : sorted.at(-1))!)
+  if (op === 'min' || op === 'max') return print(sorted.at(op === 'min' ? 0 : -1)!)
+  const at = Math.round(p * 1_000) * (sorted.length - 1)
+  const [before, after] = [sorted[Math.floor(at / 1_000)]!, sorted[Math.ceil(at / 1_000)]!]
+  return print(before + ((after - before) * BigInt(at % 1_000)) / 1_000n)
 }
 
 function byInstant(a: string, b: string): number {

@@ -9,8 +9,8 @@ import { manyValues, measureFault, type TypedField, typedFieldOf } from './typed
 /** A field that groups, or a span of the time or date that it has. */
 export type GroupKey = { field: Field; type: ValueType; span?: { unit: TimeUnit; timeZone: string } | undefined }
 
-/** A measure of each group. `count` without a field counts the entities. */
-export type ParsedMeasure = { op: MeasureOperation; field?: Field; type?: ValueType }
+/** A measure of each group. `count` without a field counts the entities. Only a percentile has `p`. */
+export type ParsedMeasure = { op: MeasureOperation; field?: Field; type?: ValueType; p?: number }
 
 export type ParsedAggregate = ParsedFilter & { keys: GroupKey[]; measures: ParsedMeasure[] }
 
@@ -59,20 +59,30 @@ function notSpannable(field: Field, attribute: Attribute | undefined): string {
 }
 
 function parsePlainKey(name: string, path: Path, context: Context): GroupKey {
-  const { field, type, attribute } = parseField(name, path, context)
-  if (attribute?.type === 'json') return throwInvalid(path, 'is of type json: only single values can be grouped')
-  if (attribute?.cardinality === 'many') return throwInvalid(path, manyValues)
-  return { field, type }
+  const typed = parseField(name, path, context)
+  throwIfNotSingle(typed, path)
+  return { field: typed.field, type: typed.type }
 }
 
-function parseMeasure({ op, field: name }: Measure, path: Path, context: Context): ParsedMeasure {
+function throwIfNotSingle({ attribute }: TypedField, path: Path) {
+  if (attribute?.type === 'json') throwInvalid(path, 'is of type json: only single values can be grouped')
+  if (attribute?.cardinality === 'many') throwInvalid(path, manyValues)
+}
+
+function parseMeasure({ op, field: name, p }: Measure, path: Path, context: Context): ParsedMeasure {
   const fieldPath = [...path, 'field']
+  if (op === 'percentile' && p === undefined) return throwInvalid([...path, 'p'], 'is required for percentile')
+  if (op !== 'percentile' && p !== undefined) return throwInvalid([...path, 'p'], 'applies only to percentile')
   if (name === undefined) return op === 'count' ? { op } : throwInvalid(fieldPath, `is required for ${op}`)
-  const { field, type, attribute } = parseField(name, fieldPath, context)
+  const typed = parseField(name, fieldPath, context)
+  const { field, type } = typed
   if (op === 'count') return { op, field, type }
-  const fault = measureFault(op, { field, type, attribute })
-  if (fault !== undefined) return throwInvalid(fieldPath, fault)
-  return { op, field, type }
+  if (op === 'count_distinct') throwIfNotSingle(typed, fieldPath)
+  else {
+    const fault = measureFault(op, typed)
+    if (fault !== undefined) return throwInvalid(fieldPath, fault)
+  }
+  return { op, field, type, ...(p !== undefined && { p }) }
 }
 
 function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): TypedField {

@@ -6,7 +6,16 @@ import { warnings } from './schema.ts'
 export const timeUnits = ['day', 'week', 'month', 'quarter', 'year'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
-export const measureOperations = ['count', 'sum', 'avg', 'min', 'max'] as const
+export const measureOperations = [
+  'count',
+  'count_distinct',
+  'sum',
+  'avg',
+  'min',
+  'max',
+  'median',
+  'percentile',
+] as const
 export type MeasureOperation = (typeof measureOperations)[number]
 
 const fieldDescription = 'A field as filters name it: `state`, `created_at`, `attribute_values.city`.'
@@ -30,6 +39,13 @@ const measure = Type.Object(
   {
     op: Type.Enum([...measureOperations]),
     field: Type.Optional(Type.String({ description: `${fieldDescription} Only \`count\` needs none.` })),
+    p: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'Only for `percentile`: the part of the values below the result. 0.5 is the median.',
+      }),
+    ),
   },
   { additionalProperties: false, title: 'AggregateMeasure' },
 )

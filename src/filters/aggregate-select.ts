@@ -104,30 +104,37 @@ function selectGroups(
   // All columns are added now, so the number of levels is known.
   const inRow = (column: Column) => sql`r.${columns.atTop(column)}`
   const group = grouped.map(({ column }) => inRow(column))
-  const results = measured.map(({ print }) => print(inRow))
   const skipped = [...grouped, ...measured].map(({ misfit }) =>
     misfit ? sql`count(*) filter (where ${misfit(inRow)})` : sql`0`,
   )
-  const line = sql`concat('{"by":[', ${listed(grouped.map(({ print }, index) => print(group[index]!)))},
-    '],"measures":[', ${listed(results)}, ']}')`
-  const orders = grouped.flatMap(({ order }, index) => order(sql`g.${columnNames[index]!}`))
-  const named = group.map((column, index) => sql`${column} as ${columnNames[index]!}`)
+  const computed = [...group, ...measured.map(({ result }) => result(inRow))]
+  const named = computed.map((value, index) => sql`${value} as ${columnNames[index]!}`)
+  const ofGroup = computed.map((_, index) => sql`g.${columnNames[index]!}`)
+  const ofMeasure = ofGroup.slice(keys.length)
+  const line = sql`concat('{"by":[', ${listed(grouped.map(({ print }, index) => print(ofGroup[index]!)))},
+    '],"measures":[', ${listed(measured.map(({ print }, index) => print(ofMeasure[index]!)))}, ']}')`
+  const orders = grouped.flatMap(({ order }, index) => order(ofGroup[index]!))
   const rows = columns.select(source)
   return sql`with g as materialized (
-      select ${commaSeparated([...named, sql`${line} as line`, sql`array[${commaSeparated(skipped)}] as skipped`])}
+      select ${commaSeparated([...named, sql`array[${commaSeparated(skipped)}] as skipped`])}
       from (${rows}) r(${commaSeparated(columns.names)})
       ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`} limit ${maxGroups + 1}::integer
+    ), printed as materialized (
+      select ${line} as line, row_number() over (${orderedBy(orders)}) as position from g
     ), total as (
-      select count(*)::integer as groups, coalesce(sum(octet_length(g.line)), 0)::bigint as bytes from g
+      select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
     )
     select h.sequence, t.groups, t.bytes,
       case when t.groups <= ${maxGroups}::integer and t.bytes <= ${maxGroupBytes}::integer then (
-        select string_agg(g.line, ',' ${orders.length === 0 ? sql`` : sql`order by ${commaSeparated(orders)}`}) from g
+        select string_agg(p.line, ',' order by p.position) from printed p
       ) end as json,
       array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
         group by s.position order by s.position) as skipped
     from change_heads h cross join total t where h.organization_id = ${subject.organization}`
 }
+
+const orderedBy = (orders: readonly Fragment[]) =>
+  orders.length === 0 ? sql`` : sql`order by ${commaSeparated(orders)}`
 
 const listed = (texts: readonly Fragment[]) =>
   texts.length === 0 ? sql`''` : sql`concat_ws(',', ${commaSeparated(texts)})`
@@ -239,28 +246,53 @@ function addSpan(
   return { column, ...asDay, ...(field.kind === 'attribute' && { misfit: misfitOf(raw, column) }) }
 }
 
-/** A measure of a group: its result as JSON, and the condition of a row whose value is not measured. */
-type MeasureColumns = { print: (inRow: InRow) => Fragment; misfit?: (inRow: InRow) => Fragment }
+/** A measure of a group: its result, how that becomes JSON, and the condition of a row whose value is not measured. */
+type MeasureColumns = {
+  result: (inRow: InRow) => Fragment
+  print: (result: Fragment) => Fragment
+  misfit?: (inRow: InRow) => Fragment
+}
+
+const printCount = (count: Fragment) => sql`${count}::text`
 
 const aggregateFunctions = {
   sum: (value: Fragment) => sql`sum(${value})`,
   avg: (value: Fragment) => sql`avg(${value})`,
   min: (value: Fragment) => sql`min(${value})`,
   max: (value: Fragment) => sql`max(${value})`,
+  median: (value: Fragment) => percentileOf(value, 0.5),
 }
 
-function addMeasure({ op, field, type }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
-  if (!field) return { print: () => sql`count(*)::text` }
+/**
+ * The percentile of numbers, interpolated between the two values next to it. PostgreSQL's own function computes with doubles. An array is
+ * sorted afterwards, because PostgreSQL would sort all rows for an aggregate of sorted values, and groups them by a hash table otherwise.
+ */
+const percentileOf = (value: Fragment, p: number) => sql`(
+  select a.v[a.i] + (a.at - a.i) * (a.v[least(a.i + 1, cardinality(a.v))] - a.v[a.i]) from (
+    select s.v, s.at, floor(s.at)::integer as i from (
+      select u.v, 1 + ${String(p)}::numeric * (cardinality(u.v) - 1) as at from (
+        select array(select n from unnest(array_agg(${value}) filter (where ${value} is not null)) n order by n) as v offset 0
+      ) u
+    ) s offset 0
+  ) a)`
+
+function addMeasure({ op, field, type, p }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
+  if (!field) return { result: () => sql`count(*)`, print: printCount }
+  if (op === 'count_distinct') {
+    const { column } = addKey({ field, type: type! }, columns, subject)
+    return { result: inRow => sql`count(distinct ${inRow(column)})`, print: printCount }
+  }
   const raw = addRaw(field, columns, subject)
   const isAttribute = field.kind === 'attribute'
   if (op === 'count' && isAttribute)
-    return { print: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))::text` }
-  if (op === 'count') return { print: inRow => sql`count(${inRow(raw)})::text` }
+    return { result: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))`, print: printCount }
+  if (op === 'count') return { result: inRow => sql`count(${inRow(raw)})`, print: printCount }
   const typed = isAttribute ? addTyped(raw, type!, columns) : raw
   const isText = type === 'text' || (type === 'date' && !isAttribute)
-  const result = (inRow: InRow) => aggregateFunctions[op](isText ? sql`${inRow(typed)} collate "C"` : inRow(typed))
+  const typedIn = (inRow: InRow) => (isText ? sql`${inRow(typed)} collate "C"` : inRow(typed))
   return {
-    print: inRow => sql`coalesce(${printResult(result(inRow), type!, isAttribute)}, 'null')`,
+    result: inRow => (op === 'percentile' ? percentileOf(typedIn(inRow), p!) : aggregateFunctions[op](typedIn(inRow))),
+    print: result => sql`coalesce(${printResult(result, type!, isAttribute)}, 'null')`,
     ...(isAttribute && { misfit: misfitOf(raw, typed) }),
   }
 }

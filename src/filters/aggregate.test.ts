@@ -80,6 +80,24 @@ describe('an aggregate', () => {
     for (const index of [0, 1, 2]) await shop.send('DELETE', `/v1/stacks/orders/large${index}`)
   })
 
+  it('counts distinct values and interpolates percentiles, exactly', async () => {
+    const ops = ['count_distinct', 'median'].map(op => ({ op, field: field('total') }))
+    const percentiles = [0, 0.25, 0.9, 1].map(p => ({ op: 'percentile', field: field('total'), p }))
+    const { groups, skipped } = (await aggregate({ measures: [...ops, ...percentiles] })).body.data
+    // The text '12' counts as a value of its own, and is no number.
+    expect(groups).toEqual([{ by: [], measures: [5, 1, 0.1, 0.2, 1.6, 2] }])
+    expect(skipped.map(({ path }: { path: string }) => path)).toEqual([1, 2, 3, 4, 5].map(n => `/measures/${n}`))
+    expect(await textOf({ group_by: [field('country')], measures: [...ops, percentiles[2]] })).toBe(
+      '[{"by":[7],"measures":[1,null,null]},{"by":["DE"],"measures":[1,1,1]},' +
+        '{"by":["IT"],"measures":[2,0.15,0.19]},{"by":[null],"measures":[1,2,2]}]',
+    )
+    const distinct = ['state', 'created_at', field('buyer'), field('gifted'), field('any')]
+    const counts = distinct.map(each => ({ op: 'count_distinct', field: each }))
+    const [counted] = (await aggregate({ measures: counts, filter: { [field('total')]: { $gte: 0 } } })).body.data
+      .groups
+    expect(counted.measures).toEqual([1, expect.any(Number), 2, 2, 0])
+  })
+
   it('groups by two fields in the order of their values, nulls last, and reports values of another type', async () => {
     const { data } = (
       await aggregate({
@@ -230,7 +248,19 @@ describe('the refusal of an aggregate', () => {
     ['three fields', { group_by: ['state', 'state', 'state'] }, '/group_by'],
     ['no measures', { measures: [] }, '/measures'],
     ['eleven measures', { measures: Array(11).fill({ op: 'count' }) }, '/measures'],
-    ['an unknown measure', { measures: [{ op: 'median', field: field('total') }] }, '/measures/0/op'],
+    ['an unknown measure', { measures: [{ op: 'mode', field: field('total') }] }, '/measures/0/op'],
+    ['distinct values without a field', { measures: [{ op: 'count_distinct' }] }, '/measures/0/field'],
+    [
+      'distinct values of many',
+      { measures: [{ op: 'count' }, { op: 'count_distinct', field: field('tags') }] },
+      '/measures/1/field',
+    ],
+    ['distinct json', { measures: [{ op: 'count_distinct', field: field('lines') }] }, '/measures/0/field'],
+    ['a median of texts', { measures: [{ op: 'median', field: field('country') }] }, '/measures/0/field'],
+    ['a percentile of dates', { measures: [{ op: 'percentile', field: field('due'), p: 0.5 }] }, '/measures/0/field'],
+    ['a percentile without its part', { measures: [{ op: 'percentile', field: field('total') }] }, '/measures/0/p'],
+    ['a percentile above 1', { measures: [{ op: 'percentile', field: field('total'), p: 95 }] }, '/measures/0/p'],
+    ['a part of a sum', { measures: [{ op: 'sum', field: field('total'), p: 0.5 }] }, '/measures/0/p'],
     ['a sum without a field', { measures: [{ op: 'sum' }] }, '/measures/0/field'],
     ['a sum of texts', { measures: [{ op: 'count' }, { op: 'sum', field: field('country') }] }, '/measures/1/field'],
     ['an average of dates', { measures: [{ op: 'avg', field: field('due') }] }, '/measures/0/field'],
