@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Aggregate, AggregateBody, Filter } from '../client/index.ts'
-import { newPlainCommand } from './command.ts'
+import { newPlainCommand, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
@@ -10,24 +10,49 @@ import { visible } from './visible.ts'
 
 type Group = NonNullable<AggregateBody['group_by']>[number]
 type Measure = NonNullable<AggregateBody['measures']>[number]
+type Order = NonNullable<AggregateBody['sort']>[number]
 type Named<T> = { name: string; value: T }
+/** A test of the measure with that name. */
+type Having = Named<{ operator: string; operand: unknown }>
 
 type Options = ConnectionOptions &
   ConditionOptions &
-  FormatOption & { groupBy: Named<Group>[]; measure: Named<Measure>[]; timeZone?: string }
+  FormatOption & {
+    groupBy: Named<Group>[]
+    measure: Named<Measure>[]
+    sort: Named<Pick<Order, 'direction'>>[]
+    having: Having[]
+    limit?: number
+    timeZone?: string
+  }
 
 const units = ['day', 'week', 'month', 'quarter', 'year'] as const
-const operations = ['count', 'sum', 'avg', 'min', 'max'] as const
+const operations = ['count', 'count_distinct', 'sum', 'avg', 'min', 'max', 'median', 'percentile'] as const
+const operators = { '>=': '$gte', '<=': '$lte', '!=': '$neq', '>': '$gt', '<': '$lt', '=': '$eq' } as const
 
 export function aggregateCommand(environment: NodeJS.ProcessEnv): Command {
   const description = 'Counts and measures groups of people, or of the records of a stack. The numbers are exact.'
   const command = newPlainCommand('aggregate', description, [
     'aggregate people --group-by language',
     'aggregate orders --group-by created_at:month --measure count --measure sum:attribute_values.total',
+    'aggregate orders --group-by attribute_values.buyer --measure sum:attribute_values.total --sort sum:attribute_values.total:desc --limit 10',
   ])
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
     .option('--group-by <field[:unit]>', `A field, and for a time ${units.join(', ')} (repeatable).`, parseGroup, [])
-    .option('--measure <operation[:field]>', `${operations.join(', ')} (repeatable). Default: count.`, parseMeasure, [])
+    .option(
+      '--measure <operation[:field]>',
+      `${operations.join(', ')} (repeatable): percentile:0.95:attribute_values.total. Default: count.`,
+      parseMeasure,
+      [],
+    )
+    .option(
+      '--having <test>',
+      'Only groups whose measure passes the test (repeatable; all must): count>=2. The operators are >=, <=, >, <, = and !=.',
+      parseHaving,
+      [],
+    )
+    .option('--sort <group or measure[:desc]>', 'The order of the groups (repeatable): count:desc.', parseSort, [])
+    .option('--limit <count>', 'The most groups to print. Default: all, at most 10000.', wholeNumber(1))
     .option('--time-zone <name>', 'The time zone of the groups by time: Europe/Berlin. Default: UTC.')
   return addConnectionOptions(addFormatOption(addConditionOptions(command, true))).action(
     (owner: string, options: Options) => run(environment, owner, options),
@@ -45,16 +70,38 @@ function parseMeasure(text: string, measures: Named<Measure>[]): Named<Measure>[
   const [word = '', field] = text.split(/:(.*)/, 2)
   const op = operations.find(each => each === word)
   if (op === undefined) throw new InvalidArgumentError(`The operations are ${operations.join(', ')}.`)
-  return [...measures, { name: text, value: field === undefined ? { op } : { op, field } }]
+  if (op !== 'percentile') return [...measures, { name: text, value: field === undefined ? { op } : { op, field } }]
+  const [part = '', ofField] = (field ?? '').split(/:(.*)/, 2)
+  if (ofField === undefined || part.trim() === '' || Number.isNaN(Number(part)))
+    throw new InvalidArgumentError('Give percentile:<0 to 1>:<field>.')
+  return [...measures, { name: text, value: { op, field: ofField, p: Number(part) } }]
 }
 
+function parseSort(text: string, sorts: Options['sort']): Options['sort'] {
+  const [, name = text, direction] = /^(.+?)(?::(asc|desc))?$/.exec(text) ?? []
+  return [...sorts, { name, value: direction === undefined ? {} : { direction: direction as 'asc' | 'desc' } }]
+}
+
+function parseHaving(text: string, tests: Having[]): Having[] {
+  const [, name, sign, operand] = /^(.+?)(>=|<=|!=|>|<|=)(.+)$/.exec(text) ?? []
+  if (name === undefined) throw new InvalidArgumentError('Give a measure, an operator and a value: count>=2.')
+  const operator = operators[sign as keyof typeof operators]
+  return [...tests, { name: name.trim(), value: { operator, operand: scalarOf(operand!.trim()) } }]
+}
+
+/** A number, or the text. */
+const scalarOf = (text: string) => (/^-?\d/.test(text) && !Number.isNaN(Number(text)) ? Number(text) : text)
+
 async function run(environment: NodeJS.ProcessEnv, owner: string, options: Options) {
-  const { groupBy, measure, timeZone: time_zone } = options
+  const { groupBy, measure, sort, having, limit, timeZone: time_zone } = options
   const filter = await readCondition(environment, options)
   const body = {
     ...(filter && { filter }),
     group_by: groupBy.map(({ value }) => (typeof value === 'object' && time_zone ? { ...value, time_zone } : value)),
     ...(measure.length > 0 && { measures: measure.map(({ value }) => value) }),
+    ...(having.length > 0 && { having: having.map(test => havingOf(test, options)) }),
+    ...(sort.length > 0 && { sort: sort.map(({ name, value }) => ({ ...placeOf(name, options), ...value })) }),
+    ...(limit !== undefined && { limit }),
   } as AggregateBody & { filter?: Filter }
   const exact = createExactFetch()
   const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
@@ -62,13 +109,28 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
   await printGroups(options, exact.payload() as Aggregate)
 }
 
+const measureNames = ({ measure }: Options) => (measure.length > 0 ? measure.map(({ name }) => name) : ['count'])
+
+/** The place of the group or the measure with that name. Throws a UsageError if there is none. */
+function placeOf(name: string, options: Options): Pick<Order, 'group' | 'measure'> {
+  const group = options.groupBy.findIndex(each => each.name === name)
+  const measure = measureNames(options).indexOf(name)
+  if (group === -1 && measure === -1) throw new UsageError(`--sort ${name}: is neither a --group-by nor a --measure.`)
+  return group === -1 ? { measure } : { group }
+}
+
+function havingOf({ name, value: { operator, operand } }: Having, options: Options) {
+  const measure = measureNames(options).indexOf(name)
+  if (measure === -1) throw new UsageError(`--having ${name}: is no --measure.`)
+  return { measure, [operator]: operand }
+}
+
 async function printGroups(options: Options, { groups, sequence, skipped, warnings = [] }: Aggregate) {
-  const { groupBy, measure } = options
+  const { groupBy } = options
   for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
   for (const { path, values } of skipped)
     printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
-  const measures = measure.length > 0 ? measure.map(({ name }) => name) : ['count']
-  const names = [...groupBy.map(({ name }) => name), ...measures]
+  const names = [...groupBy.map(({ name }) => name), ...measureNames(options)]
   const format = formatOf(options)
   const rows = groups.map(({ by, measures: numbers }) =>
     Object.fromEntries([...by, ...numbers].map((value, at) => [names[at]!, value])),

@@ -82,6 +82,20 @@ describe('kith aggregate', () => {
     expect(table.stderr).toMatch(/^3 groups, at change \d+\n$/)
   })
 
+  it('sorts, tests and cuts the groups', async () => {
+    const total = 'attribute_values.total'
+    const words = ['orders', '--group-by', 'attribute_values.country', '--measure', 'count', '--format', 'csv']
+    const medians = [...words, '--measure', `percentile:0.5:${total}`, '--having', `percentile:0.5:${total}>1`]
+    expect(await output('aggregate', ...medians)).toBe(
+      `attribute_values.country,count,percentile:0.5:${total}\nde,1,5.25\nit,2,4503599627370501.5\n`,
+    )
+    expect(await output('aggregate', ...words, '--sort', 'count:desc', '--limit', '1')).toBe(
+      'attribute_values.country,count\nit,2\n',
+    )
+    const last = ['--sort', 'attribute_values.country:desc', '--having', 'count=1']
+    expect(await output('aggregate', ...words, ...last)).toBe('attribute_values.country,count\nde,1\n,1\n')
+  })
+
   it('counts people by a time of a zone, under a condition', async () => {
     const { created_at } = await organization.client.people.get('ada')
     const words = ['--group-by', 'created_at:year', '--time-zone', 'Europe/Berlin', '--where', 'language=en']
@@ -92,7 +106,11 @@ describe('kith aggregate', () => {
 
   it.each([
     ['an unknown unit', ['--group-by', 'created_at:hour'], 2],
-    ['an unknown operation', ['--measure', 'median:total'], 2],
+    ['an unknown operation', ['--measure', 'mode:total'], 2],
+    ['a percentile without its part', ['--measure', 'percentile:attribute_values.total'], 2],
+    ['an order by what is not measured', ['--sort', 'sum:attribute_values.total'], 2],
+    ['a test of what is not measured', ['--having', 'sum:attribute_values.total>1'], 2],
+    ['a test without an operator', ['--having', 'count'], 2],
     ['a field that is no number', ['--measure', 'sum:last_name'], 1],
   ])('refuses %s', async (_, words, code) => {
     expect(await kith('aggregate', 'people', ...words)).toMatchObject({ code, stdout: '' })

@@ -713,15 +713,45 @@ export type AggregateBody = {
   )[]
   /** The measures of each group. Default: [{op: 'count'}]. */
   measures?: {
-    op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+    op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
     /** A field as filters name it: `state`, `created_at`, `attribute_values.city`. Only `count` needs none. */
     field?: string
+    /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
+    p?: number
   }[]
+  /** Keeps the groups whose measures pass all tests. A test has the operators of a filter. */
+  having?: {
+    /** The position of an element of `measures`. The first is 0. */
+    measure: number
+    $eq?: unknown
+    $neq?: unknown
+    $lt?: unknown
+    $lte?: unknown
+    $gt?: unknown
+    $gte?: unknown
+    $in?: unknown
+    $nin?: unknown
+    $contains?: unknown
+    $starts_with?: unknown
+    $ends_with?: unknown
+    $exists?: unknown
+  }[]
+  /** The order of the groups, by a `measure` or a `group` each. Last comes the order of their values. */
+  sort?: {
+    /** The position of an element of `measures`. The first is 0. */
+    measure?: number
+    /** The position of an element of `group_by`. The first is 0. */
+    group?: number
+    /** Groups without a value come last in both. Default: 'asc'. */
+    direction?: 'asc' | 'desc'
+  }[]
+  /** The number of groups to keep, in that order. */
+  limit?: number
 }
 
 /** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. */
 export type Aggregate = {
-  /** In the order of their values, nulls last. */
+  /** In the order of `sort`, else of their values, nulls last. */
   groups: {
     /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
     by: unknown[]

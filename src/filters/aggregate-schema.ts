@@ -1,12 +1,22 @@
 import type { Static } from 'typebox'
 import { Type } from '../json-schema.ts'
+import { comparisons } from './grammar.ts'
 import { evaluatedAt, warnings } from './schema.ts'
 
 /** The spans of time that a time or date is grouped by. */
 export const timeUnits = ['day', 'week', 'month', 'quarter', 'year'] as const
 export type TimeUnit = (typeof timeUnits)[number]
 
-export const measureOperations = ['count', 'sum', 'avg', 'min', 'max'] as const
+export const measureOperations = [
+  'count',
+  'count_distinct',
+  'sum',
+  'avg',
+  'min',
+  'max',
+  'median',
+  'percentile',
+] as const
 export type MeasureOperation = (typeof measureOperations)[number]
 
 const fieldDescription = 'A field as filters name it: `state`, `created_at`, `attribute_values.city`.'
@@ -30,9 +40,41 @@ const measure = Type.Object(
   {
     op: Type.Enum([...measureOperations]),
     field: Type.Optional(Type.String({ description: `${fieldDescription} Only \`count\` needs none.` })),
+    p: Type.Optional(
+      Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'Only for `percentile`: the part of the values below the result. 0.5 is the median.',
+      }),
+    ),
   },
   { additionalProperties: false, title: 'AggregateMeasure' },
 )
+
+const place = (of: string) =>
+  Type.Integer({ minimum: 0, description: `The position of an element of \`${of}\`. The first is 0.` })
+
+const order = Type.Object(
+  {
+    measure: Type.Optional(place('measures')),
+    group: Type.Optional(place('group_by')),
+    direction: Type.Optional(
+      Type.Enum(['asc', 'desc'], { description: "Groups without a value come last in both. Default: 'asc'." }),
+    ),
+  },
+  { additionalProperties: false, title: 'AggregateSort' },
+)
+
+const having = Type.Object(
+  {
+    measure: place('measures'),
+    ...Object.fromEntries(comparisons.map(operator => [operator, Type.Optional(Type.Unknown())])),
+  },
+  { additionalProperties: false, title: 'AggregateHaving' },
+)
+
+/** An answer has at most this many groups. */
+export const maxGroups = 10_000
 
 /** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
 export const aggregateBody = Type.Object(
@@ -53,6 +95,23 @@ export const aggregateBody = Type.Object(
         description: "The measures of each group. Default: [{op: 'count'}].",
       }),
     ),
+    having: Type.Optional(
+      Type.Array(having, {
+        minItems: 1,
+        maxItems: 10,
+        description: 'Keeps the groups whose measures pass all tests. A test has the operators of a filter.',
+      }),
+    ),
+    sort: Type.Optional(
+      Type.Array(order, {
+        minItems: 1,
+        maxItems: 12,
+        description: 'The order of the groups, by a `measure` or a `group` each. Last comes the order of their values.',
+      }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: maxGroups, description: 'The number of groups to keep, in that order.' }),
+    ),
   },
   {
     additionalProperties: false,
@@ -63,6 +122,8 @@ export const aggregateBody = Type.Object(
 export type AggregateBody = Static<typeof aggregateBody>
 export type GroupBy = NonNullable<AggregateBody['group_by']>[number]
 export type Measure = NonNullable<AggregateBody['measures']>[number]
+export type SortEntry = NonNullable<AggregateBody['sort']>[number]
+export type Having = NonNullable<AggregateBody['having']>[number]
 
 const group = Type.Object(
   {
@@ -80,7 +141,7 @@ const group = Type.Object(
 /** The response of the aggregate endpoints. */
 export const aggregateAnswer = Type.Object(
   {
-    groups: Type.Array(group, { description: 'In the order of their values, nulls last.' }),
+    groups: Type.Array(group, { description: 'In the order of `sort`, else of their values, nulls last.' }),
     skipped: Type.Array(
       Type.Object({
         path: Type.String({ description: 'A JSON Pointer to the measure or the field in the body.' }),

@@ -2,10 +2,13 @@ import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Column, ColumnLevels, type Source } from './aggregate-columns.ts'
 import type { GroupKey, ParsedAggregate, ParsedMeasure } from './aggregate-parse.ts'
+import { maxGroups } from './aggregate-schema.ts'
 import { joinedValue, shownValue } from './attribute.ts'
+import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { compileCondition } from './compile.ts'
 import type { Subject } from './condition.ts'
 import {
+  allOf,
   always,
   columnFragments,
   columnNames,
@@ -19,8 +22,6 @@ import { type Field, timeColumns, type ValueType } from './grammar.ts'
 import { dateOf, secondsOf, timeOf } from './json-value.ts'
 import type { Query } from './select.ts'
 
-/** An answer has at most this many groups. */
-export const maxGroups = 10_000
 /** The most bytes of the groups of an answer. */
 export const maxGroupBytes = 8 * 1024 * 1024
 /** With more candidates of an index, it takes less time to read the whole stack. */
@@ -34,7 +35,7 @@ export type AggregateRow = { sequence: number; groups: number; bytes: number; js
 export type AggregateStatements = {
   /** Counts the candidates of an index, up to one more than {@link maxCandidates}. Absent if no index gives candidates. */
   countCandidates?: Query
-  /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent without groups. */
+  /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent if any number may be cut. */
   probe?: Query
   /** Reads the groups. */
   aggregate(useCandidates: boolean): Query
@@ -48,10 +49,11 @@ export const areFew = ({ count }: { count: number }) => count <= maxCandidates
  * index are looked up. PostgreSQL reads a large stack with several processes.
  */
 export function aggregateStatements(
-  { condition, keys, measures }: ParsedAggregate,
+  parsed: ParsedAggregate,
   definitions: Definitions,
   stack_id: number,
 ): AggregateStatements {
+  const { condition, keys } = parsed
   const organization = new Parameter(definitions.organization_id)
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
@@ -72,11 +74,13 @@ export function aggregateStatements(
       countCandidates: build(sql`select count(*)::integer as count from (
         select from (${indexCandidates.ids}) i limit ${maxCandidates + 1}::integer) c`),
     }),
-    ...(keys.length > 0 && { probe: build(countGroups(keys, first, subject)) }),
-    aggregate: useCandidates =>
-      build(selectGroups({ keys, measures }, useCandidates && found ? found : matching, subject)),
+    ...(keys.length > 0 && !isCut(parsed) && { probe: build(countGroups(keys, first, subject)) }),
+    aggregate: useCandidates => build(selectGroups(parsed, useCandidates && found ? found : matching, subject)),
   }
 }
+
+/** Whether the answer may have fewer groups than there are. */
+const isCut = ({ having, limit }: ParsedAggregate) => having.length > 0 || limit !== undefined
 
 /**
  * Counts the groups up to one too many. A recursive query returns its rows one by one, each once, so PostgreSQL stops reading with
@@ -93,41 +97,60 @@ function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject
     ) select count(*)::integer as groups from (select from g limit ${maxGroups + 1}::integer) l`
 }
 
-function selectGroups(
-  { keys, measures }: Pick<ParsedAggregate, 'keys' | 'measures'>,
-  source: Source,
-  subject: Subject,
-): Fragment {
+function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
+  const { keys, measures, having, sort, limit = maxGroups + 1 } = parsed
   const columns = new ColumnLevels()
   const grouped = keys.map(key => addKey(key, columns, subject))
   const measured = measures.map(measure => addMeasure(measure, columns, subject))
   // All columns are added now, so the number of levels is known.
   const inRow = (column: Column) => sql`r.${columns.atTop(column)}`
   const group = grouped.map(({ column }) => inRow(column))
-  const results = measured.map(({ print }) => print(inRow))
   const skipped = [...grouped, ...measured].map(({ misfit }) =>
     misfit ? sql`count(*) filter (where ${misfit(inRow)})` : sql`0`,
   )
-  const line = sql`concat('{"by":[', ${listed(grouped.map(({ print }, index) => print(group[index]!)))},
-    '],"measures":[', ${listed(results)}, ']}')`
-  const orders = grouped.flatMap(({ order }, index) => order(sql`g.${columnNames[index]!}`))
-  const named = group.map((column, index) => sql`${column} as ${columnNames[index]!}`)
+  const computed = [...group, ...measured.map(({ result }) => result(inRow))]
+  const named = computed.map((value, index) => sql`${value} as ${columnNames[index]!}`)
+  const ofGroup = computed.map((_, index) => sql`g.${columnNames[index]!}`)
+  const ofMeasure = ofGroup.slice(keys.length)
+  const line = sql`concat('{"by":[', ${listed(grouped.map(({ print }, index) => print(ofGroup[index]!)))},
+    '],"measures":[', ${listed(measured.map(({ print }, index) => print(ofMeasure[index]!)))}, ']}')`
+  const passes = having.flatMap(({ index, tests }) => {
+    const value = measured[index]!.comparable(ofMeasure[index]!)
+    return tests.map(test => testOf(value, test))
+  })
+  const ordersOf = { group: grouped, measure: measured }
+  const valuesOf = { group: ofGroup, measure: ofMeasure }
+  const orders = [
+    ...sort.flatMap(({ of, index, isDescending }) => {
+      const values = ordersOf[of][index]!.order(valuesOf[of][index]!)
+      return isDescending ? values.map(value => sql`${value} desc nulls last`) : values
+    }),
+    ...grouped.flatMap(({ order }, index) => order(ofGroup[index]!)),
+  ]
   const rows = columns.select(source)
   return sql`with g as materialized (
-      select ${commaSeparated([...named, sql`${line} as line`, sql`array[${commaSeparated(skipped)}] as skipped`])}
+      select ${commaSeparated([...named, sql`array[${commaSeparated(skipped)}] as skipped`])}
       from (${rows}) r(${commaSeparated(columns.names)})
-      ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`} limit ${maxGroups + 1}::integer
+      ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`}
+      ${isCut(parsed) ? sql`` : sql`limit ${maxGroups + 1}::integer`}
+    ), printed as materialized (
+      select ${line} as line, row_number() over (${orderedBy(orders)}) as position from (
+        select * from g where ${allOf(passes)} ${orderedBy(orders)} limit ${limit}::integer
+      ) g
     ), total as (
-      select count(*)::integer as groups, coalesce(sum(octet_length(g.line)), 0)::bigint as bytes from g
+      select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
     )
     select h.sequence, t.groups, t.bytes,
       case when t.groups <= ${maxGroups}::integer and t.bytes <= ${maxGroupBytes}::integer then (
-        select string_agg(g.line, ',' ${orders.length === 0 ? sql`` : sql`order by ${commaSeparated(orders)}`}) from g
+        select string_agg(p.line, ',' order by p.position) from printed p
       ) end as json,
       array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
         group by s.position order by s.position) as skipped
     from change_heads h cross join total t where h.organization_id = ${subject.organization}`
 }
+
+const orderedBy = (orders: readonly Fragment[]) =>
+  orders.length === 0 ? sql`` : sql`order by ${commaSeparated(orders)}`
 
 const listed = (texts: readonly Fragment[]) =>
   texts.length === 0 ? sql`''` : sql`concat_ws(',', ${commaSeparated(texts)})`
@@ -239,28 +262,64 @@ function addSpan(
   return { column, ...asDay, ...(field.kind === 'attribute' && { misfit: misfitOf(raw, column) }) }
 }
 
-/** A measure of a group: its result as JSON, and the condition of a row whose value is not measured. */
-type MeasureColumns = { print: (inRow: InRow) => Fragment; misfit?: (inRow: InRow) => Fragment }
+/**
+ * A measure of a group: its result, how that becomes JSON, is compared and ordered, and the condition of a row whose value is not
+ * measured.
+ */
+type MeasureColumns = {
+  result: (inRow: InRow) => Fragment
+  print: (result: Fragment) => Fragment
+  comparable: (result: Fragment) => Comparable
+  order: (result: Fragment) => Fragment[]
+  misfit?: (inRow: InRow) => Fragment
+}
+
+const asCount = {
+  print: (count: Fragment) => sql`${count}::text`,
+  comparable: (count: Fragment) => numericColumn(sql`${count}::numeric`),
+  order: (count: Fragment) => [count],
+}
 
 const aggregateFunctions = {
   sum: (value: Fragment) => sql`sum(${value})`,
   avg: (value: Fragment) => sql`avg(${value})`,
   min: (value: Fragment) => sql`min(${value})`,
   max: (value: Fragment) => sql`max(${value})`,
+  median: (value: Fragment) => percentileOf(value, 0.5),
 }
 
-function addMeasure({ op, field, type }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
-  if (!field) return { print: () => sql`count(*)::text` }
+/**
+ * The percentile of numbers, interpolated between the two values next to it. PostgreSQL's own function computes with doubles. An array is
+ * sorted afterwards, because PostgreSQL would sort all rows for an aggregate of sorted values, and groups them by a hash table otherwise.
+ */
+const percentileOf = (value: Fragment, p: number) => sql`(
+  select a.v[a.i] + (a.at - a.i) * (a.v[least(a.i + 1, cardinality(a.v))] - a.v[a.i]) from (
+    select s.v, s.at, floor(s.at)::integer as i from (
+      select u.v, 1 + ${String(p)}::numeric * (cardinality(u.v) - 1) as at from (
+        select array(select n from unnest(array_agg(${value}) filter (where ${value} is not null)) n order by n) as v offset 0
+      ) u
+    ) s offset 0
+  ) a)`
+
+function addMeasure({ op, field, type, p }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
+  if (!field) return { result: () => sql`count(*)`, ...asCount }
+  if (op === 'count_distinct') {
+    const { column } = addKey({ field, type: type! }, columns, subject)
+    return { result: inRow => sql`count(distinct ${inRow(column)})`, ...asCount }
+  }
   const raw = addRaw(field, columns, subject)
   const isAttribute = field.kind === 'attribute'
   if (op === 'count' && isAttribute)
-    return { print: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))::text` }
-  if (op === 'count') return { print: inRow => sql`count(${inRow(raw)})::text` }
+    return { result: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))`, ...asCount }
+  if (op === 'count') return { result: inRow => sql`count(${inRow(raw)})`, ...asCount }
   const typed = isAttribute ? addTyped(raw, type!, columns) : raw
   const isText = type === 'text' || (type === 'date' && !isAttribute)
-  const result = (inRow: InRow) => aggregateFunctions[op](isText ? sql`${inRow(typed)} collate "C"` : inRow(typed))
+  const typedIn = (inRow: InRow) => (isText ? sql`${inRow(typed)} collate "C"` : inRow(typed))
   return {
-    print: inRow => sql`coalesce(${printResult(result(inRow), type!, isAttribute)}, 'null')`,
+    result: inRow => (op === 'percentile' ? percentileOf(typedIn(inRow), p!) : aggregateFunctions[op](typedIn(inRow))),
+    print: result => sql`coalesce(${printResult(result, type!, isAttribute)}, 'null')`,
+    comparable: result => comparableResult(result, type!, isAttribute),
+    order: isText ? asText.order : asBoolean.order,
     ...(isAttribute && { misfit: misfitOf(raw, typed) }),
   }
 }
@@ -296,4 +355,10 @@ function printResult(result: Fragment, type: ValueType, isAttribute: boolean): F
   if (type !== 'datetime') return sql`to_json(${result})::text`
   if (!isAttribute) return sql`to_json(${printTime(result)})::text`
   return sql`case when ${result} is not null then ${printSeconds(result)} end`
+}
+
+function comparableResult(result: Fragment, type: ValueType, isAttribute: boolean): Comparable {
+  if (type === 'number') return numericColumn(result)
+  if (type === 'datetime') return instantColumn(isAttribute ? result : sql`extract(epoch from ${result})`)
+  return textColumn(type === 'date' ? sql`(${result}::text)` : result)
 }

@@ -80,6 +80,69 @@ describe('an aggregate', () => {
     for (const index of [0, 1, 2]) await shop.send('DELETE', `/v1/stacks/orders/large${index}`)
   })
 
+  it('counts distinct values and interpolates percentiles, exactly', async () => {
+    const ops = ['count_distinct', 'median'].map(op => ({ op, field: field('total') }))
+    const percentiles = [0, 0.25, 0.9, 1].map(p => ({ op: 'percentile', field: field('total'), p }))
+    const { groups, skipped } = (await aggregate({ measures: [...ops, ...percentiles] })).body.data
+    // The text '12' counts as a value of its own, and is no number.
+    expect(groups).toEqual([{ by: [], measures: [5, 1, 0.1, 0.2, 1.6, 2] }])
+    expect(skipped.map(({ path }: { path: string }) => path)).toEqual([1, 2, 3, 4, 5].map(n => `/measures/${n}`))
+    expect(await textOf({ group_by: [field('country')], measures: [...ops, percentiles[2]] })).toBe(
+      '[{"by":[7],"measures":[1,null,null]},{"by":["DE"],"measures":[1,1,1]},' +
+        '{"by":["IT"],"measures":[2,0.15,0.19]},{"by":[null],"measures":[1,2,2]}]',
+    )
+    const distinct = ['state', 'created_at', field('buyer'), field('gifted'), field('any')]
+    const counts = distinct.map(each => ({ op: 'count_distinct', field: each }))
+    const [counted] = (await aggregate({ measures: counts, filter: { [field('total')]: { $gte: 0 } } })).body.data
+      .groups
+    expect(counted.measures).toEqual([1, expect.any(Number), 2, 2, 0])
+  })
+
+  it('keeps the groups whose measures pass tests, sorts them, and cuts them', async () => {
+    const measures = [{ op: 'count' }, { op: 'sum', field: field('total') }, { op: 'max', field: field('due') }]
+    const ask = (selection: object) => groupsOf({ group_by: [field('country')], measures, ...selection })
+    const [seven, de, it, none] = [
+      [7, 1, null, null],
+      ['DE', 2, 2, null],
+      ['IT', 2, 0.3, '2026-04-01'],
+      [null, 1, 2, null],
+    ]
+    expect(await ask({ sort: [{ measure: 1, direction: 'desc' }] })).toEqual([de, none, it, seven])
+    expect(await ask({ sort: [{ measure: 0 }, { group: 0, direction: 'desc' }] })).toEqual([seven, none, it, de])
+    expect(await ask({ sort: [{ measure: 2 }], limit: 2 })).toEqual([it, seven])
+    expect(await ask({ limit: 1 })).toEqual([seven])
+    expect(await ask({ having: [{ measure: 0, $gte: 2 }] })).toEqual([de, it])
+    expect(
+      await ask({
+        having: [
+          { measure: 1, $gte: 0.3, $lt: 2 },
+          { measure: 2, $starts_with: '2026-' },
+        ],
+      }),
+    ).toEqual([it])
+    expect(await ask({ having: [{ measure: 2, $exists: false }], sort: [{ group: 0, direction: 'desc' }] })).toEqual([
+      de,
+      seven,
+      none,
+    ])
+    expect(await groupsOf({ having: [{ measure: 0, $gt: 6 }] })).toEqual([])
+  })
+
+  it('reports the values of another type in the groups that it leaves out', async () => {
+    const measures = [{ op: 'sum', field: field('total') }]
+    const { data } = (await aggregate({ group_by: [field('country')], measures, having: [{ measure: 0, $gt: 1 }] }))
+      .body
+    expect(data.skipped).toEqual([{ path: '/measures/0', values: 1 }])
+  })
+
+  it('tests and sorts by times as by instants', async () => {
+    const first = { op: 'min', field: field('paid_at') }
+    const body = { filter: { [field('buyer')]: { $exists: true } }, group_by: [field('buyer')], measures: [first] }
+    const bob = ['bob', '2025-12-31T23:59:59.999999999Z']
+    expect(await groupsOf({ ...body, having: [{ measure: 0, $lt: '2026-01-01T01:00:00+01:00' }] })).toEqual([bob])
+    expect(await groupsOf({ ...body, sort: [{ measure: 0 }], limit: 1 })).toEqual([bob])
+  })
+
   it('groups by two fields in the order of their values, nulls last, and reports values of another type', async () => {
     const { data } = (
       await aggregate({
@@ -180,7 +243,7 @@ describe('an aggregate', () => {
   })
 
   it('is accepted as a query', async () => {
-    const query = `group_by[0]=${field('country')}&group_by[1][field]=created_at&group_by[1][by]=year&measures[0][op]=sum&measures[0][field]=${field('total')}&filter[${field('total')}][$gte]=1`
+    const query = `group_by[0]=${field('country')}&group_by[1][field]=created_at&group_by[1][by]=year&measures[0][op]=sum&measures[0][field]=${field('total')}&having[0][measure]=0&having[0][$gt]=1&sort[0][group]=0&limit=5&filter[${field('total')}][$gte]=1`
     const { status, body } = await shop.send('POST', `/v1/stacks/orders/aggregate?${query}`)
     expect(status).toBe(200)
     expect(
@@ -230,7 +293,19 @@ describe('the refusal of an aggregate', () => {
     ['three fields', { group_by: ['state', 'state', 'state'] }, '/group_by'],
     ['no measures', { measures: [] }, '/measures'],
     ['eleven measures', { measures: Array(11).fill({ op: 'count' }) }, '/measures'],
-    ['an unknown measure', { measures: [{ op: 'median', field: field('total') }] }, '/measures/0/op'],
+    ['an unknown measure', { measures: [{ op: 'mode', field: field('total') }] }, '/measures/0/op'],
+    ['distinct values without a field', { measures: [{ op: 'count_distinct' }] }, '/measures/0/field'],
+    [
+      'distinct values of many',
+      { measures: [{ op: 'count' }, { op: 'count_distinct', field: field('tags') }] },
+      '/measures/1/field',
+    ],
+    ['distinct json', { measures: [{ op: 'count_distinct', field: field('lines') }] }, '/measures/0/field'],
+    ['a median of texts', { measures: [{ op: 'median', field: field('country') }] }, '/measures/0/field'],
+    ['a percentile of dates', { measures: [{ op: 'percentile', field: field('due'), p: 0.5 }] }, '/measures/0/field'],
+    ['a percentile without its part', { measures: [{ op: 'percentile', field: field('total') }] }, '/measures/0/p'],
+    ['a percentile above 1', { measures: [{ op: 'percentile', field: field('total'), p: 95 }] }, '/measures/0/p'],
+    ['a part of a sum', { measures: [{ op: 'sum', field: field('total'), p: 0.5 }] }, '/measures/0/p'],
     ['a sum without a field', { measures: [{ op: 'sum' }] }, '/measures/0/field'],
     ['a sum of texts', { measures: [{ op: 'count' }, { op: 'sum', field: field('country') }] }, '/measures/1/field'],
     ['an average of dates', { measures: [{ op: 'avg', field: field('due') }] }, '/measures/0/field'],
@@ -238,6 +313,26 @@ describe('the refusal of an aggregate', () => {
     ['a minimum of a relationship', { measures: [{ op: 'min', field: field('buyer') }] }, '/measures/0/field'],
     ['a sum of an undeclared key', { measures: [{ op: 'sum', field: field('any') }] }, '/measures/0/field'],
     ['a maximum of many values', { measures: [{ op: 'max', field: field('tags') }] }, '/measures/0/field'],
+    ['an order without a place', { sort: [{ direction: 'desc' }] }, '/sort/0'],
+    ['an order of two places', { group_by: ['state'], sort: [{ group: 0, measure: 0 }] }, '/sort/0'],
+    ['an order by no measure', { measures: [{ op: 'count' }], sort: [{ measure: 1 }] }, '/sort/0/measure'],
+    ['an order by no group', { sort: [{ measure: 0 }, { group: 0 }] }, '/sort/1/group'],
+    ['an unknown direction', { sort: [{ measure: 0, direction: 'up' }] }, '/sort/0/direction'],
+    ['no order', { sort: [] }, '/sort'],
+    ['a limit of nothing', { limit: 0 }, '/limit'],
+    ['a limit of too many', { limit: 10_001 }, '/limit'],
+    ['a test of no measure', { having: [{ measure: 1, $gt: 1 }] }, '/having/0/measure'],
+    ['a test without an operator', { having: [{ measure: 0 }] }, '/having/0'],
+    ['a test with an unknown operator', { having: [{ measure: 0, $above: 1 }] }, '/having/0/$above'],
+    ['a test of a number by a text', { having: [{ measure: 0, $gt: '1' }] }, '/having/0/$gt'],
+    ['a search in a number', { having: [{ measure: 0, $contains: '1' }] }, '/having/0/$contains'],
+    ['a test of a number by null', { having: [{ measure: 0, $gt: null }] }, '/having/0/$gt'],
+    ['a list with a text', { having: [{ measure: 0, $in: [1, 'x'] }] }, '/having/0/$in/1'],
+    [
+      'a test of a date by a time',
+      { measures: [{ op: 'max', field: field('due') }], having: [{ measure: 0, $eq: '2026-01-01T00:00:00Z' }] },
+      '/having/0/$eq',
+    ],
     ['a fault of the filter', { filter: { nobody: 1 } }, '/filter/nobody'],
   ]
   it.each<[string, object, string]>([
@@ -298,6 +393,16 @@ describe('an aggregate with many groups', () => {
     await many.send('POST', '/v1/people', { attribute_values: { key: 'one more' } })
     expect(refusedPaths(await ask({ group_by: [field('key')] }))).toEqual([400, ['/group_by']])
     expect((await ask({ group_by: [field('few')] })).body.data.groups).toHaveLength(8)
+    expect(refusedPaths(await ask({ group_by: [field('key')], sort: [{ measure: 0 }] }))).toEqual([400, ['/group_by']])
+    const all = [{ measure: 0, $gte: 1 }]
+    expect(refusedPaths(await ask({ group_by: [field('key')], having: all }))).toEqual([400, ['/group_by']])
+  })
+
+  it('cuts any number of groups', async () => {
+    const last = { group_by: [field('key')], sort: [{ group: 0, direction: 'desc' }], limit: 1 }
+    expect((await ask(last)).body.data.groups).toEqual([{ by: ['one more'], measures: [1] }])
+    const none = { group_by: [field('key')], having: [{ measure: 0, $gt: 1 }] }
+    expect((await ask(none)).body.data.groups).toEqual([])
   })
 
   it('refuses those that only the later entities make', async () => {

@@ -4,8 +4,8 @@ import { pointer, refuse } from '../errors.ts'
 import { unknownTimeZone } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type GroupKey, type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
-import type { AggregateBody } from './aggregate-schema.ts'
-import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes, maxGroups } from './aggregate-select.ts'
+import { type AggregateBody, maxGroups } from './aggregate-schema.ts'
+import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes } from './aggregate-select.ts'
 import { filterOptionsOf, printNotes } from './handlers.ts'
 import { type Reading, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
@@ -42,7 +42,9 @@ async function readGroups(reading: Reading, parsed: ParsedAggregate, stack_id: n
 
 function throwIfTooMany(groups: number) {
   if (groups > maxGroups)
-    throwInvalid(`makes more than ${maxGroups} groups: group by fewer fields or longer spans of time, or add a filter`)
+    throwInvalid(
+      `makes more than ${maxGroups} groups: group by fewer fields or longer spans of time, give a limit, or add a filter`,
+    )
 }
 
 function throwInvalid(message: string): never {

@@ -36,7 +36,7 @@ function typeOfColumn(field: Exclude<Field, { kind: 'attribute' }>): ValueType {
   return field.kind === 'boolean' ? 'boolean' : 'identifier'
 }
 
-export type FieldMeasure = 'sum' | 'avg' | 'min' | 'max'
+export type FieldMeasure = 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
 
 const ordered: readonly ValueType[] = ['number', 'text', 'date', 'datetime']
 const measuredTypes: Record<FieldMeasure, { types: readonly ValueType[]; message: string }> = {
@@ -44,6 +44,8 @@ const measuredTypes: Record<FieldMeasure, { types: readonly ValueType[]; message
   avg: { types: ['number'], message: 'averages numbers' },
   min: { types: ordered, message: 'compares numbers, texts, dates and times' },
   max: { types: ordered, message: 'compares numbers, texts, dates and times' },
+  median: { types: ['number'], message: 'orders numbers' },
+  percentile: { types: ['number'], message: 'orders numbers' },
 }
 
 /** The fault of a measure of a field. Undefined if the field can be measured. */

@@ -220,16 +220,50 @@ function aggregates(isPeople: boolean, stack_key: string): FieldGenerators {
   ]
   const measures = [
     fc.constant({ op: 'count' }),
-    fc.constantFrom(...groups).map(field => ({ op: 'count', field })),
+    fc
+      .tuple(fc.constantFrom('count', 'count_distinct'), fc.constantFrom(...groups))
+      .map(([op, field]) => ({ op, field })),
     fc.tuple(fc.constantFrom('min', 'max'), fc.constantFrom(...ordered)).map(([op, field]) => ({ op, field })),
-    ...(numbers.length > 0
-      ? [fc.tuple(fc.constantFrom('sum', 'avg'), fc.constantFrom(...numbers)).map(([op, field]) => ({ op, field }))]
-      : []),
+    ...numbers.flatMap(field => [
+      fc.constantFrom('sum', 'avg', 'median').map(op => ({ op, field })),
+      fc.constantFrom(0, 0.1, 0.95, 1).map(p => ({ op: 'percentile', field, p })),
+    ]),
   ]
   return {
     group_by: fc.array(fc.oneof(fc.constantFrom(...groups), ...spans), { maxLength: 2 }),
     measures: fc.array(fc.oneof(...measures), { minLength: 1, maxLength: 4 }),
+    // Their positions depend on the groups and measures: see `withSelection`.
+    having: fc.constant(undefined),
+    sort: fc.constant(undefined),
   }
+}
+
+type AggregateParts = { group_by?: unknown[]; measures?: { op: string }[] }
+
+/** Adds tests and an order of groups to the body of an aggregate. Their positions are of measures and groups that the body has. */
+export function withSelection<Body extends AggregateParts>(body: Body): fc.Arbitrary<Body> {
+  const { group_by = [], measures = [{ op: 'count' }] } = body
+  const places = [...measures.map((_, measure) => ({ measure })), ...group_by.map((_, group) => ({ group }))]
+  const direction = fc.constantFrom({}, { direction: 'asc' }, { direction: 'desc' })
+  const order = fc.tuple(fc.constantFrom(...places), direction).map(parts => Object.assign({}, ...parts))
+  const hasValue = fc.oneof(
+    fc.record({ $exists: fc.boolean() }),
+    fc.constantFrom('$eq', '$neq').map(key => ({ [key]: null })),
+  )
+  const ofNumber = fc.oneof(
+    fc.tuple(fc.constantFrom('$eq', '$neq', '$lt', '$lte', '$gt', '$gte'), numbers),
+    fc.tuple(fc.constantFrom('$in', '$nin'), arrayOf(numbers)),
+  )
+  // The operands of a minimum or maximum depend on its field.
+  const test = ({ op }: { op: string }, measure: number) =>
+    fc
+      .oneof(hasValue, op === 'min' || op === 'max' ? hasValue : ofNumber.map(pair => Object.fromEntries([pair])))
+      .map(tests => ({ measure, ...tests }))
+  const selection = {
+    having: fc.array(fc.oneof(...measures.map(test)), { minLength: 1, maxLength: 3 }),
+    sort: fc.array(order, { minLength: 1, maxLength: 3 }),
+  }
+  return fc.record(selection, { requiredKeys: [], noNullPrototype: true }).map(parts => ({ ...body, ...parts }))
 }
 
 /** Names of fields. Those of related are of either kind of target. */

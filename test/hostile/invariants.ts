@@ -247,7 +247,9 @@ function findPageMismatch({ body, operation }: Plan, { items, has_more, count }:
 function findAggregateMismatch({ body }: Plan, { groups }: { groups: { by: unknown[]; measures: unknown[] }[] }) {
   const keys = ((body?.group_by ?? []) as unknown[]).length
   const measures = ((body?.measures ?? [0]) as unknown[]).length
-  if (keys === 0 && groups.length !== 1) return 'an aggregate without groups has not one row'
+  if (keys === 0 && body?.having === undefined && groups.length !== 1)
+    return 'an aggregate without groups has not one row'
+  if (groups.length > Number(body?.limit ?? groups.length)) return 'an aggregate has more groups than its limit'
   const distinct = new Set(groups.map(({ by }) => JSON.stringify(by)))
   if (distinct.size !== groups.length) return 'a group occurs twice'
   const isWhole = groups.every(group => group.by.length === keys && group.measures.length === measures)

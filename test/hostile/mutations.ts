@@ -63,7 +63,7 @@ function wrongTypes(schema: Schema): unknown[] {
     ['object', {}],
     ['array', []],
     ['null', null],
-    ['integer', 7],
+    [types.includes('number') ? 'number' : 'integer', 7],
   ]
   return otherTypes.filter(([type]) => !types.includes(type)).map(([, wrong]) => wrong)
 }

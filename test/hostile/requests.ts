@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
-import { fieldGenerators } from './generators.ts'
+import { fieldGenerators, withSelection } from './generators.ts'
 import type { Operation } from './operations.ts'
 import type { RawRequest } from './sender.ts'
 import type { TestTenant } from './test-tenant.ts'
@@ -47,6 +47,7 @@ function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocume
     .map(withoutUndefined)
     .map(withoutAlias)
     .map(withOneOrder)
+    .chain(body => (operation.template.endsWith('/aggregate') ? withSelection(body) : fc.constant(body)))
     // Merges are rehearsals, because other requests expect the name that they were sent with.
     .map(body => (isMerge ? { ...body, dry_run: true } : body))
   // The related endpoint requires `target`, so its body is always sent.
