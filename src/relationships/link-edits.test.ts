@@ -189,7 +189,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     ])
     const undeclared = await write({ freinds: edit })
     expect(detailsOf(undeclared)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/freinds' }]])
-    expect(undeclared.body.details[0].message).toContain('Declare the attribute')
+    expect(undeclared.body.details?.[0]?.message).toContain('Declare the attribute')
     // Any other value of an undeclared key is plain data.
     expect((await write({ freinds: { ...edit, n: 1 } })).status).toBe(200)
     for (const [method, path] of [
@@ -198,7 +198,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     ] as const) {
       const reply = await send(method, path, { attribute_values: { friends: edit, free: edit } })
       expect(detailsOf(reply)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/friends' }]])
-      expect(reply.body.details[0].message).toContain('PATCH and upsert')
+      expect(reply.body.details?.[0]?.message).toContain('PATCH and upsert')
     }
   })
 
