@@ -82,6 +82,25 @@ describe('{"$add", "$remove"} in PATCH', () => {
     expect(await friends()).toEqual(['bo', 'di', 'eve'])
   })
 
+  it('is null in the log if only links to deleted targets are left', async () => {
+    const { id } = await person('cy')
+    await send('DELETE', '/v1/people/cy')
+    await patch({ $remove: ['bo', 'di'] })
+    const [change] = (await send('GET', '/v1/people/ada/history')).body.data.items
+    expect([change.before, change.after, change.links.friends.after]).toEqual([
+      { attribute_values: { friends: ['bo', 'di'] } },
+      { attribute_values: { friends: null } },
+      [id],
+    ])
+    expect((await send('GET', '/v1/people/ada?version=2')).body.data.attribute_values).toEqual({})
+    await send('POST', `/v1/people/internal/${id}/restore`)
+    expect(await friends()).toEqual(['cy'])
+    await send('DELETE', '/v1/people/ada')
+    const { items } = (await send('GET', '/v1/changes?operation=delete')).body.data
+    await send('POST', `/v1/people/internal/${items.at(-1).id}/restore`)
+    expect(await friends()).toEqual(['cy'])
+  })
+
   it('removes and adds a merged person by the name of the survivor, and its undoing keeps the other links', async () => {
     for (const name of ['bo', 'di']) await send('PATCH', `/v1/people/${name}`, { first_name: name })
     await send('POST', '/v1/people/bo/merge', { from: 'di' })
