@@ -70,7 +70,7 @@ function withLinkEdits(values: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
 }
 
 const pick = (values: Record<string, unknown>, keys: string[]) =>
-  Object.fromEntries(keys.filter(key => key in values).map(key => [key, values[key]]))
+  Object.fromEntries(keys.filter(key => Object.hasOwn(values, key)).map(key => [key, values[key]]))
 
 const consentPairs = [
   [1, 'email'],
