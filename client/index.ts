@@ -70,9 +70,12 @@ export type {
   AttributeShape,
   BodyOf,
   EntityOf,
+  LinkEdit,
   Name,
   NewBodyOf,
   OrganizationSchema,
+  PatchOf,
+  PatchValues,
   ReadValues,
   WriteValues,
 } from './src/organization.ts'

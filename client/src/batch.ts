@@ -1,4 +1,4 @@
-import type { BodyOf, NewBodyOf, OrganizationSchema, Owner } from './organization.ts'
+import type { BodyOf, NewBodyOf, OrganizationSchema, Owner, PatchOf } from './organization.ts'
 import type { Detail, ErrorCode } from './wire.ts'
 
 type Identifier<O> = O extends 'people' ? { id: string } : { record_id: string }
@@ -10,8 +10,9 @@ type Target<O> = ({ external_id: string } | Identifier<O>) & {
 /** One write of a batch. */
 export type Operation<S extends OrganizationSchema, O extends Owner<S>> =
   | { op: 'create'; external_id?: string; body: NewBodyOf<S, O>; if_match?: never }
-  | { op: 'upsert'; external_id: string; body: BodyOf<S, O>; if_match?: number | '*' }
-  | ({ op: 'put' | 'patch'; body: BodyOf<S, O> } & Target<O>)
+  | { op: 'upsert'; external_id: string; body: PatchOf<S, O>; if_match?: number | '*' }
+  | ({ op: 'put'; body: BodyOf<S, O> } & Target<O>)
+  | ({ op: 'patch'; body: PatchOf<S, O> } & Target<O>)
   | ({ op: 'delete' } & Target<O>)
 
 /** The result of one write of a batch. `index` is its position in the request, `id` the internal identifier. */

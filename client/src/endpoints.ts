@@ -122,7 +122,7 @@ export type Endpoints = {
       push_notification_consent?: boolean | null
       /** At most one answer to each consent type on each channel. */
       consents?: ConsentAssignment[] | null
-      /** Custom attribute values. The value of a relationship is the external identifier of its target. */
+      /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
       attribute_values?: Record<string, unknown> | null
       /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
       match?: ('external_id' | 'email' | 'mobile')[]
@@ -915,7 +915,7 @@ export type Endpoints = {
     params: { stack_key: string }
     body: {
       external_id: string
-      /** Custom attribute values. The value of a relationship is the external identifier of its target. */
+      /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
       attribute_values?: Record<string, unknown> | null
     }
     data:

@@ -3,7 +3,7 @@ import { type BatchResult, batchBody, type Operation } from './batch.ts'
 import { EntityReads } from './entity-reads.ts'
 import { type ImportAnswer, type ImportOptions, importAnswers } from './import.ts'
 import type { Call, CallOptions, Updated, UpdateOptions, WriteOptions, Written } from './options.ts'
-import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner } from './organization.ts'
+import type { BodyOf, EntityOf, NewBodyOf, OrganizationSchema, Owner, PatchOf } from './organization.ts'
 import { queryOf } from './query.ts'
 import { ndjson } from './stream.ts'
 import type { BatchDryRun } from './wire.ts'
@@ -80,10 +80,20 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * )
    * console.log(order.attribute_values.total) // 12
    * ```
+   *
+   * `$add` and `$remove` change single links of a relationship with many targets, and keep those that others add meanwhile:
+   *
+   * ```ts
+   * const schema = { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' } as const
+   * await client.schema.attributes.create(schema)
+   * await client.people.patch('ada', { attribute_values: { friends: ['bo', 'cy'] } })
+   * await client.people.patch('ada', { attribute_values: { friends: { $add: ['di'], $remove: ['bo'] } } })
+   * console.log((await client.people.get('ada')).attribute_values.friends) // [ 'cy', 'di' ]
+   * ```
    */
   patch<U extends UpdateOptions = Record<never, never>>(
     address: EntityAddress,
-    body: BodyOf<S, O>,
+    body: PatchOf<S, O>,
     options?: U,
   ): Call<Updated<U, EntityOf<S, O>>> {
     return this.#update('PATCH', address, body, options)
@@ -130,7 +140,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * ```
    */
   upsert<U extends WriteOptions = Record<never, never>>(
-    body: BodyOf<S, O> & { external_id: string },
+    body: PatchOf<S, O> & { external_id: string },
     options?: U,
   ): Call<Written<U, EntityOf<S, O>>> {
     return this.send('POST /upsert', { body }, options)
@@ -197,7 +207,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   #update<Data>(
     method: 'PUT' | 'PATCH',
     address: EntityAddress,
-    body: BodyOf<S, O>,
+    body: BodyOf<S, O> | PatchOf<S, O>,
     options: UpdateOptions | undefined,
   ): Call<Data> {
     const { at, params } = addressOf(address)

@@ -48,6 +48,15 @@ type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
 
 type LinkedTo<A extends AttributeShape> = Name | InternalReference<A>
 
+/** Single links that a patch or an upsert adds and removes. The other links stay. */
+export type LinkEdit<Target> =
+  | { $add: readonly Target[]; $remove?: readonly Target[] }
+  | { $add?: readonly Target[]; $remove: readonly Target[] }
+
+type PatchValue<A extends AttributeShape> =
+  | WriteValue<A>
+  | (A extends { type: 'person' | 'stack'; cardinality: 'many' } ? LinkEdit<LinkedTo<A>> : never)
+
 type Undeclared = { [key: string]: unknown }
 
 /** The attribute values of a read. Declared ones have their types, all others are unknown. */
@@ -56,6 +65,11 @@ export type ReadValues<A extends { [key: string]: AttributeShape }> = { [K in ke
 /** The attribute values of a write. Null clears a value and removes links, except of a required attribute. */
 export type WriteValues<A extends { [key: string]: AttributeShape }> = {
   [K in keyof A]?: WriteValue<A[K]> | (A[K] extends { required: true } ? never : null)
+} & Undeclared
+
+/** The attribute values of a patch or an upsert, which may also change single links. */
+export type PatchValues<A extends { [key: string]: AttributeShape }> = {
+  [K in keyof A]?: PatchValue<A[K]> | (A[K] extends { required: true } ? never : null)
 } & Undeclared
 
 type RequiredKey<A extends { [key: string]: AttributeShape }> = {
@@ -75,11 +89,16 @@ export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O exten
       attribute_values: ReadValues<AttributesOf<S, O>>
     }
 
-/** The body of replace, patch and upsert of an owner's entities. */
+/** The body of replace of an owner's entities. */
 export type BodyOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<
   O extends 'people' ? PersonBody : RecordBody,
   'attribute_values'
 > & { attribute_values?: WriteValues<AttributesOf<S, O>> | null }
+
+/** The body of patch and upsert of an owner's entities. */
+export type PatchOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<BodyOf<S, O>, 'attribute_values'> & {
+  attribute_values?: PatchValues<AttributesOf<S, O>> | null
+}
 
 /** The body of a create: that of other writes, with the required attributes of the owner. */
 export type NewBodyOf<S extends OrganizationSchema, O extends Owner<S>> = BodyOf<S, O> &

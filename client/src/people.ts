@@ -5,7 +5,7 @@ import { KithConnectionError } from './errors.ts'
 import { segment } from './json.ts'
 import { Listing, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
-import type { BodyOf, EntityOf, OrganizationSchema } from './organization.ts'
+import type { EntityOf, OrganizationSchema, PatchOf } from './organization.ts'
 import { ndjson } from './stream.ts'
 import type {
   BatchDryRun,
@@ -43,7 +43,7 @@ type KindOf<M> = M extends Match ? M[number] : 'external_id'
 type PeopleUpsert<S extends OrganizationSchema, Kind> = {
   op: 'upsert'
   external_id?: string
-  body: BodyOf<S, 'people'>
+  body: PatchOf<S, 'people'>
   if_match?: number | '*'
 } & (Kind extends 'external_id' ? { external_id: string } : { body: RecognizedBy<Kind> })
 
@@ -78,7 +78,7 @@ export type ErasureReason = Omit<ErasureBody, 'dry_run'>
 export type ErasureOptions = CallOptions & Pick<WriteOptions, 'dryRun' | 'ifMatch'>
 
 type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
-type Body<S extends OrganizationSchema> = BodyOf<S, 'people'>
+type Body<S extends OrganizationSchema> = PatchOf<S, 'people'>
 
 /** The endpoints of people: those of {@link Entities}, and those about who they are and what they have a right to. */
 export class People<S extends OrganizationSchema> extends Entities<S, 'people'> {

@@ -324,7 +324,7 @@ export type PersonBody = {
   push_notification_consent?: boolean | null
   /** At most one answer to each consent type on each channel. */
   consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
   attribute_values?: Record<string, unknown> | null
 }
 
@@ -398,7 +398,7 @@ export type StackRecord = {
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target. */
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
   attribute_values?: Record<string, unknown> | null
 }
 

@@ -145,6 +145,27 @@ describe('a client with a schema', () => {
     never(() => products.patch('p', { attribute_values: { sku: null } }))
   })
 
+  it('changes single links of many by patch and upsert only', () => {
+    never(() =>
+      shop.people.patch('a', { attribute_values: { orders: { $add: ['o', 1], $remove: [{ record_id: 'r' }] } } }),
+    )
+    never(() => shop.people.upsert({ external_id: 'a', attribute_values: { orders: { $remove: ['o'] } } }))
+    never(() =>
+      shop.people.batch([{ op: 'patch', external_id: 'a', body: { attribute_values: { orders: { $add: ['o'] } } } }]),
+    )
+    never(() => client.people.patch('a', { attribute_values: { friends: { $add: ['bo'] } } }))
+    // @ts-expect-error: the referrer is one
+    never(() => shop.people.patch('a', { attribute_values: { referrer: { $add: ['b'] } } }))
+    // @ts-expect-error: tags are no relationship
+    never(() => shop.stack('orders').patch('o', { attribute_values: { tags: { $add: ['a'] } } }))
+    // @ts-expect-error: a list
+    never(() => shop.people.patch('a', { attribute_values: { orders: { $add: 'o' } } }))
+    // @ts-expect-error: a replacement has all links
+    never(() => shop.people.replace('a', { attribute_values: { orders: { $add: ['o'] } } }))
+    // @ts-expect-error: a creation has all links
+    never(() => shop.people.create({ attribute_values: { orders: { $add: ['o'] } } }))
+  })
+
   it('requires a value that a person is recognized by', () => {
     const email = 'ada@example.com'
     const match = ['email', 'mobile'] as const

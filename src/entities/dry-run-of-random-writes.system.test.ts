@@ -22,6 +22,7 @@ const answer = fc.record(
   { requiredKeys: ['consent_type_id', 'channel', 'state'], noNullPrototype: true },
 )
 const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { freq: 2, nil: undefined })
+const friends = fc.uniqueArray(fc.oneof(name, fc.constantFrom('e', 'f')), { maxLength: 3 })
 const personBody = fc
   .record({
     first_name: optional(fc.constantFrom('x', 'y', null)),
@@ -32,7 +33,9 @@ const personBody = fc
       fc.record({
         city: optional(fc.constantFrom('Rome', null, 3, { a: [1] })),
         referrer: optional(fc.oneof(name, fc.constantFrom(null, 'e', 'f'))),
-        friends: optional(fc.uniqueArray(fc.oneof(name, fc.constantFrom('e', 'f')), { maxLength: 3 })),
+        friends: optional(
+          fc.oneof(friends, fc.record({ $add: friends, $remove: friends }, { requiredKeys: ['$add'] })),
+        ),
         employer: optional(fc.constantFrom('k', 'l', null)),
       }),
     ),

@@ -32,7 +32,9 @@ export function attributeValues({ requestKeys }: Limits) {
       Type.Record(Type.String(), Type.Unknown(), {
         maxProperties: requestKeys,
         title: 'NewAttributeValues',
-        description: 'Custom attribute values. The value of a relationship is the external identifier of its target.',
+        description:
+          'Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. ' +
+          'PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links.',
       }),
     ),
   )

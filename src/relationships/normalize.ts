@@ -9,8 +9,15 @@ export type Reference = { external_id: string } | { id: string }
  * one's first occurrence in the value: `[]` for a scalar, otherwise its index.
  */
 export type Normalized =
-  | { references: Reference[]; paths: number[][] }
+  | { references: Reference[]; paths: (string | number)[][] }
   | { fault: { path: (string | number)[]; message: string } }
+
+/** The entities whose links a value adds and removes, as {@link Normalized}. */
+export type NormalizedEdit =
+  | { added: NamedTargets; removed: NamedTargets }
+  | { fault: { path: (string | number)[]; message: string } }
+
+type NamedTargets = Extract<Normalized, { references: Reference[] }>
 
 /** How reads and relationship values name the internal identifier of a target. */
 export const internalKeys = { person: 'id', record: 'record_id' } as const
@@ -61,7 +68,38 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
   return { references, paths }
 }
 
-const tooManyMessage = (maxLinks: number) =>
+const editKeys = ['$add', '$remove']
+
+/** Whether a value changes single links: `{"$add": …, "$remove": …}`, or one of both. */
+export function isLinkEdit(value: unknown): value is { $add?: unknown; $remove?: unknown } {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const keys = Object.keys(value)
+  return keys.length > 0 && keys.every(key => editKeys.includes(key))
+}
+
+/** Normalizes a change of single links, list by list as {@link normalizeRelationship} does. */
+export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unknown }, rules: Rules): NormalizedEdit {
+  if (rules.cardinality === 'one')
+    return {
+      fault: {
+        path: [],
+        message:
+          'changes single links of a relationship of cardinality many, and this attribute links to one entity. Send its external identifier, or null to unlink',
+      },
+    }
+  const lists: NamedTargets[] = []
+  for (const [key, value] of Object.entries({ $add, $remove })) {
+    if (value !== undefined && !Array.isArray(value))
+      return { fault: { path: [key], message: 'must be an array of external identifiers' } }
+    const list = normalizeList(value ?? [], rules)
+    if ('fault' in list) return { fault: { ...list.fault, path: [key, ...list.fault.path] } }
+    lists.push({ ...list, paths: list.paths.map(path => [key, ...path]) })
+  }
+  const [added, removed] = lists as [NamedTargets, NamedTargets]
+  return { added, removed }
+}
+
+export const tooManyMessage = (maxLinks: number) =>
   `must have at most ${maxLinks} elements. Model the relationship from the other side: declare an attribute on the targets, ` +
   'and link each of them to this entity'
 

@@ -111,3 +111,36 @@ it('reads the same after an export and an import into an empty organization', as
     someRuns(25),
   )
 }, 120_000)
+
+it('changes nothing by writing back what was read, also links to targets without an external identifier', async () => {
+  await fc.assert(
+    fc.asyncProperty(organization, fc.subarray([...names], { minLength: 1 }), async (generated, unnamed) => {
+      const shop = await createShop(service, ...definitions)
+      for (const [path, entities] of Object.entries(generated)) {
+        const lines = Object.entries(entities).map(([external_id, body]) => ({ external_id, ...body }))
+        expect((await importLines(shop, `${path}/import`, linesFrom(lines))).refused).toEqual([])
+      }
+      for (const name of unnamed)
+        for (const path of ['/v1/people', '/v1/stacks/orders'])
+          await shop.send('PATCH', `${path}/${encodeURIComponent(name)}`, { external_id: null })
+      for (const path of paths) {
+        const before = await exportAll(shop, `${path}/export`)
+        const bodies = before.filter(({ state }) => state === 'active').map(read => writable(read as never))
+        const named = bodies.filter(({ external_id }) => external_id !== null)
+        expect(await importLines(shop, `${path}/import`, linesFrom(named))).toMatchObject({
+          refused: [],
+          counts: { unchanged: named.length },
+        })
+        if (path !== '/v1/stacks/visits')
+          for (const { id, record_id, attribute_values } of before as { [key: string]: string }[])
+            expect(await shop.send('PATCH', `${path}/internal/${id ?? record_id}`, { attribute_values })).toMatchObject(
+              {
+                status: 200,
+              },
+            )
+        expect(await exportAll(shop, `${path}/export`)).toEqual(before)
+      }
+    }),
+    someRuns(15),
+  )
+}, 120_000)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { matchKinds } from '../../src/entities/write-request.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
+import type { Operation } from './operations.ts'
 import { external_id, freeKey, json, padded, text, trimStrings } from './texts.ts'
 import { type FieldGenerators, valuesOf } from './values.ts'
 
@@ -17,6 +18,14 @@ const target: fc.Arbitrary<unknown> = fc.oneof(
 )
 const oneTarget = fc.oneof(target, fc.constantFrom(null, '', ' '), fc.constant([]), fc.tuple(target))
 const targets = fc.oneof(oneTarget, fc.array(target, { maxLength: 4 }))
+
+/** Changes of single links. No entity has a name of both lists. */
+const numbered = (min: number) => fc.array(fc.integer({ min, max: min + 24 }), { maxLength: 3 })
+const linkEdit = fc.oneof(
+  fc.array(target, { maxLength: 3 }).map($add => ({ $add })),
+  fc.array(target, { maxLength: 3 }).map($remove => ({ $remove })),
+  fc.tuple(numbered(0), numbered(25)).map(([$add, $remove]) => ({ $add, $remove })),
+)
 
 const personAttributes = {
   city: padded(text),
@@ -50,8 +59,18 @@ function attributeValues(model: Record<string, fc.Arbitrary<unknown>>): fc.Arbit
   return fc.oneof({ weight: 8, arbitrary: values }, { weight: 1, arbitrary: fc.constantFrom(null, {}) })
 }
 
+/** The attribute values of a write that merges, which may change single links of the lists. */
+function withLinkEdits(values: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  return fc
+    .tuple(values, fc.record({ friends: linkEdit, bought: linkEdit }), fc.boolean())
+    .map(([given, edits, isEdit]) => {
+      if (!isEdit || typeof given !== 'object' || given === null) return given
+      return { ...given, ...pick(edits, Object.keys(given)) }
+    })
+}
+
 const pick = (values: Record<string, unknown>, keys: string[]) =>
-  Object.fromEntries(keys.filter(key => key in values).map(key => [key, values[key]]))
+  Object.fromEntries(keys.filter(key => Object.hasOwn(values, key)).map(key => [key, values[key]]))
 
 const consentPairs = [
   [1, 'email'],
@@ -124,14 +143,21 @@ const shared: FieldGenerators = {
 }
 
 /** Returns the generators for the body fields of an operation on people, or on the records of a stack. */
-export function fieldGenerators(template: string, stack_key: string, document: OpenApiDocument): FieldGenerators {
+export function fieldGenerators(
+  { template, method }: Pick<Operation, 'template' | 'method'>,
+  stack_key: string,
+  document: OpenApiDocument,
+): FieldGenerators {
   const isPeople = template.startsWith('/v1/people')
   const filtersPeople = isPeople || template.startsWith('/v1/segments')
   const model = isPeople ? personAttributes : (recordAttributes[stack_key] ?? {})
   const generators: FieldGenerators = {
     ...shared,
     consents,
-    attribute_values: attributeValues(model),
+    attribute_values:
+      method === 'PATCH' || template.endsWith('/upsert')
+        ? withLinkEdits(attributeValues(model))
+        : attributeValues(model),
     filter: filtersPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
   // Most erasures are rehearsals, so that most addresses go on to name somebody.
@@ -305,13 +331,18 @@ function batchOperations(document: OpenApiDocument, isPeople: boolean, generator
     { external_id, if_match: fc.constantFrom('*', '"1"') },
     { requiredKeys: ['external_id'], noNullPrototype: true },
   )
+  const attribute_values = withLinkEdits(generators.attribute_values!)
+  const merging = valuesOf(schema, document, { ...generators, attribute_values }) as typeof bodies
   const named = (op: string, body: fc.Arbitrary<object>) =>
     fc.tuple(addressed, body).map(([address, body]) => ({ op, ...address, body }))
   return fc.array(
     fc.oneof(
       bodies.map(body => ({ op: 'create', body })),
-      named('upsert', nameless),
-      named('patch', bodies),
+      named(
+        'upsert',
+        merging.map(({ external_id: _, ...rest }) => rest),
+      ),
+      named('patch', merging),
       named('put', nameless),
       addressed.map(address => ({ op: 'delete', ...address })),
     ),

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { plainColumns } from '../../src/profile-fields.ts'
+import { isLinkEdit } from '../../src/relationships/normalize.ts'
 import { trimStrings } from './texts.ts'
 
 type Values = Record<string, unknown>
@@ -67,6 +68,18 @@ function findValueMismatch(
   for (const [key, value] of Object.entries(sent)) {
     const cardinality = relationships.get(key)
     const actualValue = Object.hasOwn(values, key) ? values[key] : undefined
+    if (cardinality && isLinkEdit(value)) {
+      const [added, removed] = [value.$add ?? [], value.$remove ?? []].map(
+        list => (expectedLinks(list, 'many') ?? []) as unknown[],
+      ) as [unknown[], unknown[]]
+      const linked = (actualValue ?? []) as unknown[]
+      const isSelf = (name: unknown) => personRelationships.has(key) && name === ownName
+      if (added.some(name => !linked.includes(isSelf(name) ? actual.external_id : name)))
+        return describeMismatch(`attribute_values.${key}`, actualValue, value)
+      if (removed.some(name => linked.includes(name)))
+        return describeMismatch(`attribute_values.${key}`, actualValue, value)
+      continue
+    }
     let expectedValue = cardinality ? expectedLinks(value, cardinality) : (value ?? undefined)
     // In a write that renames its entity, the old and the new name both refer to it. A read shows the new one.
     if (cardinality === 'one' && personRelationships.has(key)) expectedValue = renamed(expectedValue)

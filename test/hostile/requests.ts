@@ -41,7 +41,7 @@ export function planOf(operation: Operation, document: OpenApiDocument): fc.Arbi
 function bodyOf(operation: Operation, stack_key: string, document: OpenApiDocument): fc.Arbitrary<Plan['body']> {
   if (!operation.body) return fc.constant(undefined)
   if (operation.template.endsWith('/lookup')) return lookupBody
-  const bodies = valuesOf(operation.body, document, fieldGenerators(operation.template, stack_key, document))
+  const bodies = valuesOf(operation.body, document, fieldGenerators(operation, stack_key, document))
   const isMerge = /\/(un)?merge$/.test(operation.template)
   const validBodies = (bodies as fc.Arbitrary<Record<string, unknown>>)
     .map(withoutUndefined)

@@ -1,6 +1,6 @@
-import type { Detail } from '../../errors.ts'
+import { type Detail, pointer } from '../../errors.ts'
 import { type Attribute, type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { internalKeys } from '../../relationships/normalize.ts'
+import { internalKeys, tooManyMessage } from '../../relationships/normalize.ts'
 import {
   type CurrentState,
   eachOnce,
@@ -9,8 +9,18 @@ import {
   relationshipValue,
   shownTargets,
   type Target,
+  writtenIdOf,
 } from '../entity-row.ts'
-import { lookalikeOf, type Name, type Plan, type PlannedLinks, type Reference, referenceKey } from '../write/plan.ts'
+import {
+  type LinkEdit,
+  lookalikeOf,
+  type Name,
+  nameKey,
+  type Plan,
+  type PlannedLinks,
+  type Reference,
+  referenceKey,
+} from '../write/plan.ts'
 import { jsonEqual } from './json-equal.ts'
 
 /** Target of a link: an existing entity, or the name of a placeholder that the write creates. */
@@ -173,8 +183,12 @@ function writeLinks(
   const { attribute } = planned
   const { key } = attribute
   const resolved = resolveTargets(planned, resolve, otherwiseNamed, change.faults)
-  const targets = resolved.map(({ target }) => target)
   const isStored = Object.hasOwn(attributes, key)
+  if (planned.edit) {
+    editLinks(change, planned, planned.edit, resolved, isStored, linked, resolve)
+    return
+  }
+  const targets = resolved.map(({ target }) => target)
   if (!isStored && sameLinks(attribute, targets, linked)) return
   recordChange(
     change,
@@ -183,10 +197,82 @@ function writeLinks(
     resolved.length > 0 ? relationshipValue(attribute, resolved) : null,
   )
   if (isStored) change.removed.push(key)
+  relink(change, attribute, linked, targets)
+  addMissing(change, resolved)
+}
+
+/** Replaces the links of a key, also those of the attributes that had it before. */
+function relink(
+  change: AttributeChange,
+  attribute: Attribute,
+  linked: LinkedKey | undefined,
+  targets: PlannedTarget[],
+) {
   for (const other of linked ?? [])
     if (other.attribute.id !== attribute.id) change.relinked.push(relinked(other.attribute, linked, []))
   change.relinked.push(relinked(attribute, linked, targets))
+}
+
+function addMissing(change: AttributeChange, resolved: Resolved[]) {
   for (const { target, pointer } of resolved) if ('name' in target) change.missing.push({ name: target.name, pointer })
+}
+
+/**
+ * Adds and removes single links. The others keep their order, also the hidden ones to deleted targets: a restore brings them back. They count
+ * toward the limit, so that it holds after the restore as well.
+ */
+function editLinks(
+  change: AttributeChange,
+  { attribute }: PlannedLinks,
+  edit: LinkEdit,
+  resolved: Resolved[],
+  isStored: boolean,
+  linked: LinkedKey | undefined,
+  resolve: Resolve,
+) {
+  const { key } = attribute
+  const { faults } = change
+  const faultOf = (message: string, path = pointer('attribute_values', key)) => faults.push({ path, message })
+  const shown = linked?.findLast(({ targets }) => isShown(targets))
+  // An addition would end what a read shows under this key, which nobody has asked for.
+  if (shown ? shown.attribute.id !== attribute.id : isStored) {
+    faultOf('has a value from before the declaration of the relationship. Send the list of all targets once')
+    return
+  }
+  const current = linked?.find(entry => entry.attribute.id === attribute.id)?.targets ?? []
+  const removed = removedKeys(edit, resolve, faults)
+  for (const { target, pointer } of resolved)
+    if (removed.has('id' in target ? target.id : nameKey(target.name)))
+      faultOf('is in "$remove" as well. Name it in one of them', pointer)
+  const kept = current.filter(target => !removed.has(target.id) && !removed.has(writtenIdOf(target)))
+  const linkedIds = new Set(current.map(({ id }) => id))
+  const added = resolved.filter(({ id }) => id === undefined || !linkedIds.has(id))
+  const after = [...shownTargets(kept), ...added]
+  if (attribute.required && after.length === 0) faultOf('is required')
+  if (added.length > 0 && kept.length + added.length > edit.maxLinks)
+    faultOf(tooManyMessage(edit.maxLinks), pointer('attribute_values', key, '$add'))
+  if (added.length === 0 && kept.length === current.length) return
+  const before = shown ? relationshipValue(attribute, shownTargets(shown.targets)) : null
+  recordChange(change, key, before, after.length > 0 ? relationshipValue(attribute, after) : null)
+  relink(change, attribute, linked, [...kept, ...added.map(({ target }) => target)])
+  addMissing(change, added)
+}
+
+/** The ids of the entities whose links end, and the names that nobody has. */
+function removedKeys({ removed, pointers }: LinkEdit, resolve: Resolve, faults: Detail[]): ReadonlySet<string> {
+  const keys = new Set<string>()
+  for (const [index, reference] of removed.entries()) {
+    const id = resolve(reference)
+    if (id !== undefined) keys.add(id)
+    // The identifier of a deleted entity removes its hidden link.
+    else if ('id' in reference) keys.add(reference.id)
+    else {
+      const message = unresolvedMessage(reference, resolve)
+      if (message === undefined) keys.add(nameKey(reference))
+      else faults.push({ path: pointers[index]!, message })
+    }
+  }
+  return keys
 }
 
 const relinked = (attribute: Attribute, linked: LinkedKey | undefined, targets: PlannedTarget[]): Relinked => ({

@@ -10,7 +10,13 @@ import {
   isRelationship,
   peopleStackId,
 } from '../../organizations/definitions.ts'
-import { looksInternal, normalizeRelationship, type TargetKind } from '../../relationships/normalize.ts'
+import {
+  isLinkEdit,
+  looksInternal,
+  normalizeEdit,
+  normalizeRelationship,
+  type TargetKind,
+} from '../../relationships/normalize.ts'
 import { uuidOfRecord } from '../identifiers.ts'
 import { emailKey, mobileKey } from '../match-keys.ts'
 import type { EntityBody, MatchKind, Write } from '../write-request.ts'
@@ -23,7 +29,16 @@ export type Name = { stack_id: number; external_id: string }
 export type Reference = Name | { stack_id: number; id: string }
 
 /** The entities that an attribute will link to, and the JSON Pointer of each in the request. */
-export type PlannedLinks = { attribute: Attribute; references: Reference[]; pointers: string[] }
+export type PlannedLinks = {
+  attribute: Attribute
+  references: Reference[]
+  pointers: string[]
+  /** Present if the write changes single links: it adds `references` to those that stand, without these. */
+  edit?: LinkEdit
+}
+
+/** The entities whose links a write removes, with the JSON Pointer of each, and the maximum number of links that it may leave. */
+export type LinkEdit = { removed: Reference[]; pointers: string[]; maxLinks: number }
 
 /**
  * The attribute part of a write, after the definitions are applied: keys with plain values (null clears), keys with
@@ -109,7 +124,11 @@ export function planWrite(
     const [value, attribute] = [values[key], declared?.get(key)]
     if (attribute && isRelationship(attribute)) {
       links ??= new Map()
-      planLinks({ links, faults: plan.faults }, attribute, value, linksLimit)
+      const planned = isLinkEdit(value)
+        ? planEdit(write, attribute, value, linksLimit)
+        : planLinks(attribute, value, linksLimit)
+      if ('fault' in planned) plan.faults.push(planned.fault)
+      else links.set(key, planned)
     } else planPlain(plan, key, attribute, value, write, times)
   }
   if (links) plan.links = links
@@ -126,7 +145,8 @@ function planRequired(plan: Plan, attributes: readonly Attribute[], { body: { at
   for (const { key } of attributes) {
     const fault = { path: pointer('attribute_values', key), message: 'is required' }
     const links = plan.links.get(key)
-    if (plan.plain.has(key) ? !isPresent(plan.plain.get(key)) : links?.references.length === 0) plan.faults.push(fault)
+    if (plan.plain.has(key) ? !isPresent(plan.plain.get(key)) : links?.references.length === 0 && !links.edit)
+      plan.faults.push(fault)
     else if (!attribute_values || !Object.hasOwn(attribute_values, key)) unmentioned.push(fault)
   }
   if (unmentioned.length > 0) plan.required = unmentioned
@@ -144,35 +164,71 @@ function clearsRest({ operation, body }: Write): boolean {
   return operation === 'put' || (operation !== 'create' && body.attribute_values === null)
 }
 
-function planLinks(
-  plan: { links: Map<string, PlannedLinks>; faults: Detail[] },
-  attribute: Attribute & { target_stack_id: number },
-  value: unknown,
-  linksLimit: number,
-) {
-  const stack_id = attribute.target_stack_id
-  const { cardinality } = attribute
-  const normalized = normalizeRelationship(value, { cardinality, maxLinks: linksLimit, kind: targetKindOf(stack_id) })
-  if ('fault' in normalized) {
-    const { path, message } = normalized.fault
-    plan.faults.push({ path: pointer('attribute_values', attribute.key, ...path), message })
-    return
+type Relationship = Attribute & { target_stack_id: number }
+
+function planLinks(attribute: Relationship, value: unknown, maxLinks: number): PlannedLinks | { fault: Detail } {
+  const { cardinality, target_stack_id } = attribute
+  const normalized = normalizeRelationship(value, { cardinality, maxLinks, kind: targetKindOf(target_stack_id) })
+  if ('fault' in normalized) return faultOf(attribute, normalized.fault)
+  return {
+    attribute,
+    references: normalized.references.map(reference => targetOf(attribute, reference)),
+    pointers: normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path)),
   }
-  const references = normalized.references.map(reference =>
-    'id' in reference ? { stack_id, id: storedId(stack_id, reference.id) } : { stack_id, ...reference },
-  )
-  const pointers = normalized.paths.map(path => pointer('attribute_values', attribute.key, ...path))
-  plan.links.set(attribute.key, { attribute, references, pointers })
 }
+
+function planEdit(
+  write: Write,
+  attribute: Relationship,
+  value: object,
+  maxLinks: number,
+): PlannedLinks | { fault: Detail } {
+  if (!isMerge(write)) return faultOf(attribute, { path: [], message: editMessage })
+  const { cardinality, target_stack_id } = attribute
+  const normalized = normalizeEdit(value, { cardinality, maxLinks, kind: targetKindOf(target_stack_id) })
+  if ('fault' in normalized) return faultOf(attribute, normalized.fault)
+  const { added, removed } = normalized
+  const pointers = (paths: typeof added.paths) => paths.map(path => pointer('attribute_values', attribute.key, ...path))
+  return {
+    attribute,
+    references: added.references.map(reference => targetOf(attribute, reference)),
+    pointers: pointers(added.paths),
+    edit: {
+      removed: removed.references.map(reference => targetOf(attribute, reference)),
+      pointers: pointers(removed.paths),
+      maxLinks,
+    },
+  }
+}
+
+/** Whether the write merges into what is stored, so that it may change single links. */
+const isMerge = ({ operation }: Write) => operation === 'patch' || operation === 'upsert'
+
+const editMessage =
+  'is for PATCH and upsert, which keep the other links. Send the list of all targets, or use one of these'
+
+const faultOf = ({ key }: Attribute, { path, message }: { path: (string | number)[]; message: string }) => ({
+  fault: { path: pointer('attribute_values', key, ...path), message },
+})
+
+const targetOf = ({ target_stack_id }: Relationship, reference: { external_id: string } | { id: string }): Reference =>
+  'id' in reference
+    ? { stack_id: target_stack_id, id: storedId(target_stack_id, reference.id) }
+    : { stack_id: target_stack_id, ...reference }
 
 function planPlain(
   plan: Plan,
   key: string,
   attribute: Attribute | undefined,
   value: unknown,
-  { boundFrom, request_id }: Write,
+  write: Write,
   times: Map<string, PatternTime>,
 ) {
+  const { boundFrom, request_id } = write
+  if (!attribute && isLinkEdit(value) && isMerge(write)) {
+    plan.faults.push({ path: pointer('attribute_values', key), message: undeclaredEditMessage })
+    return
+  }
   const typed = attribute && boundFrom === 'query' ? coerceValue(attribute, value) : value
   const fault =
     attribute && typed !== null
@@ -181,6 +237,9 @@ function planPlain(
   if (fault) plan.faults.push({ path: pointer('attribute_values', key, ...fault.path), message: fault.message })
   else plan.plain.set(key, typed)
 }
+
+const undeclaredEditMessage =
+  'changes links, and no relationship of this key is declared. Declare the attribute, or send the whole value'
 
 function timeOf(request_id: string, times: Map<string, PatternTime>): PatternTime {
   const time = times.get(request_id) ?? { spentMs: 0 }
@@ -230,7 +289,9 @@ export const releasesName = (write: Write): boolean =>
 export function requiredReferences(write: Write, plan: Plan): Reference[] {
   const newName = newNameOf(write) ?? aliasOf(write)
   if (plan.links.size === 0) return newName ? [newName] : noReferences
-  const references = [...plan.links.values()].flatMap(planned => planned.references)
+  const references = [...plan.links.values()].flatMap(({ references, edit }) =>
+    edit ? [...references, ...edit.removed] : references,
+  )
   for (const reference of [...references]) {
     const lookalike = lookalikeOf(reference)
     if (lookalike) references.push(lookalike)

@@ -105,13 +105,18 @@ function loggedOf({ author, stack_id, change }: Accepted, sequence: number, { pl
 
 const sides = ['before', 'after'] as const
 
-/** The values of a change without those of relationships: names change, so the log has the ids of the targets. */
+/**
+ * The values of a change without those of relationships: names change, so the log has the ids of the targets. A relationship of which nothing
+ * shows stays, as null.
+ */
 function withoutLinks(change: Change, side: (typeof sides)[number], links: LoggedLinks | undefined) {
   const values = change[side]
   if (!values?.attribute_values || !links) return values
-  const linked = new Set(
-    change.relinked.flatMap(({ attribute }) => (links[attribute.id]?.[side] ? [attribute.key] : [])),
-  )
+  const isNamed = ({ attribute }: Change['relinked'][number]) => {
+    const { [side]: ids = [], hidden = [] } = links[attribute.id] ?? {}
+    return ids.some(id => !hidden.includes(id))
+  }
+  const linked = new Set(change.relinked.filter(isNamed).map(({ attribute }) => attribute.key))
   if (linked.size === 0) return values
   const plain = Object.entries(values.attribute_values).filter(([key]) => !linked.has(key))
   return { ...values, attribute_values: Object.fromEntries(plain) }

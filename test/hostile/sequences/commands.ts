@@ -37,16 +37,24 @@ const target = fc.oneof(
   name.map(external_id => ({ external_id })),
 )
 const unlinking = fc.constantFrom<unknown>(null, '', [], ' ', { external_id: null })
+const linkEdit = fc.record(
+  { $add: fc.array(target, { maxLength: 2 }), $remove: fc.array(fc.oneof(target, name), { maxLength: 2 }) },
+  { requiredKeys: [], noNullPrototype: true },
+)
 const singleTarget = fc.oneof(
   { weight: 6, arbitrary: target },
   { weight: 1, arbitrary: unlinking },
   { weight: 1, arbitrary: fc.array(target, { maxLength: 2 }) },
+  { weight: 1, arbitrary: linkEdit },
 )
 const targetList = fc.oneof(
   { weight: 4, arbitrary: fc.array(target, { maxLength: 3 }) },
+  { weight: 3, arbitrary: linkEdit },
   { weight: 1, arbitrary: singleTarget },
 )
-const free = fc.constantFrom<unknown>(null, '', 'x', ' x ', 1, true, ['y '], { a: { b: ' z' } }, { a: null }, [])
+const free = fc.constantFrom<unknown>(null, '', 'x', ' x ', 1, true, ['y '], { a: { b: ' z' } }, { a: null }, [], {
+  $add: ['a'],
+})
 
 const optionalFields = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record(model, { requiredKeys: [], noNullPrototype: true })

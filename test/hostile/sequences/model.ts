@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { plainColumns } from '../../../src/profile-fields.ts'
+import { isLinkEdit } from '../../../src/relationships/normalize.ts'
 import { trimStrings } from '../texts.ts'
 import {
   answersTwice,
@@ -207,11 +208,15 @@ function draft(
   else if (!current && address && 'external_id' in address) next.external_id = address.external_id
   const placeholders: Entity[] = []
   const self = current ? current : next
-  const targetOf = (target: StackKey, external_id: string): Entity => {
+  const findTarget: Targets['find'] = (target, external_id) => {
     if (target === stack && (external_id === next.external_id || external_id === from.external_id)) return self
-    const found =
+    return (
       find(organization, target, external_id) ??
       placeholders.find(placeholder => placeholder.stack === target && placeholder.external_id === external_id)
+    )
+  }
+  const findOrCreate: Targets['findOrCreate'] = (target, external_id) => {
+    const found = findTarget(target, external_id)
     if (found) return found
     const placeholder = {
       ...blankEntity(target, external_id),
@@ -220,12 +225,14 @@ function draft(
     placeholders.push(placeholder)
     return placeholder
   }
+  const isMerge = op === 'patch' || op === 'upsert'
   if (op === 'put' || (op !== 'create' && body.attribute_values === null)) {
     next.values.clear()
     next.links.clear()
   }
   for (const [key, value] of Object.entries(body.attribute_values ?? {}))
-    if (!setValue(organization, next, key, value, targetOf)) return { refused: 400, code: 'invalid_parameter' }
+    if (!setValue(organization, next, key, value, { isMerge, find: findTarget, findOrCreate }))
+      return { refused: 400, code: 'invalid_parameter' }
   if (strict && placeholders.length > 0) return { refused: 400, code: 'invalid_parameter' }
   const given =
     stack === 'people' ? applyConsents(from, body, organization.types) : { answers: new Map(), flags: from.flags }
@@ -235,15 +242,47 @@ function draft(
   return { next, changed, placeholders, given }
 }
 
+/** Whether the write may change single links, and how it finds their targets. */
+type Targets = {
+  isMerge: boolean
+  find: (target: StackKey, name: string) => Entity | undefined
+  findOrCreate: (target: StackKey, name: string) => Entity
+}
+
+/** Adds and removes single links. Returns false if the value is refused. */
+function editLinks(
+  entity: Entity,
+  key: string,
+  { $add = [], $remove = [] }: { $add?: unknown; $remove?: unknown },
+  { find, findOrCreate }: Targets,
+): boolean {
+  const { target } = relationships[entity.stack][key]!
+  const [added, removed] = [$add, $remove].map(list => (list as unknown[]).map(targetNameOf))
+  if ([...added!, ...removed!].some(name => typeof name !== 'string')) return false
+  const removedNames = removed as string[]
+  const removedTargets = removedNames.map(name => find(target, name))
+  for (const name of added as string[]) {
+    const found = find(target, name)
+    if (found ? removedTargets.includes(found) : removedNames.includes(name)) return false
+  }
+  const kept = (entity.links.get(key) ?? []).filter(linked => !removedTargets.includes(linked))
+  setOrDeleteLinks(entity.links, key, [
+    ...new Set([...kept, ...(added as string[]).map(name => findOrCreate(target, name))]),
+  ])
+  return true
+}
+
 /** Sets the value of a key. Returns false if the value is refused. */
 function setValue(
   organization: Organization,
   entity: Entity,
   key: string,
   value: unknown,
-  entityNamed: (target: StackKey, name: string) => Entity,
+  targetsOf: Targets,
 ): boolean {
   const relationship = relationships[entity.stack][key]
+  if (isLinkEdit(value) && targetsOf.isMerge)
+    return relationship?.many === true && editLinks(entity, key, value, targetsOf)
   if (!relationship) {
     if (
       key === 'score' &&
@@ -261,7 +300,9 @@ function setValue(
   if (isList && !relationship.many && value.length > 1) return false
   const names = (isList ? value : [value]).map(targetNameOf)
   if (names.includes(undefined) || (isList && names.includes(null))) return false
-  const targets = names.filter(name => typeof name === 'string').map(name => entityNamed(relationship.target, name))
+  const targets = names
+    .filter(name => typeof name === 'string')
+    .map(name => targetsOf.findOrCreate(relationship.target, name))
   setOrDeleteLinks(entity.links, key, [...new Set(targets)])
   return true
 }
