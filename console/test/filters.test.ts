@@ -4,7 +4,8 @@ import { orderFilters, personFilters } from '../../test/support/filter-generator
 import { createDataset } from '../../test/support/filter-world.ts'
 import { useService } from '../../test/support/service.ts'
 import { fieldTypesOf } from '../src/filters/field-types.ts'
-import type { Filter } from '../src/filters/filter-tree.ts'
+import { isNearLimit, sizeOf } from '../src/filters/filter-size.ts'
+import type { Filter, FilterGroup } from '../src/filters/filter-tree.ts'
 import { readFilter } from '../src/filters/read-filter.ts'
 import { writeFilter } from '../src/filters/write-filter.ts'
 
@@ -28,11 +29,84 @@ describe('the filter builder', () => {
       await fc.assert(
         fc.asyncProperty(filters, async filter => {
           const rewritten = rewrite(filter)
+          expect(sizeOf(rewritten).conditions).toBeLessThanOrEqual(sizeOf(filter).conditions)
           expect(rewrite(rewritten)).toEqual(rewritten)
           expect(await find(path, rewritten)).toEqual(await find(path, filter))
         }),
         { numRuns: 60 },
       )
+    }
+  })
+
+  const definitions = {
+    attributes: [
+      { owner: 'orders', key: 'buyer', type: 'person', target_stack: null, state: 'active' },
+      { owner: 'orders', key: 'total', type: 'number', target_stack: null, state: 'active' },
+      { owner: 'orders', key: 'placed_at', type: 'datetime', target_stack: null, state: 'active' },
+      { owner: 'people', key: 'referrer', type: 'person', target_stack: null, state: 'active' },
+    ] as const,
+  }
+  const people = fieldTypesOf('people', definitions)
+  const read = (filter: Filter) => readFilter(filter, people)
+  const kindsIn = (group: FilterGroup): string[] =>
+    group.children.flatMap(node => [node.kind, ...('group' in node ? kindsIn(node.group) : [])])
+
+  const since = { 'attribute_values.placed_at': { $gte: '2026-06-01T00:00:00Z' } }
+  const total = 'attribute_values.total'
+  test.each([
+    [{ $none: {} }, ['related']],
+    [{ $every: { [total]: { $gte: 10 } } }, ['related', 'field']],
+    [{ $count: 0 }, ['measured']],
+    [{ $count: { $gte: 2, $lt: 5 }, $where: since }, ['measured', 'field', 'measured', 'field']],
+    [
+      { $count: { $gte: 2 }, $sum: { [total]: { $gte: 100 } }, $where: since },
+      ['measured', 'field', 'measured', 'field'],
+    ],
+    [
+      { $sum: { [total]: { $gte: 1, $exists: true } }, $some: { [total]: 3 } },
+      ['measured', 'measured', 'related', 'field'],
+    ],
+    [{ $max: { 'attribute_values.placed_at': { $lt: '2026-01-01T00:00:00Z' } } }, ['measured']],
+    [
+      { $some: { 'attribute_values.buyer': { $some: { 'incoming.people.referrer': { $count: 1 } } } } },
+      ['related', 'related', 'measured'],
+    ],
+    // No controls: a measure of a field that cannot be measured, an unknown operator, a selection of nothing.
+    [{ $sum: { 'attribute_values.placed_at': 1 } }, ['raw']],
+    [{ $median: { [total]: 1 } }, ['raw']],
+    [{ $some: {}, $where: {} }, ['raw']],
+  ])('reads and writes %j of those who link here', (operand, kinds) => {
+    const filter = { first_name: 'Ada', 'incoming.orders.buyer': operand }
+    expect(kindsIn(read(filter))).toEqual(['field', ...kinds])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test('keeps two selections of those who link here apart', () => {
+    const many = { 'incoming.orders.buyer': { $count: { $gte: 2 } } }
+    const dear = { 'incoming.orders.buyer': { $count: { $lt: 5 }, $where: since } }
+    const filter = { $and: [many, dear] }
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test('counts conditions, levels and relationships as the API does', async () => {
+    const organization = await service.organization()
+    const conditionsOf = (count: number) => Array.from({ length: count }, () => ({ first_name: { $neq: 'x' } }))
+    await createDataset(organization, 8)
+    const paid = { 'attribute_values.total': { $gte: 1, $lt: 9 } }
+    const buyer = {
+      'incoming.orders.buyer': { $count: { $gte: 1, $lt: 3 }, $sum: { [total]: 1 }, $where: paid, $some: {} },
+    }
+    expect(sizeOf(buyer)).toEqual({ conditions: 6, levels: 2, relationships: 1 })
+    for (const [filter, limit] of [
+      [{ $and: [...conditionsOf(44), buyer] }, 50],
+      [{ consents: { $some: { consent_type_id: 1, channel: 'email' } }, $or: conditionsOf(49) }, 50],
+    ] as const) {
+      const send = async (sent: Filter) =>
+        (await organization.send('POST', '/v1/people/filter', { filter: sent })).status
+      expect([sizeOf(filter).conditions, await send(filter)]).toEqual([limit, 200])
+      const larger = { $and: [filter, { first_name: 'y' }] }
+      expect([sizeOf(larger).conditions, await send(larger)]).toEqual([limit + 1, 400])
+      expect([isNearLimit(sizeOf(filter)), isNearLimit(sizeOf(buyer))]).toEqual([true, false])
     }
   })
 

@@ -1,5 +1,9 @@
+import type { filterLimits } from '@kith/client'
 import { defineMessages } from '../app/language.tsx'
 import { channelLabels, fieldLabels } from '../entity/field-labels.ts'
+import type { FilterSize as Used } from './filter-size.ts'
+
+type FilterLimits = typeof filterLimits
 
 export const messages = defineMessages({
   en: {
@@ -21,6 +25,22 @@ export const messages = defineMessages({
     },
     timeOperators: { gt: 'is after', gte: 'is from', lt: 'is before', lte: 'is until' },
     quantifiers: { some: 'some of them match', none: 'none of them matches', every: 'all of them match' },
+    incomingQuestions: {
+      some: 'has',
+      none: 'has none',
+      every: 'all are',
+      count: 'number of them',
+      sum: 'sum of',
+      avg: 'average of',
+      min: 'smallest or earliest',
+      max: 'largest or latest',
+    },
+    question: 'What is asked',
+    measuredField: 'Field that is measured',
+    incoming: (owner: string, relationship: string) => `${owner} (${relationship})`,
+    onlyWhere: (owner: string) => `Only ${owner} where`,
+    limits: (used: Used, most: FilterLimits) =>
+      `${used.conditions} of at most ${most.conditions} conditions, ${used.levels} of ${most.depth} levels, ${used.relationships} of ${most.relationDepth} relationships in a row.`,
     modes: { all: 'All of these hold', any: 'At least one of these holds', none: 'None of these holds' },
     states: { active: 'active', placeholder: 'placeholder' },
     channels: channelLabels.en,
@@ -51,7 +71,7 @@ export const messages = defineMessages({
     chooseSegment: 'Choose a segment',
     isIn: 'Is in the segment',
     conditionsOnTarget: (target: string) => `Conditions on ${target}`,
-    people: 'people',
+    ofPeople: 'people',
     rawHelp: 'The builder has no controls for this part. Edit it as JSON.',
     noConditions: 'No condition yet. Without one, everybody is listed.',
   },
@@ -74,6 +94,22 @@ export const messages = defineMessages({
     },
     timeOperators: { gt: 'ist nach', gte: 'ist ab', lt: 'ist vor', lte: 'ist bis' },
     quantifiers: { some: 'auf mindestens eine trifft zu', none: 'auf keine trifft zu', every: 'auf alle trifft zu' },
+    incomingQuestions: {
+      some: 'hat welche',
+      none: 'hat keine',
+      every: 'alle sind',
+      count: 'ihre Anzahl',
+      sum: 'Summe von',
+      avg: 'Durchschnitt von',
+      min: 'kleinster oder frühester Wert von',
+      max: 'größter oder spätester Wert von',
+    },
+    question: 'Wonach gefragt wird',
+    measuredField: 'Gemessenes Feld',
+    incoming: (owner: string, relationship: string) => `${owner} (${relationship})`,
+    onlyWhere: (owner: string) => `Nur ${owner}, für die gilt`,
+    limits: (used: Used, most: FilterLimits) =>
+      `${used.conditions} von höchstens ${most.conditions} Bedingungen, ${used.levels} von ${most.depth} Ebenen, ${used.relationships} von ${most.relationDepth} Beziehungen in einer Reihe.`,
     modes: { all: 'Alle treffen zu', any: 'Mindestens eine trifft zu', none: 'Keine trifft zu' },
     states: { active: 'aktiv', placeholder: 'Platzhalter' },
     channels: channelLabels.de,
@@ -104,7 +140,7 @@ export const messages = defineMessages({
     chooseSegment: 'Segment wählen',
     isIn: 'Gehört zum Segment',
     conditionsOnTarget: (target: string) => `Bedingungen an ${target}`,
-    people: 'Personen',
+    ofPeople: 'Personen',
     rawHelp: 'Für diesen Teil gibt es keine Bedienelemente. Bearbeiten Sie ihn als JSON.',
     noConditions: 'Noch keine Bedingung. Ohne eine werden alle aufgelistet.',
   },
@@ -127,6 +163,22 @@ export const messages = defineMessages({
     },
     timeOperators: { gt: 'è dopo', gte: 'è dal', lt: 'è prima', lte: 'è fino al' },
     quantifiers: { some: 'almeno uno corrisponde', none: 'nessuno corrisponde', every: 'tutti corrispondono' },
+    incomingQuestions: {
+      some: 'ne ha',
+      none: 'non ne ha',
+      every: 'tutti sono',
+      count: 'il loro numero',
+      sum: 'somma di',
+      avg: 'media di',
+      min: 'minimo di',
+      max: 'massimo di',
+    },
+    question: 'Che cosa si chiede',
+    measuredField: 'Campo misurato',
+    incoming: (owner: string, relationship: string) => `${owner} (${relationship})`,
+    onlyWhere: (owner: string) => `Solo ${owner} per cui vale`,
+    limits: (used: Used, most: FilterLimits) =>
+      `${used.conditions} di al massimo ${most.conditions} condizioni, ${used.levels} di ${most.depth} livelli, ${used.relationships} di ${most.relationDepth} relazioni di seguito.`,
     modes: { all: 'Valgono tutte', any: 'Ne vale almeno una', none: 'Non ne vale nessuna' },
     states: { active: 'attiva', placeholder: 'segnaposto' },
     channels: channelLabels.it,
@@ -157,7 +209,7 @@ export const messages = defineMessages({
     chooseSegment: 'Scegli un segmento',
     isIn: 'Fa parte del segmento',
     conditionsOnTarget: (target: string) => `Condizioni su ${target}`,
-    people: 'persone',
+    ofPeople: 'persone',
     rawHelp: 'Per questa parte non ci sono controlli. Modificala come JSON.',
     noConditions: 'Ancora nessuna condizione. Senza condizioni si elencano tutte le persone.',
   },
