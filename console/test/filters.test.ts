@@ -5,8 +5,9 @@ import { createDataset } from '../../test/support/filter-world.ts'
 import { useService } from '../../test/support/service.ts'
 import { fieldTypesOf } from '../src/filters/field-types.ts'
 import { isNearLimit, sizeOf } from '../src/filters/filter-size.ts'
-import type { Filter, FilterGroup } from '../src/filters/filter-tree.ts'
+import { type Filter, type FilterGroup, newGroup } from '../src/filters/filter-tree.ts'
 import { readFilter } from '../src/filters/read-filter.ts'
+import { changeOperator } from '../src/filters/relative-time.ts'
 import { writeFilter } from '../src/filters/write-filter.ts'
 
 const service = useService()
@@ -79,6 +80,65 @@ describe('the filter builder', () => {
     const filter = { first_name: 'Ada', 'incoming.orders.buyer': operand }
     expect(kindsIn(read(filter))).toEqual(['field', ...kinds])
     expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  const paidAt = 'attribute_values.placed_at'
+  const now = { $ago: 'PT0S' }
+  const today = { $today: 'start' }
+  test.each([
+    [{ created_at: { $gte: { $ago: 'P30D' } } }, 'in_last', 'P30D'],
+    [{ created_at: { $gte: { $ago: 'PT12H' } } }, 'in_last', 'PT12H'],
+    [{ date_of_birth: { $gte: { $ago: 'P18Y' }, $lte: today } }, 'in_last', 'P18Y'],
+    [{ date_of_birth: { $gte: today, $lte: { $from_now: 'P2W' } } }, 'in_next', 'P2W'],
+    [{ created_at: { $gte: now, $lte: { $from_now: 'P1M' } } }, 'in_next', 'P1M'],
+    [{ updated_at: { $lt: today } }, 'before_today', ''],
+    [{ date_of_birth: { $anniversary: { within_days: 7 } } }, 'anniversary', '7'],
+    [{ created_at: { $lt: { $ago: 'P90D' } } }, 'lt', '{"$ago":"P90D"}'],
+    [{ date_of_birth: { $eq: today } }, 'eq', '{"$today":"start"}'],
+    [{ date_of_birth: { $gte: { $ago: 'P18Y' } } }, 'gte', '{"$ago":"P18Y"}'],
+  ])('reads and writes the times that are counted from today in %j', (filter, operator, operand) => {
+    expect(read(filter).children).toMatchObject([{ kind: 'field', operator, operand }])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test.each([
+    { created_at: { $gte: { $ago: 'P1Y2M' } } },
+    { created_at: { $gte: { $today: 'end' } } },
+    { created_at: { $gte: { $ago: 'P1D', $from_now: 'P1D' } } },
+    { date_of_birth: { $anniversary: { within_days: -1 } } },
+    { date_of_birth: { $anniversary: { within_days: 7, of: 'x' } } },
+    { date_of_birth: { $gte: '{"$today":"start"}' } },
+    { first_name: { $gte: { $ago: 'P30D' } } },
+  ])('keeps %j, which it has no controls for', filter => {
+    expect(kindsIn(read(filter))).toEqual(['raw'])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test('measures those of a span of time, and the time of the latest', () => {
+    const recent = { [paidAt]: { $gte: { $ago: 'P30D' }, $lte: now } }
+    for (const operand of [
+      { $count: { $gte: 2 }, $where: recent },
+      { $max: recent },
+      { $max: { [paidAt]: { $lt: today } } },
+    ]) {
+      const filter = { 'incoming.orders.buyer': operand }
+      expect(kindsIn(read(filter))).not.toContain('raw')
+      expect(writeFilter(read(filter), people)).toEqual(filter)
+    }
+  })
+
+  test('keeps what was entered when the operator changes, as far as the new one takes it', () => {
+    expect(changeOperator({ operator: 'gte', operand: '2026-01-01' }, 'in_last').operand).toBe('P30D')
+    expect(changeOperator({ operator: 'in_last', operand: 'P2W' }, 'in_next').operand).toBe('P2W')
+    expect(changeOperator({ operator: 'in_last', operand: 'P2W' }, 'gte').operand).toBe('')
+    expect(changeOperator({ operator: 'lt', operand: '2026-01-01' }, 'gte').operand).toBe('2026-01-01')
+    // A number that is being typed leaves the condition out.
+    expect(
+      writeFilter(
+        newGroup('all', [{ id: 1, kind: 'field', field: 'created_at', operator: 'in_last', operand: 'PD' }]),
+        people,
+      ),
+    ).toEqual({})
   })
 
   test('keeps two selections of those who link here apart', () => {

@@ -20,6 +20,7 @@ import { IncomingControls } from './incoming-controls.tsx'
 import { messages } from './messages.ts'
 import { OperandField } from './operand-field.tsx'
 import { OperatorSelect } from './operator-select.tsx'
+import { changeOperator } from './relative-time.ts'
 
 /** The name of what a condition tests, as the list of fields has it. */
 export const nameOf = (node: FilterNode): string => {
@@ -70,7 +71,8 @@ function nodeFor(id: number, name: string, field: FilterField | undefined, mayFo
     return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all') }
   if (field?.type === 'relation' && mayFollow)
     return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all', [newCondition()]) }
-  return { id, kind: 'field', field: name, operator: operatorsOf[field?.type ?? 'json'][0]!, operand: '' }
+  const operator = operatorsOf[field?.type ?? 'json'][0]!
+  return { id, kind: 'field', field: name, ...changeOperator({ operator, operand: '' }, operator) }
 }
 
 /** What a condition asks of its subject. */
@@ -109,12 +111,14 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
       const group = node.kind === 'related' ? node.group : newGroup('all', [newCondition()])
       return onChange({ id, kind: 'related', field, quantifier: chosen, group })
     }
-    onChange({ id, kind: 'field', field, operator: chosen, operand: node.kind === 'field' ? node.operand : '' })
+    const test = changeOperator(node.kind === 'field' ? node : { operator: 'eq', operand: '' }, chosen)
+    onChange({ id, kind: 'field', field, ...test })
   }
   return (
     <>
       <OperatorSelect<Operator | Quantifier>
         type={type}
+        field={node.field}
         quantifiers={type === 'relation' && mayFollow ? quantifiers : []}
         value={node.kind === 'field' ? node.operator : node.quantifier}
         onChange={choose}

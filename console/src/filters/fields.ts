@@ -80,13 +80,15 @@ const presence = ['exists', 'missing'] as const
 const ranges = ['gt', 'gte', 'lt', 'lte'] as const
 const searches = ['contains', 'starts_with', 'ends_with'] as const
 
+const periods = ['in_last', 'in_next', 'before_today'] as const
+
 /** The operators of each type of field, in the order of the list. */
 export const operatorsOf: Record<FieldType, readonly Operator[]> = {
   text: ['eq', 'neq', ...searches, 'in', 'nin', ...presence],
   number: ['eq', 'neq', ...ranges, 'in', 'nin', ...presence],
   boolean: ['eq', ...presence],
-  date: ['eq', 'neq', ...ranges, ...presence],
-  datetime: [...ranges, ...presence],
+  date: [...periods, 'anniversary', 'eq', 'neq', ...ranges, ...presence],
+  datetime: [...periods, ...ranges, ...presence],
   state: ['eq'],
   json: [...equality, ...searches, ...ranges, ...presence],
   relation: [...equality, ...presence],

@@ -4,8 +4,8 @@ export type Filter = Record<string, unknown>
 /** How the conditions of a group combine: all hold, at least one holds, or none holds. */
 export type GroupMode = 'all' | 'any' | 'none'
 
-/** The operators of the builder. `missing` is written as `{"$exists": false}`, the others have the name of the API after a `$`. */
-export const operators = [
+/** The operators that have their name of the API after a `$`. */
+export const comparisons = [
   'eq',
   'neq',
   'contains',
@@ -18,8 +18,10 @@ export const operators = [
   'lt',
   'lte',
   'exists',
-  'missing',
 ] as const
+
+/** The operators of the builder. `missing` is written as `{"$exists": false}`, and the spans of time after it as comparisons with relative times. */
+export const operators = [...comparisons, 'missing', 'in_last', 'in_next', 'before_today', 'anniversary'] as const
 export type Operator = (typeof operators)[number]
 
 export const quantifiers = ['some', 'none', 'every'] as const

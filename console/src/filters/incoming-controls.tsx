@@ -20,6 +20,7 @@ import {
 import { messages } from './messages.ts'
 import { OperandField } from './operand-field.tsx'
 import { OperatorSelect } from './operator-select.tsx'
+import { changeOperator } from './relative-time.ts'
 
 type IncomingNode = NodeOf<'related'> | NodeOf<'measured'>
 type IncomingProps = Omit<ControlProps<IncomingNode>, 'owner'> & { target: Owner }
@@ -62,8 +63,14 @@ function nodeFor(chosen: Quantifier | Measure, node: IncomingNode, fields: reado
   return { id, kind: 'measured', field, measure: chosen, of: measured?.name ?? '', operator, operand, group }
 }
 
-/** Questions about a number ask mostly for at least so many. */
-const firstTest = (type: FieldType): Test => ({ operator: type === 'text' ? 'eq' : 'gte', operand: '' })
+/** Questions about a number ask mostly for at least so many, and those about a time for a span of time. */
+function firstTest(type: FieldType): Test {
+  const operator = type === 'number' ? 'gte' : operatorsOf[type][0]!
+  return changeOperator({ operator, operand: '' }, operator)
+}
+
+/** The operators of a measure. The anniversary of the latest date is asked of no one. */
+const operatorsOfMeasure = (type: FieldType) => operatorsOf[type].filter(operator => operator !== 'anniversary')
 
 function MeasureControls({ target, node, onChange }: IncomingProps & { node: NodeOf<'measured'> }) {
   const texts = useMessages(messages)
@@ -90,9 +97,9 @@ function MeasureControls({ target, node, onChange }: IncomingProps & { node: Nod
         <>
           <OperatorSelect
             type={type}
-            operators={isCount ? operatorsOfCount : operatorsOf[type]}
+            operators={isCount ? operatorsOfCount : operatorsOfMeasure(type)}
             value={node.operator}
-            onChange={operator => onChange({ ...node, operator })}
+            onChange={operator => onChange({ ...node, ...changeOperator(node, operator) })}
           />
           <OperandField
             {...{ type, field: undefined }}

@@ -7,6 +7,8 @@ import { messages } from './messages.ts'
 type OperatorSelectProps<Offered> = {
   /** The type of the tested value. */
   type: FieldType
+  /** The tested field, if its name decides about the words. */
+  field?: string
   operators?: readonly Operator[]
   /** The quantifiers of a relationship, which come before the operators. */
   quantifiers?: readonly Quantifier[]
@@ -17,6 +19,7 @@ type OperatorSelectProps<Offered> = {
 /** Chooses how a value is tested. */
 export function OperatorSelect<Offered extends Operator | Quantifier>({
   type,
+  field,
   operators = operatorsOf[type],
   quantifiers = [],
   value,
@@ -28,6 +31,7 @@ export function OperatorSelect<Offered extends Operator | Quantifier>({
     ...texts.operators,
     ...texts.quantifiers,
     ...(isTime && texts.timeOperators),
+    ...(field === 'date_of_birth' && { anniversary: texts.birthday }),
   }
   // A filter that was typed as JSON may use an operator that the list does not offer.
   const offered = new Set([...quantifiers, ...operators, value]) as Set<Offered>

@@ -1,4 +1,5 @@
 import {
+  comparisons,
   type FieldType,
   type Filter,
   type FilterGroup,
@@ -7,12 +8,12 @@ import {
   measures,
   newGroup,
   newId,
-  operators,
   type Quantifier,
   quantifiers,
   type Test,
 } from './filter-tree.ts'
 import { notShown, textOfOperand } from './operand-text.ts'
+import { readPeriod } from './relative-time.ts'
 
 /** Tells the type of a field, and for a relationship the types of its target's fields. */
 export type FieldTypes = { typeOf(field: string): FieldType; targetOf(field: string): FieldTypes | undefined }
@@ -83,7 +84,7 @@ function readField(field: string, operand: unknown, types: FieldTypes): FilterNo
     if (quantifier) nodes.push(readRelated(field, quantifier, value, types.targetOf(field)))
     else tested[name] = value
   }
-  const tests = readTests(type, tested)
+  const tests = readTests(field, type, tested)
   if (!tests || nodes.includes(undefined) || tests.length + nodes.length === 0) return undefined
   return [...tests.map(test => ({ id: newId(), kind: 'field' as const, field, ...test })), ...(nodes as FilterNode[])]
 }
@@ -128,20 +129,23 @@ function readIncoming(field: string, operand: Filter, target: FieldTypes): Filte
 function readMeasures(name: string, value: unknown, target: FieldTypes) {
   const measure = measures.find(each => `$${each}` === name)
   if (!measure) return undefined
-  if (measure === 'count') return readTests('number', operatorsIn(value))?.map(test => ({ measure, of: '', ...test }))
+  if (measure === 'count')
+    return readTests('', 'number', operatorsIn(value))?.map(test => ({ measure, of: '', ...test }))
   if (!isObject(value)) return undefined
   const read = Object.entries(value).map(([of, operand]) => {
     const type = target.typeOf(of)
     return measurableTypes[measure].includes(type)
-      ? readTests(type, operatorsIn(operand))?.map(test => ({ measure, of, ...test }))
+      ? readTests(of, type, operatorsIn(operand))?.map(test => ({ measure, of, ...test }))
       : undefined
   })
   const tests = read.filter(each => each !== undefined && each.length > 0)
   return tests.length === read.length ? tests.flat().filter(each => each !== undefined) : undefined
 }
 
-/** The tests of operators, or undefined if the builder cannot show one of them. */
-function readTests(type: FieldType, operands: Filter): Test[] | undefined {
+/** The tests of the operators on a field, or undefined if the builder cannot show one of them. */
+function readTests(field: string, type: FieldType, operands: Filter): Test[] | undefined {
+  const period = readPeriod(field, type, operands)
+  if (period) return [period]
   const tests = Object.entries(operands).map(([name, value]) => readTest(type, name, value))
   return tests.includes(undefined) ? undefined : (tests as Test[])
 }
@@ -151,8 +155,8 @@ function readTest(type: FieldType, name: string, value: unknown): Test | undefin
     return typeof value === 'boolean' ? { operator: value ? 'exists' : 'missing', operand: '' } : undefined
   if (value === null && name === '$eq') return { operator: 'missing', operand: '' }
   if (value === null && name === '$neq') return { operator: 'exists', operand: '' }
-  const operator = operators.find(each => `$${each}` === name)
-  if (!operator || operator === 'missing') return undefined
+  const operator = comparisons.find(each => `$${each}` === name)
+  if (!operator) return undefined
   if (operator === 'in' || operator === 'nin') {
     if (!Array.isArray(value) || value.length === 0) return undefined
     const texts = value.map(element => textOfOperand(type, element))

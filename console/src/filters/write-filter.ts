@@ -10,6 +10,7 @@ import {
 } from './filter-tree.ts'
 import { linesOf, operandOfText } from './operand-text.ts'
 import { type FieldTypes, isObject, operatorsIn } from './read-filter.ts'
+import { isPeriod, writePeriod } from './relative-time.ts'
 
 /** The filter that a tree stands for. Conditions that are not complete are left out. */
 export function writeFilter(group: FilterGroup, types: FieldTypes): Filter {
@@ -74,7 +75,7 @@ function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {
     case 'group':
       return writeGroup(node, types)
     case 'field': {
-      const tests = node.field === '' ? undefined : writeTest(types.typeOf(node.field), node)
+      const tests = node.field === '' ? undefined : writeTest(node.field, types.typeOf(node.field), node)
       return tests === undefined ? undefined : { [node.field]: tests }
     }
     case 'related': {
@@ -97,14 +98,16 @@ function writeMeasured(node: NodeOf<'measured'>, types: FieldTypes): Filter | un
   const target = types.targetOf(field)
   const isCount = measure === 'count'
   if (!target || (!isCount && of === '')) return undefined
-  const tests = writeTest(isCount ? 'number' : target.typeOf(of), node)
+  const tests = writeTest(of, isCount ? 'number' : target.typeOf(of), node)
   if (tests === undefined) return undefined
   const $where = writeGroup(group, target)
   return { [field]: { [`$${measure}`]: isCount ? tests : { [of]: tests }, ...($where && { $where }) } }
 }
 
-/** The operand that tests a value, or undefined if the test is not complete. */
-function writeTest(type: FieldType, { operator, operand }: Test): unknown {
+/** The operand that tests a field, or undefined if the test is not complete. */
+function writeTest(field: string, type: FieldType, test: Test): unknown {
+  const { operator, operand } = test
+  if (isPeriod(operator)) return writePeriod(field, type, test)
   if (operator === 'exists' || operator === 'missing') return { $exists: operator === 'exists' }
   if (operator === 'in' || operator === 'nin') {
     const values = linesOf(operand).map(line => operandOfText(type, line))
@@ -112,7 +115,7 @@ function writeTest(type: FieldType, { operator, operand }: Test): unknown {
   }
   const value = operandOfText(type, operand)
   if (value === undefined) return undefined
-  return operator === 'eq' ? value : { [`$${operator}`]: value }
+  return operator === 'eq' && !isObject(value) ? value : { [`$${operator}`]: value }
 }
 
 function writeConsent({ consentTypeId, channel, state }: NodeOf<'consent'>): Filter | undefined {
