@@ -5,6 +5,7 @@ import { channelTable } from '../src/channels.ts'
 import { defaultLimits } from '../src/config.ts'
 import { methods } from '../src/consents/evidence.ts'
 import { batchBody } from '../src/entities/batch.ts'
+import { filterLimits } from '../src/filters/grammar.ts'
 import { maxFields } from '../src/filters/schema.ts'
 import { declaredTypes } from '../src/observed/schema.ts'
 import { pageLanguages } from '../src/organizations/settings-schema.ts'
@@ -90,6 +91,11 @@ const values: Record<string, { about: string; value: object; type?: string; name
   },
   pageLanguages: { about: 'The languages of the pages for people.', value: pageLanguages },
   limits: { about: 'The limits of a service whose settings do not change them.', value: limits },
+  filterLimits: {
+    about:
+      'The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row.',
+    value: filterLimits,
+  },
 }
 
 /** Returns the text of client/src/vocabulary.ts. */

@@ -116,3 +116,6 @@ export const limits = {
   stringBytes: 65536,
   keyBytes: 150,
 } as const
+
+/** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
+export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const

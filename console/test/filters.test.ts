@@ -4,8 +4,10 @@ import { orderFilters, personFilters } from '../../test/support/filter-generator
 import { createDataset } from '../../test/support/filter-world.ts'
 import { useService } from '../../test/support/service.ts'
 import { fieldTypesOf } from '../src/filters/field-types.ts'
-import type { Filter } from '../src/filters/filter-tree.ts'
+import { isNearLimit, sizeOf } from '../src/filters/filter-size.ts'
+import { type Filter, type FilterGroup, newGroup } from '../src/filters/filter-tree.ts'
 import { readFilter } from '../src/filters/read-filter.ts'
+import { changeOperator } from '../src/filters/relative-time.ts'
 import { writeFilter } from '../src/filters/write-filter.ts'
 
 const service = useService()
@@ -28,11 +30,143 @@ describe('the filter builder', () => {
       await fc.assert(
         fc.asyncProperty(filters, async filter => {
           const rewritten = rewrite(filter)
+          expect(sizeOf(rewritten).conditions).toBeLessThanOrEqual(sizeOf(filter).conditions)
           expect(rewrite(rewritten)).toEqual(rewritten)
           expect(await find(path, rewritten)).toEqual(await find(path, filter))
         }),
         { numRuns: 60 },
       )
+    }
+  })
+
+  const definitions = {
+    attributes: [
+      { owner: 'orders', key: 'buyer', type: 'person', target_stack: null, state: 'active' },
+      { owner: 'orders', key: 'total', type: 'number', target_stack: null, state: 'active' },
+      { owner: 'orders', key: 'placed_at', type: 'datetime', target_stack: null, state: 'active' },
+      { owner: 'people', key: 'referrer', type: 'person', target_stack: null, state: 'active' },
+    ] as const,
+  }
+  const people = fieldTypesOf('people', definitions)
+  const read = (filter: Filter) => readFilter(filter, people)
+  const kindsIn = (group: FilterGroup): string[] =>
+    group.children.flatMap(node => [node.kind, ...('group' in node ? kindsIn(node.group) : [])])
+
+  const since = { 'attribute_values.placed_at': { $gte: '2026-06-01T00:00:00Z' } }
+  const total = 'attribute_values.total'
+  test.each([
+    [{ $none: {} }, ['related']],
+    [{ $every: { [total]: { $gte: 10 } } }, ['related', 'field']],
+    [{ $count: 0 }, ['measured']],
+    [{ $count: { $gte: 2, $lt: 5 }, $where: since }, ['measured', 'field', 'measured', 'field']],
+    [
+      { $count: { $gte: 2 }, $sum: { [total]: { $gte: 100 } }, $where: since },
+      ['measured', 'field', 'measured', 'field'],
+    ],
+    [
+      { $sum: { [total]: { $gte: 1, $exists: true } }, $some: { [total]: 3 } },
+      ['measured', 'measured', 'related', 'field'],
+    ],
+    [{ $max: { 'attribute_values.placed_at': { $lt: '2026-01-01T00:00:00Z' } } }, ['measured']],
+    [
+      { $some: { 'attribute_values.buyer': { $some: { 'incoming.people.referrer': { $count: 1 } } } } },
+      ['related', 'related', 'measured'],
+    ],
+    // No controls: a measure of a field that cannot be measured, an unknown operator, a selection of nothing.
+    [{ $sum: { 'attribute_values.placed_at': 1 } }, ['raw']],
+    [{ $median: { [total]: 1 } }, ['raw']],
+    [{ $some: {}, $where: {} }, ['raw']],
+  ])('reads and writes %j of those who link here', (operand, kinds) => {
+    const filter = { first_name: 'Ada', 'incoming.orders.buyer': operand }
+    expect(kindsIn(read(filter))).toEqual(['field', ...kinds])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  const paidAt = 'attribute_values.placed_at'
+  const now = { $ago: 'PT0S' }
+  const today = { $today: 'start' }
+  test.each([
+    [{ created_at: { $gte: { $ago: 'P30D' } } }, 'in_last', 'P30D'],
+    [{ created_at: { $gte: { $ago: 'PT12H' } } }, 'in_last', 'PT12H'],
+    [{ date_of_birth: { $gte: { $ago: 'P18Y' }, $lte: today } }, 'in_last', 'P18Y'],
+    [{ date_of_birth: { $gte: today, $lte: { $from_now: 'P2W' } } }, 'in_next', 'P2W'],
+    [{ created_at: { $gte: now, $lte: { $from_now: 'P1M' } } }, 'in_next', 'P1M'],
+    [{ updated_at: { $lt: today } }, 'before_today', ''],
+    [{ date_of_birth: { $anniversary: { within_days: 7 } } }, 'anniversary', '7'],
+    [{ created_at: { $lt: { $ago: 'P90D' } } }, 'lt', '{"$ago":"P90D"}'],
+    [{ date_of_birth: { $eq: today } }, 'eq', '{"$today":"start"}'],
+    [{ date_of_birth: { $gte: { $ago: 'P18Y' } } }, 'gte', '{"$ago":"P18Y"}'],
+  ])('reads and writes the times that are counted from today in %j', (filter, operator, operand) => {
+    expect(read(filter).children).toMatchObject([{ kind: 'field', operator, operand }])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test.each([
+    { created_at: { $gte: { $ago: 'P1Y2M' } } },
+    { created_at: { $gte: { $today: 'end' } } },
+    { created_at: { $gte: { $ago: 'P1D', $from_now: 'P1D' } } },
+    { date_of_birth: { $anniversary: { within_days: -1 } } },
+    { date_of_birth: { $anniversary: { within_days: 7, of: 'x' } } },
+    { date_of_birth: { $gte: '{"$today":"start"}' } },
+    { first_name: { $gte: { $ago: 'P30D' } } },
+  ])('keeps %j, which it has no controls for', filter => {
+    expect(kindsIn(read(filter))).toEqual(['raw'])
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test('measures those of a span of time, and the time of the latest', () => {
+    const recent = { [paidAt]: { $gte: { $ago: 'P30D' }, $lte: now } }
+    for (const operand of [
+      { $count: { $gte: 2 }, $where: recent },
+      { $max: recent },
+      { $max: { [paidAt]: { $lt: today } } },
+    ]) {
+      const filter = { 'incoming.orders.buyer': operand }
+      expect(kindsIn(read(filter))).not.toContain('raw')
+      expect(writeFilter(read(filter), people)).toEqual(filter)
+    }
+  })
+
+  test('keeps what was entered when the operator changes, as far as the new one takes it', () => {
+    expect(changeOperator({ operator: 'gte', operand: '2026-01-01' }, 'in_last').operand).toBe('P30D')
+    expect(changeOperator({ operator: 'in_last', operand: 'P2W' }, 'in_next').operand).toBe('P2W')
+    expect(changeOperator({ operator: 'in_last', operand: 'P2W' }, 'gte').operand).toBe('')
+    expect(changeOperator({ operator: 'lt', operand: '2026-01-01' }, 'gte').operand).toBe('2026-01-01')
+    // A number that is being typed leaves the condition out.
+    expect(
+      writeFilter(
+        newGroup('all', [{ id: 1, kind: 'field', field: 'created_at', operator: 'in_last', operand: 'PD' }]),
+        people,
+      ),
+    ).toEqual({})
+  })
+
+  test('keeps two selections of those who link here apart', () => {
+    const many = { 'incoming.orders.buyer': { $count: { $gte: 2 } } }
+    const dear = { 'incoming.orders.buyer': { $count: { $lt: 5 }, $where: since } }
+    const filter = { $and: [many, dear] }
+    expect(writeFilter(read(filter), people)).toEqual(filter)
+  })
+
+  test('counts conditions, levels and relationships as the API does', async () => {
+    const organization = await service.organization()
+    const conditionsOf = (count: number) => Array.from({ length: count }, () => ({ first_name: { $neq: 'x' } }))
+    await createDataset(organization, 8)
+    const paid = { 'attribute_values.total': { $gte: 1, $lt: 9 } }
+    const buyer = {
+      'incoming.orders.buyer': { $count: { $gte: 1, $lt: 3 }, $sum: { [total]: 1 }, $where: paid, $some: {} },
+    }
+    expect(sizeOf(buyer)).toEqual({ conditions: 6, levels: 2, relationships: 1 })
+    for (const [filter, limit] of [
+      [{ $and: [...conditionsOf(44), buyer] }, 50],
+      [{ consents: { $some: { consent_type_id: 1, channel: 'email' } }, $or: conditionsOf(49) }, 50],
+    ] as const) {
+      const send = async (sent: Filter) =>
+        (await organization.send('POST', '/v1/people/filter', { filter: sent })).status
+      expect([sizeOf(filter).conditions, await send(filter)]).toEqual([limit, 200])
+      const larger = { $and: [filter, { first_name: 'y' }] }
+      expect([sizeOf(larger).conditions, await send(larger)]).toEqual([limit + 1, 400])
+      expect([isNearLimit(sizeOf(filter)), isNearLimit(sizeOf(buyer))]).toEqual([true, false])
     }
   })
 

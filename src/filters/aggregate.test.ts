@@ -143,6 +143,16 @@ describe('an aggregate', () => {
     expect(await groupsOf({ ...body, sort: [{ measure: 0 }], limit: 1 })).toEqual([bob])
   })
 
+  it('tests the measure of a group against a time counted from now, and says from when', async () => {
+    const body = { group_by: [field('buyer')], measures: [{ op: 'max', field: field('paid_at') }] }
+    const ask = async (having: object) => (await aggregate({ ...body, having: [{ measure: 0, ...having }] })).body.data
+    const past = await ask({ $lt: { $ago: 'P1D' } })
+    const future = await ask({ $gte: { $ago: 'P1D' } })
+    expect([past.groups.length > 0, future.groups]).toEqual([true, []])
+    expect(Date.parse(past.evaluated_at)).toBeLessThanOrEqual(Date.now())
+    expect(await ask({ $exists: true })).not.toHaveProperty('evaluated_at')
+  })
+
   it('groups by two fields in the order of their values, nulls last, and reports values of another type', async () => {
     const { data } = (
       await aggregate({

@@ -1,25 +1,30 @@
 import { useMessages } from '../app/language.tsx'
+import { useSession } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConsentFields } from './consent-fields.tsx'
 import type { Owner } from './field-types.ts'
-import { type FilterField, operatorsOf, quantifiersOfRelation } from './fields.ts'
-import { useFields, useFilterChoices } from './filter-context.ts'
+import { type FilterField, operatorsOf } from './fields.ts'
+import { useFields, useFilterChoices, useMayFollow } from './filter-context.ts'
 import {
-  type FieldType,
   type FilterNode,
   type NodeOf,
   newCondition,
   newGroup,
   type Operator,
   type Quantifier,
+  quantifiers,
 } from './filter-tree.ts'
+import { IncomingControls } from './incoming-controls.tsx'
 import { messages } from './messages.ts'
 import { OperandField } from './operand-field.tsx'
+import { OperatorSelect } from './operator-select.tsx'
+import { changeOperator } from './relative-time.ts'
 
 /** The name of what a condition tests, as the list of fields has it. */
 export const nameOf = (node: FilterNode): string => {
-  if (node.kind === 'field' || node.kind === 'related') return node.field
+  if ('field' in node) return node.field
   if (node.kind === 'consent') return 'consents'
   return node.kind === 'segment' ? '$segment' : ''
 }
@@ -34,12 +39,19 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
   const { fields } = useFields(owner)
   const { definitions, segments } = useFilterChoices()
   const hasConsents = owner === 'people' && definitions !== undefined && definitions.consent_types.length > 0
+  const { scopes } = useSession()
+  const mayFollow = useMayFollow()
+  const isOffered = ({ name, type, target }: FilterField) =>
+    type !== 'incoming' || name === nameOf(node) || (mayFollow && scopes.includes(scopesOf(target!).read))
   const choices = [
-    ...fields,
+    ...fields.filter(isOffered),
     ...(hasConsents ? [{ name: 'consents', label: texts.consent }] : []),
     ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
   ]
-  const choose = (name: string) => name !== nameOf(node) && onChange(nodeFor(node.id, name, fields))
+  const choose = (name: string) => {
+    const field = fields.find(each => each.name === name)
+    if (name !== nameOf(node)) onChange(nodeFor(node.id, name, field, mayFollow))
+  }
   return (
     <ComboBox
       label={texts.field}
@@ -52,19 +64,21 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
 }
 
 /** The empty condition on a field. It keeps the id of the one before, so the focus stays. */
-function nodeFor(id: number, name: string, fields: readonly FilterField[]): FilterNode {
+function nodeFor(id: number, name: string, field: FilterField | undefined, mayFollow: boolean): FilterNode {
   if (name === 'consents') return { id, kind: 'consent', consentTypeId: '', channel: '', state: 'true' }
   if (name === '$segment') return { id, kind: 'segment', key: '' }
-  const field = fields.find(each => each.name === name)
-  if (field?.type === 'relation')
+  if (field?.type === 'incoming')
+    return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all') }
+  if (field?.type === 'relation' && mayFollow)
     return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all', [newCondition()]) }
-  return { id, kind: 'field', field: name, operator: operatorsOf[field?.type ?? 'json'][0]!, operand: '' }
+  const operator = operatorsOf[field?.type ?? 'json'][0]!
+  return { id, kind: 'field', field: name, ...changeOperator({ operator, operand: '' }, operator) }
 }
 
-/** The operator of a condition and its operand. */
+/** What a condition asks of its subject. */
 export function ConditionControls({ owner, node, onChange }: ControlProps<Editable>) {
   const texts = useMessages(messages)
-  const { fields, types } = useFields(owner)
+  const { fields } = useFields(owner)
   const { segments } = useFilterChoices()
   if (node.kind === 'consent') return <ConsentFields node={node} onChange={onChange} />
   if (node.kind === 'segment')
@@ -78,11 +92,37 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
       />
     )
   if (node.field === '') return null
+  const { type, target } = fields.find(({ name }) => name === node.field) ?? {}
+  if (node.kind !== 'measured' && type !== 'incoming')
+    return <FieldControls owner={owner} node={node} onChange={onChange} />
+  if (node.kind === 'field' || target === undefined) return null
+  return <IncomingControls target={target} node={node} onChange={onChange} />
+}
+
+/** The operator and the operand of a condition on a field, or how many targets of a relationship match. */
+function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> | NodeOf<'related'>>) {
+  const { fields, types } = useFields(owner)
+  const mayFollow = useMayFollow()
   const field = fields.find(({ name }) => name === node.field)
   const type = types.typeOf(node.field)
+  const choose = (chosen: Operator | Quantifier) => {
+    const { id, field } = node
+    if (chosen === 'some' || chosen === 'none' || chosen === 'every') {
+      const group = node.kind === 'related' ? node.group : newGroup('all', [newCondition()])
+      return onChange({ id, kind: 'related', field, quantifier: chosen, group })
+    }
+    const test = changeOperator(node.kind === 'field' ? node : { operator: 'eq', operand: '' }, chosen)
+    onChange({ id, kind: 'field', field, ...test })
+  }
   return (
     <>
-      <OperatorSelect type={type} node={node} onChange={onChange} />
+      <OperatorSelect<Operator | Quantifier>
+        type={type}
+        field={node.field}
+        quantifiers={type === 'relation' && mayFollow ? quantifiers : []}
+        value={node.kind === 'field' ? node.operator : node.quantifier}
+        onChange={choose}
+      />
       {node.kind === 'field' && (
         <OperandField
           {...{ field, type }}
@@ -92,41 +132,5 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
         />
       )}
     </>
-  )
-}
-
-function OperatorSelect({
-  type,
-  node,
-  onChange,
-}: {
-  type: FieldType
-  node: NodeOf<'field'> | NodeOf<'related'>
-  onChange(node: FilterNode): void
-}) {
-  const texts = useMessages(messages)
-  const isTime = type === 'date' || type === 'datetime'
-  const current = node.kind === 'field' ? node.operator : node.quantifier
-  const operators = operatorsOf[type]
-  // A filter that was typed as JSON may use an operator that the list does not offer.
-  const offered =
-    node.kind === 'field' && !operators.includes(node.operator) ? [...operators, node.operator] : operators
-  const choices = [
-    ...(type === 'relation' ? quantifiersOfRelation : []).map(value => ({ value, label: texts.quantifiers[value] })),
-    ...offered.map(value => ({
-      value,
-      label: isTime && value in texts.timeOperators ? texts.timeOperators[value as 'gt'] : texts.operators[value],
-    })),
-  ]
-  const choose = (chosen: Operator | Quantifier) => {
-    const { id, field } = node
-    if (chosen === 'some' || chosen === 'none' || chosen === 'every') {
-      const group = node.kind === 'related' ? node.group : newGroup('all', [newCondition()])
-      return onChange({ id, kind: 'related', field, quantifier: chosen, group })
-    }
-    onChange({ id, kind: 'field', field, operator: chosen, operand: node.kind === 'field' ? node.operand : '' })
-  }
-  return (
-    <Select<Operator | Quantifier> aria-label={texts.operator} options={choices} value={current} onChange={choose} />
   )
 }

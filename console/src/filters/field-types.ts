@@ -16,6 +16,11 @@ export type TestedAttribute = {
 
 export const attributePrefix = 'attribute_values.'
 
+/** The beginning of a field that stands for the entities that link here. The owner and the key of their relationship follow. */
+export const incomingPrefix = 'incoming.'
+export const incomingField = ({ owner, key }: Pick<TestedAttribute, 'owner' | 'key'>): string =>
+  `${incomingPrefix}${owner}.${key}`
+
 const sharedFields = {
   external_id: 'text',
   state: 'state',
@@ -42,6 +47,14 @@ export const typeOfAttribute = (attribute: TestedAttribute): FieldType =>
 export const targetOfAttribute = (attribute: TestedAttribute): Owner | undefined =>
   isRelation(attribute) ? (attribute.target_stack ?? 'people') : undefined
 
+/** The active relationships that lead to an owner. */
+export function incomingAttributes<Tested extends TestedAttribute>(
+  owner: Owner,
+  definitions: { attributes: readonly Tested[] } | undefined,
+): Tested[] {
+  return (definitions?.attributes ?? []).filter(each => each.state === 'active' && targetOfAttribute(each) === owner)
+}
+
 /** The types of an owner's fields, for reading and writing a filter. An undeclared key has the type `json`. */
 export function fieldTypesOf(
   owner: Owner,
@@ -52,15 +65,20 @@ export function fieldTypesOf(
     definitions?.attributes.find(
       each => each.owner === owner && each.state === 'active' && attributePrefix + each.key === field,
     )
+  const incomingOf = (field: string) =>
+    field.startsWith(incomingPrefix)
+      ? incomingAttributes(owner, definitions).find(each => incomingField(each) === field)
+      : undefined
   return {
     typeOf: field => {
       const attribute = attributeOf(field)
       if (attribute) return typeOfAttribute(attribute)
+      if (incomingOf(field)) return 'incoming'
       return Object.hasOwn(fixed, field) ? fixed[field]! : 'json'
     },
     targetOf: field => {
       const attribute = attributeOf(field)
-      const target = attribute && targetOfAttribute(attribute)
+      const target = attribute ? targetOfAttribute(attribute) : incomingOf(field)?.owner
       return target === undefined ? undefined : fieldTypesOf(target, definitions)
     },
   }

@@ -1,7 +1,15 @@
 import type { Attribute, Definitions } from '@kith/client'
 import type { FixedField } from '../entity/field-labels.ts'
-import { attributePrefix, fixedFieldsOf, type Owner, targetOfAttribute, typeOfAttribute } from './field-types.ts'
-import type { FieldType, Operator, Quantifier } from './filter-tree.ts'
+import {
+  attributePrefix,
+  fixedFieldsOf,
+  incomingAttributes,
+  incomingField,
+  type Owner,
+  targetOfAttribute,
+  typeOfAttribute,
+} from './field-types.ts'
+import { type FieldType, type Measure, measurableTypes, type Operator } from './filter-tree.ts'
 import type { messages } from './messages.ts'
 
 /** A field that a filter tests. */
@@ -11,8 +19,10 @@ export type FilterField = {
   type: FieldType
   /** The values that the attribute's `enum` allows. */
   choices?: (string | number | boolean)[]
-  /** The owner that a relationship leads to. */
+  /** The owner that a relationship leads to, or that links here by it. */
   target?: Owner
+  /** Whether it holds many values, which no measure takes. */
+  isMany?: boolean
 }
 
 /** The fields of an owner's entities: the fixed ones, then the active attributes. */
@@ -30,8 +40,30 @@ export function fieldsOf(
   return [...fixed, ...attributes.map(fieldOfAttribute)]
 }
 
+/** The relationships that lead to an owner, each as a field of its entities. */
+export function incomingFieldsOf(
+  owner: Owner,
+  definitions: Definitions | undefined,
+  texts: (typeof messages)['en'],
+): FilterField[] {
+  return incomingAttributes(owner, definitions).map(attribute => ({
+    name: incomingField(attribute),
+    label: texts.incoming(ownerName(attribute.owner, definitions, texts.people), attribute.name || attribute.key),
+    type: 'incoming',
+    target: attribute.owner,
+  }))
+}
+
+/** The name of a stack, or the given word for people. */
+export const ownerName = (owner: Owner, definitions: Definitions | undefined, people: string): string =>
+  owner === 'people' ? people : (definitions?.stacks.find(({ key }) => key === owner)?.name ?? owner)
+
+/** Whether a measure takes a field. */
+export const isMeasurable = (measure: Measure, { type, isMany }: FilterField): boolean =>
+  measurableTypes[measure].includes(type) && !isMany
+
 function fieldOfAttribute(attribute: Attribute): FilterField {
-  const { key, name, enum: choices } = attribute
+  const { key, name, enum: choices, cardinality } = attribute
   const target = targetOfAttribute(attribute)
   return {
     name: attributePrefix + key,
@@ -39,6 +71,7 @@ function fieldOfAttribute(attribute: Attribute): FilterField {
     type: typeOfAttribute(attribute),
     ...(choices && { choices }),
     ...(target !== undefined && { target }),
+    isMany: cardinality === 'many',
   }
 }
 
@@ -47,17 +80,20 @@ const presence = ['exists', 'missing'] as const
 const ranges = ['gt', 'gte', 'lt', 'lte'] as const
 const searches = ['contains', 'starts_with', 'ends_with'] as const
 
+const periods = ['in_last', 'in_next', 'before_today'] as const
+
 /** The operators of each type of field, in the order of the list. */
 export const operatorsOf: Record<FieldType, readonly Operator[]> = {
   text: ['eq', 'neq', ...searches, 'in', 'nin', ...presence],
   number: ['eq', 'neq', ...ranges, 'in', 'nin', ...presence],
   boolean: ['eq', ...presence],
-  date: ['eq', 'neq', ...ranges, ...presence],
-  datetime: [...ranges, ...presence],
+  date: [...periods, 'anniversary', 'eq', 'neq', ...ranges, ...presence],
+  datetime: [...periods, ...ranges, ...presence],
   state: ['eq'],
   json: [...equality, ...searches, ...ranges, ...presence],
   relation: [...equality, ...presence],
+  incoming: [],
 }
 
-/** The conditions on a relationship: on its targets, or on the identifier of one. */
-export const quantifiersOfRelation: readonly Quantifier[] = ['some', 'none', 'every']
+/** The operators of a number of entities, which is never missing. */
+export const operatorsOfCount = operatorsOf.number.filter(operator => operator !== 'exists' && operator !== 'missing')

@@ -1,8 +1,8 @@
-import type { Definitions, Segment } from '@kith/client'
+import { type Definitions, filterLimits, type Segment } from '@kith/client'
 import { createContext, useContext, useMemo } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { fieldTypesOf, type Owner } from './field-types.ts'
-import { type FilterField, fieldsOf } from './fields.ts'
+import { type FilterField, fieldsOf, incomingFieldsOf } from './fields.ts'
 import { messages } from './messages.ts'
 import type { FieldTypes } from './read-filter.ts'
 
@@ -13,12 +13,21 @@ export const FilterChoicesContext = createContext<FilterChoices>({ definitions: 
 
 export const useFilterChoices = () => useContext(FilterChoicesContext)
 
-/** The fields of an owner and their types. */
+/** How many relationships lead to the conditions of a group. */
+export const HopsContext = createContext(0)
+
+/** Whether a condition may follow a relationship, or whether so many lead to it already as the API accepts in a row. */
+export const useMayFollow = () => useContext(HopsContext) < filterLimits.relationDepth
+
+/** The fields of an owner, with the relationships that lead to it, and their types. */
 export function useFields(owner: Owner): { fields: FilterField[]; types: FieldTypes } {
   const texts = useMessages(messages)
   const { definitions } = useFilterChoices()
   return useMemo(
-    () => ({ fields: fieldsOf(owner, definitions, texts), types: fieldTypesOf(owner, definitions) }),
+    () => ({
+      fields: [...fieldsOf(owner, definitions, texts), ...incomingFieldsOf(owner, definitions, texts)],
+      types: fieldTypesOf(owner, definitions),
+    }),
     [owner, definitions, texts],
   )
 }

@@ -1,10 +1,12 @@
-import type { Definitions, Segment } from '@kith/client'
+import { type Definitions, filterLimits, type Segment } from '@kith/client'
 import { useMemo, useState } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { fieldTypesOf, type Owner } from './field-types.ts'
+import styles from './filter.module.css'
 import { FilterChoicesContext } from './filter-context.ts'
+import { isNearLimit, sizeOf } from './filter-size.ts'
 import { type Filter, type FilterGroup, newCondition, newGroup } from './filter-tree.ts'
 import { GroupFields } from './group-fields.tsx'
 import { messages } from './messages.ts'
@@ -47,7 +49,12 @@ export function FilterEditor({ owner, definitions, segments = [], initialFilter,
           {
             id: 'builder',
             label: texts.builder,
-            content: <GroupFields owner={owner} group={tree} onChange={changeTree} />,
+            content: (
+              <>
+                <GroupFields owner={owner} group={tree} onChange={changeTree} />
+                <LimitsHint filter={writeFilter(tree, types)} />
+              </>
+            ),
           },
           {
             id: 'json',
@@ -58,6 +65,13 @@ export function FilterEditor({ owner, definitions, segments = [], initialFilter,
       />
     </FilterChoicesContext>
   )
+}
+
+/** Says how much of the limits of the API the filter uses, once it comes close to one. */
+function LimitsHint({ filter }: { filter: Filter }) {
+  const texts = useMessages(messages)
+  const size = sizeOf(filter)
+  return isNearLimit(size) ? <p className={styles.limits}>{texts.limits(size, filterLimits)}</p> : null
 }
 
 function startingTree(filter: Filter, types: Parameters<typeof readFilter>[1]): FilterGroup {

@@ -1,11 +1,13 @@
+import { useContext } from 'react'
 import { useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Select } from '../ui/select.tsx'
 import { ConditionControls, type ControlProps, nameOf, SubjectPicker } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
+import { ownerName } from './fields.ts'
 import styles from './filter.module.css'
-import { useFields, useFilterChoices } from './filter-context.ts'
+import { HopsContext, useFields, useFilterChoices } from './filter-context.ts'
 import {
   type FilterGroup,
   type FilterNode,
@@ -35,12 +37,14 @@ export function GroupFields({ owner, group, label, onChange, onRemove }: GroupFi
     <fieldset className={isNested ? styles.nested : styles.group} aria-label={label ?? texts.group}>
       {label && <p className={styles.groupLabel}>{label}</p>}
       <div className={styles.groupHead}>
-        <Select<GroupMode>
-          aria-label={texts.combine}
-          options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
-          value={mode}
-          onChange={value => onChange({ ...group, mode: value })}
-        />
+        {(children.length > 0 || !label) && (
+          <Select<GroupMode>
+            aria-label={texts.combine}
+            options={(['all', 'any', 'none'] as const).map(value => ({ value, label: texts.modes[value] }))}
+            value={mode}
+            onChange={value => onChange({ ...group, mode: value })}
+          />
+        )}
         {onRemove && (
           <Button look="quiet" aria-label={texts.remove(texts.group)} onPress={onRemove}>
             <Icon name="close" />
@@ -76,40 +80,46 @@ function ConditionRow({ owner, node, onChange, onRemove }: ControlProps<FilterNo
   if (node.kind === 'group') return <GroupFields owner={owner} group={node} onChange={onChange} onRemove={onRemove} />
   return (
     <fieldset className={styles.condition} aria-label={`${texts.condition} ${label}`}>
-      <div className={styles.controls}>
-        {node.kind === 'raw' ? (
-          <div className={styles.raw}>
-            <code>{JSON.stringify(node.filter)}</code>
-            <p>{texts.rawHelp}</p>
-          </div>
-        ) : (
-          <>
-            <SubjectPicker owner={owner} node={node} onChange={onChange} />
-            <ConditionControls owner={owner} node={node} onChange={onChange} />
-          </>
-        )}
+      <div className={styles.row}>
+        <div className={styles.controls}>
+          {node.kind === 'raw' ? (
+            <div className={styles.raw}>
+              <code>{JSON.stringify(node.filter)}</code>
+              <p>{texts.rawHelp}</p>
+            </div>
+          ) : (
+            <>
+              <SubjectPicker owner={owner} node={node} onChange={onChange} />
+              <ConditionControls owner={owner} node={node} onChange={onChange} />
+            </>
+          )}
+        </div>
         <Button look="quiet" aria-label={texts.remove(`${texts.condition} ${label}`)} onPress={onRemove}>
           <Icon name="close" />
         </Button>
       </div>
-      {node.kind === 'related' && <RelatedConditions owner={owner} node={node} onChange={onChange} />}
+      {(node.kind === 'related' || node.kind === 'measured') && (
+        <LinkedConditions owner={owner} node={node} onChange={onChange} />
+      )}
     </fieldset>
   )
 }
 
-function RelatedConditions({ owner, node, onChange }: ControlProps<NodeOf<'related'>>) {
+/** The conditions on the entities at the other end of a relationship. */
+function LinkedConditions({ owner, node, onChange }: ControlProps<NodeOf<'related'> | NodeOf<'measured'>>) {
   const texts = useMessages(messages)
   const { definitions } = useFilterChoices()
   const { fields } = useFields(owner)
-  const target = fields.find(({ name }) => name === node.field)?.target
+  const hops = useContext(HopsContext)
+  const { type, target } = fields.find(({ name }) => name === node.field) ?? {}
   if (target === undefined) return null
-  const name = definitions?.stacks.find(({ key }) => key === target)?.name ?? texts.people
+  const label =
+    type === 'incoming'
+      ? texts.onlyWhere(ownerName(target, definitions, texts.people))
+      : texts.conditionsOnTarget(ownerName(target, definitions, texts.ofPeople))
   return (
-    <GroupFields
-      owner={target}
-      label={texts.conditionsOnTarget(name)}
-      group={node.group}
-      onChange={group => onChange({ ...node, group })}
-    />
+    <HopsContext value={hops + 1}>
+      <GroupFields owner={target} label={label} group={node.group} onChange={group => onChange({ ...node, group })} />
+    </HopsContext>
   )
 }

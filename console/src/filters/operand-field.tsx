@@ -1,10 +1,11 @@
 import { useMessages } from '../app/language.tsx'
-import { localTime } from '../entity/fields.ts'
 import { TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import type { FilterField } from './fields.ts'
+import styles from './filter.module.css'
 import type { FieldType, Operator } from './filter-tree.ts'
 import { messages } from './messages.ts'
+import { DurationFields, TimeFields } from './time-fields.tsx'
 
 type OperandFieldProps = {
   field: FilterField | undefined
@@ -17,26 +18,33 @@ type OperandFieldProps = {
 /** The field for the operand of a condition, by the type of the tested field. */
 export function OperandField({ field, type, operator, operand, onChange }: OperandFieldProps) {
   const texts = useMessages(messages)
-  if (operator === 'exists' || operator === 'missing') return null
+  if (operator === 'exists' || operator === 'missing' || operator === 'before_today') return null
   const label = texts.value
   if (operator === 'in' || operator === 'nin')
     return (
       <TextField aria-label={texts.values} placeholder={texts.values} rows={3} value={operand} onChange={onChange} />
     )
+  if (operator === 'in_last' || operator === 'in_next')
+    return <DurationFields type={type === 'date' ? 'date' : 'datetime'} text={operand} onChange={onChange} />
+  if (operator === 'anniversary')
+    return (
+      <div className={styles.duration}>
+        <TextField
+          aria-label={texts.withinDays}
+          inputMode="numeric"
+          maxLength={3}
+          value={operand}
+          onChange={next => onChange(next.replaceAll(/\D/g, ''))}
+        />
+        {texts.durationUnits.days}
+      </div>
+    )
   const options = choicesOf(field, type, texts)
   const isEquality = operator === 'eq' || operator === 'neq'
   if (options && isEquality)
     return <Select aria-label={label} options={options} value={operand || null} onChange={onChange} />
-  if (type === 'date') return <TextField aria-label={label} type="date" value={operand} onChange={onChange} />
-  if (type === 'datetime')
-    return (
-      <TextField
-        aria-label={label}
-        type="datetime-local"
-        value={localTime(operand).slice(0, 16)}
-        onChange={text => onChange(instantOf(text))}
-      />
-    )
+  if (type === 'date' || type === 'datetime')
+    return <TimeFields key={type} type={type} text={operand} onChange={onChange} />
   const inputMode = type === 'number' ? 'decimal' : 'text'
   return <TextField aria-label={label} placeholder={label} inputMode={inputMode} value={operand} onChange={onChange} />
 }
@@ -53,9 +61,4 @@ function choicesOf(field: FilterField | undefined, type: FieldType, texts: (type
       { value: 'placeholder', label: texts.states.placeholder },
     ]
   return field?.choices?.map(choice => ({ value: String(choice), label: String(choice) }))
-}
-
-function instantOf(localTime: string): string {
-  const time = new Date(localTime)
-  return localTime === '' || Number.isNaN(time.getTime()) ? '' : time.toISOString()
 }

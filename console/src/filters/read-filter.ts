@@ -1,16 +1,19 @@
 import {
+  comparisons,
   type FieldType,
   type Filter,
   type FilterGroup,
   type FilterNode,
+  measurableTypes,
+  measures,
   newGroup,
   newId,
-  type Operator,
-  operators,
   type Quantifier,
   quantifiers,
+  type Test,
 } from './filter-tree.ts'
 import { notShown, textOfOperand } from './operand-text.ts'
+import { readPeriod } from './relative-time.ts'
 
 /** Tells the type of a field, and for a relationship the types of its target's fields. */
 export type FieldTypes = { typeOf(field: string): FieldType; targetOf(field: string): FieldTypes | undefined }
@@ -73,47 +76,94 @@ function readConsent(operand: unknown): FilterNode | undefined {
 /** The conditions on a field, or undefined if the builder cannot show one of them. */
 function readField(field: string, operand: unknown, types: FieldTypes): FilterNode[] | undefined {
   const type = types.typeOf(field)
-  const given = isObject(operand) ? operand : { $eq: operand }
-  const nodes: FilterNode[] = []
-  for (const [name, value] of Object.entries(given)) {
-    const quantifier = quantifiers.find(each => `$${each}` === name)
-    const node = quantifier ? readRelated(field, quantifier, value, types) : readTest(field, type, name, value)
-    if (!node) return undefined
-    nodes.push(node)
+  if (type === 'incoming') return isObject(operand) ? readIncoming(field, operand, types.targetOf(field)!) : undefined
+  const tested: Filter = {}
+  const nodes: (FilterNode | undefined)[] = []
+  for (const [name, value] of Object.entries(operatorsIn(operand))) {
+    const quantifier = quantifierOf(name)
+    if (quantifier) nodes.push(readRelated(field, quantifier, value, types.targetOf(field)))
+    else tested[name] = value
   }
-  return nodes.length > 0 ? nodes : undefined
+  const tests = readTests(field, type, tested)
+  if (!tests || nodes.includes(undefined) || tests.length + nodes.length === 0) return undefined
+  return [...tests.map(test => ({ id: newId(), kind: 'field' as const, field, ...test })), ...(nodes as FilterNode[])]
 }
+
+/** The operators of an operand. A plain value and a relative time mean equality. */
+export const operatorsIn = (operand: unknown): Filter =>
+  isObject(operand) && !relativeOperands.some(name => Object.hasOwn(operand, name)) ? operand : { $eq: operand }
+
+const quantifierOf = (name: string) => quantifiers.find(each => `$${each}` === name)
 
 function readRelated(
   field: string,
   quantifier: Quantifier,
   filter: unknown,
-  types: FieldTypes,
+  target: FieldTypes | undefined,
 ): FilterNode | undefined {
-  const target = types.targetOf(field)
   if (!target || !isObject(filter)) return undefined
   return { id: newId(), kind: 'related', field, quantifier, group: readFilter(filter, target) }
 }
 
-function readTest(field: string, type: FieldType, name: string, value: unknown): FilterNode | undefined {
-  const test = (operator: Operator, operand: string): FilterNode => ({
-    id: newId(),
-    kind: 'field',
-    field,
-    operator,
-    operand,
+/** The conditions on the entities that link here: one for each quantifier, and one for each test of a measure. */
+function readIncoming(field: string, operand: Filter, target: FieldTypes): FilterNode[] | undefined {
+  const { $where, ...members } = operand
+  if ($where !== undefined && !isObject($where)) return undefined
+  const nodes: FilterNode[] = []
+  for (const [name, value] of Object.entries(members)) {
+    const quantifier = quantifierOf(name)
+    const read = quantifier
+      ? [readRelated(field, quantifier, value, target)]
+      : readMeasures(name, value, target)?.map(
+          (each): FilterNode => ({
+            ...{ id: newId(), kind: 'measured', field, group: readFilter($where ?? {}, target) },
+            ...each,
+          }),
+        )
+    if (!read || read.length === 0 || read.includes(undefined)) return undefined
+    nodes.push(...(read as FilterNode[]))
+  }
+  return nodes.some(({ kind }) => kind === 'measured') || $where === undefined ? nodes : undefined
+}
+
+/** The tests of a measure, or undefined if the builder cannot show one of them. */
+function readMeasures(name: string, value: unknown, target: FieldTypes) {
+  const measure = measures.find(each => `$${each}` === name)
+  if (!measure) return undefined
+  if (measure === 'count')
+    return readTests('', 'number', operatorsIn(value))?.map(test => ({ measure, of: '', ...test }))
+  if (!isObject(value)) return undefined
+  const read = Object.entries(value).map(([of, operand]) => {
+    const type = target.typeOf(of)
+    return measurableTypes[measure].includes(type)
+      ? readTests(of, type, operatorsIn(operand))?.map(test => ({ measure, of, ...test }))
+      : undefined
   })
-  if (name === '$exists') return typeof value === 'boolean' ? test(value ? 'exists' : 'missing', '') : undefined
-  if (value === null && name === '$eq') return test('missing', '')
-  if (value === null && name === '$neq') return test('exists', '')
-  const operator = operators.find(each => `$${each}` === name)
-  if (!operator || operator === 'missing') return undefined
+  const tests = read.filter(each => each !== undefined && each.length > 0)
+  return tests.length === read.length ? tests.flat().filter(each => each !== undefined) : undefined
+}
+
+/** The tests of the operators on a field, or undefined if the builder cannot show one of them. */
+function readTests(field: string, type: FieldType, operands: Filter): Test[] | undefined {
+  const period = readPeriod(field, type, operands)
+  if (period) return [period]
+  const tests = Object.entries(operands).map(([name, value]) => readTest(type, name, value))
+  return tests.includes(undefined) ? undefined : (tests as Test[])
+}
+
+function readTest(type: FieldType, name: string, value: unknown): Test | undefined {
+  if (name === '$exists')
+    return typeof value === 'boolean' ? { operator: value ? 'exists' : 'missing', operand: '' } : undefined
+  if (value === null && name === '$eq') return { operator: 'missing', operand: '' }
+  if (value === null && name === '$neq') return { operator: 'exists', operand: '' }
+  const operator = comparisons.find(each => `$${each}` === name)
+  if (!operator) return undefined
   if (operator === 'in' || operator === 'nin') {
     if (!Array.isArray(value) || value.length === 0) return undefined
     const texts = value.map(element => textOfOperand(type, element))
     const isShown = texts.every(text => text !== notShown && text !== '' && !text.includes('\n'))
-    return isShown ? test(operator, texts.join('\n')) : undefined
+    return isShown ? { operator, operand: texts.join('\n') } : undefined
   }
   const text = textOfOperand(type, value)
-  return text === notShown || text === '' ? undefined : test(operator, text)
+  return text === notShown || text === '' ? undefined : { operator, operand: text }
 }

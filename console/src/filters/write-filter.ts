@@ -1,6 +1,16 @@
-import type { Filter, FilterGroup, FilterNode, NodeOf } from './filter-tree.ts'
+import { incomingPrefix } from './field-types.ts'
+import {
+  type FieldType,
+  type Filter,
+  type FilterGroup,
+  type FilterNode,
+  type NodeOf,
+  quantifiers,
+  type Test,
+} from './filter-tree.ts'
 import { linesOf, operandOfText } from './operand-text.ts'
-import { type FieldTypes, isObject } from './read-filter.ts'
+import { type FieldTypes, isObject, operatorsIn } from './read-filter.ts'
+import { isPeriod, writePeriod } from './relative-time.ts'
 
 /** The filter that a tree stands for. Conditions that are not complete are left out. */
 export function writeFilter(group: FilterGroup, types: FieldTypes): Filter {
@@ -19,30 +29,61 @@ function writeGroup({ mode, children }: FilterGroup, types: FieldTypes): Filter 
 function combine(filters: Filter[]): Filter {
   const joined: Filter = {}
   for (const [name, operand] of filters.flatMap(Object.entries)) {
-    const before = joined[name]
-    if (before === undefined) joined[name] = operand
-    else if (canJoin(name, before, operand)) joined[name] = { ...(before as Filter), ...(operand as Filter) }
-    else return { $and: filters }
+    const both = Object.hasOwn(joined, name) ? joinOperands(name, joined[name], operand) : operand
+    if (both === undefined) return { $and: filters }
+    joined[name] = both
   }
   return joined
 }
 
-/** Whether two operands of a field are operators with different names. */
-function canJoin(name: string, one: unknown, other: unknown): boolean {
-  if (name.startsWith('$') || name === 'consents' || !isObject(one) || !isObject(other)) return false
-  return Object.keys(one).every(operator => !Object.hasOwn(other, operator))
+/** One operand for two of a field, or undefined if they need two conditions. */
+function joinOperands(name: string, one: unknown, other: unknown): Filter | undefined {
+  if (name.startsWith('$') || name === 'consents') return undefined
+  const [first, second] = [operatorsIn(one), operatorsIn(other)]
+  if (!name.startsWith(incomingPrefix)) return join(first, second)
+  const isSameSelection =
+    [first, second].some(({ $where, ...members }) => Object.keys(members).every(isQuantifier)) ||
+    JSON.stringify(first.$where) === JSON.stringify(second.$where)
+  return isSameSelection ? join(first, second, joinMeasures) : undefined
+}
+
+const isQuantifier = (operator: string) => quantifiers.some(each => `$${each}` === operator)
+
+type JoinMembers = (name: string, one: unknown, other: unknown) => unknown
+
+/** The members of two objects in one. `joinMembers` joins two of the same name, and returns undefined if that cannot be. */
+function join(one: Filter, other: Filter, joinMembers: JoinMembers = () => undefined): Filter | undefined {
+  const joined = { ...one }
+  for (const [name, operand] of Object.entries(other)) {
+    const both = Object.hasOwn(joined, name) ? joinMembers(name, joined[name], operand) : operand
+    if (both === undefined) return undefined
+    joined[name] = both
+  }
+  return joined
+}
+
+const joinTests: JoinMembers = (_, one, other) => join(operatorsIn(one), operatorsIn(other))
+
+function joinMeasures(name: string, one: unknown, other: unknown): unknown {
+  if (name === '$where') return one
+  if (name === '$count') return joinTests(name, one, other)
+  return !isQuantifier(name) && isObject(one) && isObject(other) ? join(one, other, joinTests) : undefined
 }
 
 function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {
   switch (node.kind) {
     case 'group':
       return writeGroup(node, types)
-    case 'field':
-      return writeTest(node, types)
+    case 'field': {
+      const tests = node.field === '' ? undefined : writeTest(node.field, types.typeOf(node.field), node)
+      return tests === undefined ? undefined : { [node.field]: tests }
+    }
     case 'related': {
       const target = types.targetOf(node.field)
       return target && { [node.field]: { [`$${node.quantifier}`]: writeFilter(node.group, target) } }
     }
+    case 'measured':
+      return writeMeasured(node, types)
     case 'consent':
       return writeConsent(node)
     case 'segment':
@@ -52,17 +93,29 @@ function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {
   }
 }
 
-function writeTest({ field, operator, operand }: NodeOf<'field'>, types: FieldTypes): Filter | undefined {
-  if (field === '') return undefined
-  if (operator === 'exists' || operator === 'missing') return { [field]: { $exists: operator === 'exists' } }
-  const type = types.typeOf(field)
+function writeMeasured(node: NodeOf<'measured'>, types: FieldTypes): Filter | undefined {
+  const { field, measure, of, group } = node
+  const target = types.targetOf(field)
+  const isCount = measure === 'count'
+  if (!target || (!isCount && of === '')) return undefined
+  const tests = writeTest(of, isCount ? 'number' : target.typeOf(of), node)
+  if (tests === undefined) return undefined
+  const $where = writeGroup(group, target)
+  return { [field]: { [`$${measure}`]: isCount ? tests : { [of]: tests }, ...($where && { $where }) } }
+}
+
+/** The operand that tests a field, or undefined if the test is not complete. */
+function writeTest(field: string, type: FieldType, test: Test): unknown {
+  const { operator, operand } = test
+  if (isPeriod(operator)) return writePeriod(field, type, test)
+  if (operator === 'exists' || operator === 'missing') return { $exists: operator === 'exists' }
   if (operator === 'in' || operator === 'nin') {
     const values = linesOf(operand).map(line => operandOfText(type, line))
-    return values.length === 0 || values.includes(undefined) ? undefined : { [field]: { [`$${operator}`]: values } }
+    return values.length === 0 || values.includes(undefined) ? undefined : { [`$${operator}`]: values }
   }
   const value = operandOfText(type, operand)
   if (value === undefined) return undefined
-  return { [field]: operator === 'eq' ? value : { [`$${operator}`]: value } }
+  return operator === 'eq' && !isObject(value) ? value : { [`$${operator}`]: value }
 }
 
 function writeConsent({ consentTypeId, channel, state }: NodeOf<'consent'>): Filter | undefined {

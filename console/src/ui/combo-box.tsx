@@ -48,7 +48,7 @@ export function ComboBox({
   }
   return (
     // React Aria takes back what was typed on Enter and Tab if no option has the focus, so these keys are handled before it.
-    <div style={{ display: 'contents' }} onKeyDownCapture={chooseFirst}>
+    <div className={styles.field} onKeyDownCapture={chooseFirst}>
       <AriaComboBox
         aria-label={label}
         className={styles.combo}
