@@ -735,6 +735,7 @@ export type AggregateBody = {
     $starts_with?: unknown
     $ends_with?: unknown
     $exists?: unknown
+    $anniversary?: unknown
   }[]
   /** The order of the groups, by a `measure` or a `group` each. Last comes the order of their values. */
   sort?: {

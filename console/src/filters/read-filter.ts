@@ -13,7 +13,7 @@ import {
   type Test,
 } from './filter-tree.ts'
 import { notShown, textOfOperand } from './operand-text.ts'
-import { readPeriod } from './relative-time.ts'
+import { readPeriod, relativeOperands } from './relative-time.ts'
 
 /** Tells the type of a field, and for a relationship the types of its target's fields. */
 export type FieldTypes = { typeOf(field: string): FieldType; targetOf(field: string): FieldTypes | undefined }

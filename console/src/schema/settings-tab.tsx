@@ -16,7 +16,7 @@ import { settingsQuery } from './queries.ts'
 import styles from './schema.module.css'
 
 type PageLanguage = (typeof pageLanguages)[number]
-const plainFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email'] as const
+const plainFields = ['display_name', 'accent_color', 'privacy_url', 'contact_email', 'time_zone'] as const
 
 type Draft = Record<(typeof plainFields)[number], string> & {
   language: PageLanguage | ''
@@ -33,6 +33,7 @@ function draftOf(settings: Settings): Draft {
     accent_color: settings.accent_color ?? '',
     privacy_url: settings.privacy_url ?? '',
     contact_email: settings.contact_email ?? '',
+    time_zone: settings.time_zone ?? '',
     language: settings.language ?? '',
     page_texts: Object.fromEntries(texts) as Draft['page_texts'],
   }
@@ -54,7 +55,7 @@ function patchOf(settings: Settings, draft: Draft): SettingsPatch {
   }
 }
 
-/** The settings of the pages that people open from consent links. */
+/** The settings of the pages that people open from consent links, and the time zone of relative times. */
 export function SettingsTab() {
   const { data, error, refetch } = useQuery(settingsQuery)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
