@@ -159,5 +159,6 @@ export const formats: Record<string, Format> = {
   'ip-address': { holds: isIpAddress, message: 'must be an IPv4 or IPv6 address, such as 192.0.2.7 or 2001:db8::7' },
   language: { holds: isLanguage, message: 'must be a language code, such as en or pt-BR' },
   'object-id': { holds: isObjectId, message: 'must be 24 hexadecimal digits' },
+  'time-zone': { holds: isTimeZone, message: unknownTimeZone },
   uuid: { holds: isUuid, message: 'must be a UUID' },
 }

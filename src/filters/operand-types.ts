@@ -4,10 +4,12 @@ import { type Attribute, type Definitions, isRelationship } from '../organizatio
 import { textFields } from '../profile-fields.ts'
 import { coerceText } from '../scalars.ts'
 import type { ConsentField, Field, Search } from './grammar.ts'
-import type { TimeType } from './relative-time.ts'
 
 /** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
+
+/** What a relative time becomes: a date, or a date and time with an offset. */
+export type TimeType = 'date' | 'datetime'
 
 /**
  * The operands that a field accepts. Each check returns a fault, or undefined if the operand is valid. No check is called with

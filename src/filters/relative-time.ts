@@ -1,11 +1,8 @@
 import { DateTime, Duration } from 'luxon'
-import type { OperandFault } from './operand-types.ts'
+import type { OperandFault, TimeType } from './operand-types.ts'
 
 /** The moment that relative times count from, and the time zone whose days they have. */
 export type Clock = { nowMs: number; timeZone: string }
-
-/** What a relative time becomes: a date, or a date and time with an offset. */
-export type TimeType = 'date' | 'datetime'
 
 const operators = ['$ago', '$from_now', '$today'] as const
 const isObject = (value: unknown): value is Record<string, unknown> =>

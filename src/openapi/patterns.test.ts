@@ -29,6 +29,10 @@ const samples: Record<string, { accepted: string[]; rejected: string[] }> = {
     accepted: ['192.0.2.7', '2001:DB8::7', '::', '::ffff:192.0.2.7'],
     rejected: ['', 'x', '1.2.3', 'fe80::1%eth0', '192.0.2.0/24', 'example.org'],
   },
+  'time-zone': {
+    accepted: ['UTC', 'Europe/Rome', ' America/Argentina/Buenos_Aires ', 'Etc/GMT+3'],
+    rejected: ['', 'Rome', '+01:00', 'CET', 'Europe/', '/Rome', 'Europe Rome'],
+  },
   language: {
     accepted: [
       'en',

@@ -36,6 +36,8 @@ export const patterns: Record<string, string> = {
   // A rough pattern: the exact one of IPv6 has nine alternatives.
   'ip-address': trimmed('(?:\\d{1,3}\\.){3}\\d{1,3}|[\\da-fA-F:.]*:[\\da-fA-F:.]*'),
   'object-id': trimmed('[0-9a-fA-F]{24}'),
+  // Which zones exist is not in a pattern.
+  'time-zone': trimmed('UTC|[A-Za-z][\\w+\\-]*(?:/[\\w+\\-]+)+'),
   language: trimmed(language),
   'date-of-birth': trimmed(date_of_birth),
 }

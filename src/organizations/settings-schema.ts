@@ -41,6 +41,7 @@ const fields = {
   contact_email: nullable(Type.String({ format: 'email', maxLength: 254, description: 'Where people can ask.' })),
   time_zone: nullable(
     Type.String({
+      format: 'time-zone',
       maxLength: 64,
       description: 'The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC.',
     }),

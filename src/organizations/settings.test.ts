@@ -89,6 +89,8 @@ it.each([
   [{ privacy_url: 'https://user:secret@books.example/' }, '/privacy_url'],
   [{ privacy_url: '/privacy' }, '/privacy_url'],
   [{ contact_email: 'books.example' }, '/contact_email'],
+  [{ time_zone: 'CET' }, '/time_zone'],
+  [{ time_zone: 'Europe/Nowhere' }, '/time_zone'],
   [{ page_texts: { pl: { title: 'x' } } }, '/page_texts/pl'],
   [{ page_texts: { en: { heading: 'x' } } }, '/page_texts/en/heading'],
   [{ page_texts: { en: { title: 'x'.repeat(2_049) } } }, '/page_texts/en/title'],

@@ -1,7 +1,6 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
-import { isTimeZone, unknownTimeZone } from '../formats.ts'
 import type { Signal } from '../signal.ts'
 import { type Author, differences, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
@@ -91,8 +90,7 @@ const orderedText = ({ title, introduction }: PageText): PageText => ({
   ...(introduction !== undefined && { introduction }),
 })
 
-function checkPatch({ privacy_url, page_texts, time_zone }: SettingsPatch) {
-  if (time_zone != null && !isTimeZone(time_zone)) throwInvalidField('/time_zone', unknownTimeZone)
+function checkPatch({ privacy_url, page_texts }: SettingsPatch) {
   if (privacy_url != null && !isPublicLink(privacy_url))
     throwInvalidField('/privacy_url', 'must be an https URL without a user')
   for (const language of pageLanguages)

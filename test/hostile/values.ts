@@ -76,6 +76,7 @@ export const formats: Record<string, fc.Arbitrary<string>> = {
     .date({ min: new Date('1990-01-01'), max: new Date('2020-01-01'), noInvalidDate: true })
     .chain(moment => fc.constantFrom(moment.toISOString(), moment.toISOString().replace('Z', '000+00:00'))),
   'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
+  'time-zone': fc.constantFrom('UTC', 'Europe/Rome', 'America/St_Johns', 'Asia/Kathmandu'),
   'object-id': fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 24, maxLength: 24 }),
 }
 

@@ -92,8 +92,12 @@ const nestedObjects: Record<string, (key: string) => [path: string, value: unkno
   cursor_configuration: key => [`/cursor_configuration/${key}`, { size: 1, [key]: 'x' }],
   measures: key => [`/measures/0/${key}`, [{ op: 'count', [key]: 'x' }]],
   sort: key => [`/sort/${key}`, { field: 'external_id', [key]: 'x' }],
+  having: key => [`/having/0/${key}`, [{ measure: 0, $gte: 1, [key]: 'x' }]],
   operations: key => [`/operations/0/${key}`, [{ op: 'delete', external_id: 'ada', [key]: 'x' }]],
 }
+
+/** As in {@link nestedObjects}, for the `sort` of an aggregate, which is a list. */
+const sortOfGroups = (key: string): [path: string, value: unknown] => [`/sort/0/${key}`, [{ measure: 0, [key]: 'x' }]]
 
 function schemaOf(schema: Schema, ...keys: string[]): Schema {
   const document = openApiDocument(service)
@@ -131,10 +135,11 @@ describe('a field that only the service sets', () => {
         requestCount += 1
       }
       for (const field of Object.keys(nestedObjects).filter(field => Object.hasOwn(properties!, field))) {
-        const isList = field !== 'cursor_configuration' && field !== 'sort'
-        const nestedSchema = isList ? schemaOf(operation.body!, field, '*') : schemaOf(operation.body!, field)
+        const { items } = schemaOf(operation.body!, field)
+        const nestedSchema = items ? schemaOf(operation.body!, field, '*') : schemaOf(operation.body!, field)
         for (const key of reservedFields.filter(key => !Object.hasOwn(nestedSchema.properties!, key))) {
-          const [path, value] = nestedObjects[field]!(key)
+          const nested = field === 'sort' && items ? sortOfGroups : nestedObjects[field]!
+          const [path, value] = nested(key)
           await expectRefused(operation, { ...minimalBodyOf(operation), [field]: value }, '', path)
           requestCount += 1
         }

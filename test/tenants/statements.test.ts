@@ -465,7 +465,10 @@ async function useSegments({ id, send }: Shop) {
   await ok('GET', '/v1/changes?segment=fresh', undefined, { Accept: 'application/x-ndjson' })
   await ok('PATCH', '/v1/segments/fresh', { filter: { $not: { $segment: 'standing' } } })
   await ok('DELETE', '/v1/segments/ending')
-  await followOwn()
+  // The clock moves the people of this segment from the second hour on.
+  const lately = { created_at: { $gte: { $ago: 'PT1H' } } }
+  await ok('POST', '/v1/segments', { key: 'lately', filter: lately })
+  for (const _ of [1, 2]) await followOwn()
   await ok('GET', '/v1/segments')
 }
 

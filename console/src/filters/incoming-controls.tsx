@@ -1,7 +1,6 @@
 import { useMessages } from '../app/language.tsx'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { Select } from '../ui/select.tsx'
-import type { ControlProps } from './condition-controls.tsx'
 import type { Owner } from './field-types.ts'
 import { type FilterField, isMeasurable, operatorsOf, operatorsOfCount } from './fields.ts'
 import { useFields } from './filter-context.ts'
@@ -23,7 +22,7 @@ import { OperatorSelect } from './operator-select.tsx'
 import { changeOperator } from './relative-time.ts'
 
 type IncomingNode = NodeOf<'related'> | NodeOf<'measured'>
-type IncomingProps = Omit<ControlProps<IncomingNode>, 'owner'> & { target: Owner }
+type IncomingProps = { target: Owner; node: IncomingNode; onChange(node: FilterNode): void }
 
 /** Chooses what is asked of the entities that link here: whether there are any, how many, or a measure of one of their fields. */
 export function IncomingControls({ target, node, onChange }: IncomingProps) {
