@@ -42,7 +42,7 @@ export type {
 } from './src/entity-reads.ts'
 export type { ErasureEndpoints, ErasureListOptions } from './src/erasures.ts'
 export { isKithError, KithConnectionError, KithError, KithTimeoutError } from './src/errors.ts'
-export type { Condition, ConsentCondition, Filter, FilterOf } from './src/filter.ts'
+export type { Condition, ConsentCondition, Filter, FilterOf, RelativeTime } from './src/filter.ts'
 export {
   type ImportAnswer,
   type ImportCounts,
