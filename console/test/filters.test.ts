@@ -101,6 +101,12 @@ describe('the filter builder', () => {
     expect(writeFilter(read(filter), people)).toEqual(filter)
   })
 
+  test('reads a relative time without an operator as equality', () => {
+    const group = read({ date_of_birth: today })
+    expect(group.children).toMatchObject([{ kind: 'field', operator: 'eq', operand: '{"$today":"start"}' }])
+    expect(writeFilter(group, people)).toEqual({ date_of_birth: { $eq: today } })
+  })
+
   test.each([
     { created_at: { $gte: { $ago: 'P1Y2M' } } },
     { created_at: { $gte: { $today: 'end' } } },
