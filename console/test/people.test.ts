@@ -95,7 +95,7 @@ it('filters by the people whom a relationship leads to, and shows the filter as 
     async page => {
       await page.getByRole('button', { name: 'Filter' }).click()
       await page.getByRole('combobox', { name: 'Field' }).fill('referrer')
-      await page.getByRole('option', { name: 'referrer' }).click()
+      await page.getByRole('option', { name: 'referrer', exact: true }).click()
       const target = page.getByRole('group', { name: 'Conditions on people' })
       await target.getByRole('combobox', { name: 'Field' }).fill('First')
       await page.getByRole('option', { name: 'First name' }).click()
