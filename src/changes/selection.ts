@@ -59,7 +59,7 @@ export async function selectionOf(
   const found = segment && (await findSegments({ db, caller, signal }, segment))
   for (const scope of found?.scopes ?? [])
     requireScope(caller, scope, ', which reads what the filter of the segment tests')
-  // Whoever sees the people of a segment also sees those whom the clock moves, which is a change of the segment.
+  // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
   const shown = found && !named ? [...new Set<Subject>([...visible, 'segment'])] : visible
   const selection = {
     // Only records have a stack.

@@ -116,7 +116,7 @@ it('tells, after a pause, of each full hour at which somebody would have moved',
     segments: { entered: [{ people: [id] }], left: [], reason: 'time' },
   })
   expect(await world.read()).toMatchObject([told(3, ada), told(5, bob)])
-  // Nobody is in who was not before: whoever came and went in the pause is not told of.
+  // Eve enters and leaves during the pause. The feed does not tell of her.
   await world.put('eve', 300)
   await world.follow()
   world.nowMs += 100 * hourMs

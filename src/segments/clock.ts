@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
 import { awaitPipelined } from '../db/db.ts'
-import { readMatchesOf, readNextMatches } from '../filters/membership.ts'
+import { readMatchesOf } from '../filters/membership.ts'
 import type { Task } from '../followers/follower.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
 import { lockHead } from '../organizations/head.ts'
-import { compare, type Membership } from './members.ts'
-import { readMembersBetweenSql, setEvaluatedSql } from './sql.ts'
+import { compareNext, firstId, lastId, type Membership, peoplePerSet } from './members.ts'
+import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'
 
 /** A segment with relative times. Its members are those of the time `evaluatedMs`. */
@@ -16,8 +16,6 @@ export type ClockedSegment = TestedSegment & { evaluatedMs: number }
 /** People who entered or left a segment because time went by, by the number of the change that tells of it. */
 export type ClockMoves = Map<number, readonly string[]>
 
-const peoplePerPage = 1_000
-const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 /** The author of the changes that the clock makes. */
 const actor = 'kith'
 
@@ -58,25 +56,20 @@ function ticksAfter(ms: number, nowMs: number, intervalMs: number): number[] {
 type Difference = Membership & { isIn: boolean }
 
 async function findDifferences(
-  { db, organization_id }: Task,
+  { db }: Task,
   definitions: Definitions,
   segments: readonly ClockedSegment[],
   nowMs: number,
   follow: () => Promise<boolean>,
 ): Promise<Difference[] | undefined> {
-  const { ids, conditions } = conditionsAt(segments, definitions, nowMs)
+  const conditions = conditionsAt(segments, definitions, nowMs)
   const found: Difference[] = []
   for (let after = firstId; after !== lastId; ) {
     if (!(await follow())) return undefined
-    after = await db.transaction(async tx => {
-      const people = await readNextMatches(tx, definitions, conditions, { after, limit: peoplePerPage })
-      const until = people.length < peoplePerPage ? lastId : people.at(-1)!.id
-      const members = await tx.query<Membership>(readMembersBetweenSql, [organization_id, ids, after, until])
-      const { entered, left } = compare(ids, people, members)
-      for (const membership of entered) found.push({ ...membership, isIn: true })
-      for (const membership of left) found.push({ ...membership, isIn: false })
-      return until
-    })
+    const { entered, left, until } = await db.transaction(tx => compareNext(tx, conditions, after))
+    for (const membership of entered) found.push({ ...membership, isIn: true })
+    for (const membership of left) found.push({ ...membership, isIn: false })
+    after = until
   }
   return found
 }
@@ -94,8 +87,8 @@ async function locate(
   const middle = Math.floor((times.length - 1) / 2)
   const { conditions } = conditionsAt([segment], definitions, times[middle]!)
   const matching = new Set<string>()
-  for (let first = 0; first < people.length; first += peoplePerPage) {
-    const ids = people.slice(first, first + peoplePerPage).map(({ person_id }) => person_id)
+  for (let first = 0; first < people.length; first += peoplePerSet) {
+    const ids = people.slice(first, first + peoplePerSet).map(({ person_id }) => person_id)
     const matches = await task.db.transaction(tx => readMatchesOf(tx, definitions, conditions, ids))
     for (const {
       id,

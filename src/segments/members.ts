@@ -1,6 +1,7 @@
 import type { Transaction } from '../db/db.ts'
-import type { Matches } from '../filters/membership.ts'
-import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql } from './sql.ts'
+import { type Matches, readNextMatches } from '../filters/membership.ts'
+import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql, readMembersBetweenSql } from './sql.ts'
+import type { ConditionsAt } from './tested-segments.ts'
 
 /** A person in a segment. */
 export type Membership = { segment_id: number; person_id: string }
@@ -24,6 +25,23 @@ export function compare(
       if (!before.has(keyOf(membership))) entered.push(membership)
     }
   return { entered, left: members.filter(membership => !now.has(keyOf(membership))) }
+}
+
+/** Everybody is compared in sets of so many people. */
+export const peoplePerSet = 1_000
+/** Everybody comes after the first id, and nobody after the last one. */
+export const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
+
+/** Compares the next set of people after an id with the members. `until` is the id that the set ends with: {@link lastId} for the last set. */
+export async function compareNext(
+  tx: Transaction,
+  { definitions, ids, conditions }: Pick<ConditionsAt, 'definitions' | 'ids' | 'conditions'>,
+  after: string,
+): Promise<Differences & { until: string }> {
+  const people = await readNextMatches(tx, definitions, conditions, { after, limit: peoplePerSet })
+  const until = people.length < peoplePerSet ? lastId : people.at(-1)!.id
+  const members = await tx.query<Membership>(readMembersBetweenSql, [definitions.organization_id, ids, after, until])
+  return { ...compare(ids, people, members), until }
 }
 
 export async function storeMembers(

@@ -1,11 +1,21 @@
 import { readHeadSql, segmentsFollowerName } from '../changes/sql.ts'
 import type { Transaction } from '../db/db.ts'
-import { type Matches, readMatchesOf, readNextMatches } from '../filters/membership.ts'
+import { readMatchesOf } from '../filters/membership.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions, type Definitions } from '../organizations/definitions.ts'
 import { type Affected, affectedPeople, type Batch, defaultSourcesPerRead, readBatch } from './affected-people.ts'
 import { type ClockedSegment, type ClockMoves, logClockMoves, nextTickMs } from './clock.ts'
-import { compare, type Membership, storeMembers, tell } from './members.ts'
+import {
+  compare,
+  compareNext,
+  type Differences,
+  firstId,
+  lastId,
+  type Membership,
+  peoplePerSet,
+  storeMembers,
+  tell,
+} from './members.ts'
 import {
   beginSegmentsSql,
   deleteChecksSql,
@@ -13,7 +23,6 @@ import {
   forgetSegmentChangesSql,
   forgetSegmentMembersSql,
   markForgottenSql,
-  readMembersBetweenSql,
   readMembershipsSql,
   readSegmentStatesSql,
 } from './sql.ts'
@@ -31,10 +40,7 @@ const defaultClockMs = 3_600_000
 
 /** The pause between two runs for an organization: it limits what the follower costs, and how late the feed is. */
 const pauseMs = 250
-/** The members of a new or changed segment are computed for so many people at a time. */
-const peoplePerSet = 1_000
 const rowsPerDeletion = 10_000
-const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
 /**
  * The follower that keeps who is in a segment, and tells the change log who entered or left. A page of people commits together with
@@ -160,17 +166,16 @@ async function computeMembers(
   nowMs: number,
 ): Promise<boolean> {
   const { db, organization_id, signal } = task
-  const { ids, conditions } = conditionsAt(segments, definitions, nowMs)
+  const conditions = conditionsAt(segments, definitions, nowMs)
+  const { ids } = conditions
   await update(task, tx => tx.query(beginSegmentsSql, [organization_id, ids]))
   const [newest] = await db.query<{ sequence: number }>(readHeadSql, [organization_id])
   await forgetRows(task, forgetSegmentChangesSql, ids)
   for (let after = firstId; after !== lastId; ) {
     if (signal.aborted) return false
     after = await update(task, async tx => {
-      const people = await readNextMatches(tx, definitions, conditions, { after, limit: peoplePerSet })
-      const until = people.length < peoplePerSet ? lastId : people.at(-1)!.id
-      const members = await tx.query<Membership>(readMembersBetweenSql, [organization_id, ids, after, until])
-      await storeMembers(tx, organization_id, compare(ids, people, members))
+      const { until, ...differences } = await compareNext(tx, conditions, after)
+      await storeMembers(tx, organization_id, differences)
       return until
     })
   }
@@ -254,26 +259,24 @@ async function followClock(
   const index = ids.indexOf(segment_id)
   // Its filter has changed meanwhile, so that its members were computed later.
   if (index === -1 || sequence <= since.get(segment_id)!) return true
-  const condition = [conditions[index]!]
+  const ofSegment = { definitions, ids: [segment_id], conditions: [conditions[index]!] }
   const { organization_id } = definitions
-  const tellDifferences = async (tx: Transaction, people: Matches[], members: Membership[]) =>
-    tell(tx, organization_id, compare([segment_id], people, members), () => sequence)
+  const tellAll = (tx: Transaction, differences: Differences) => tell(tx, organization_id, differences, () => sequence)
   for (let first = 0; first < (moved?.length ?? 0); first += peoplePerSet) {
     if (task.signal.aborted) return false
     const people = moved!.slice(first, first + peoplePerSet)
     await update(task, async tx => {
       const members = await tx.query<Membership>(readMembershipsSql, [organization_id, people])
-      const ofSegment = members.filter(each => each.segment_id === segment_id)
-      await tellDifferences(tx, await readMatchesOf(tx, definitions, condition, people), ofSegment)
+      const before = members.filter(each => each.segment_id === segment_id)
+      const now = await readMatchesOf(tx, definitions, ofSegment.conditions, people)
+      await tellAll(tx, compare(ofSegment.ids, now, before))
     })
   }
   for (let after = moved ? lastId : firstId; after !== lastId; ) {
     if (task.signal.aborted) return false
     after = await update(task, async tx => {
-      const people = await readNextMatches(tx, definitions, condition, { after, limit: peoplePerSet })
-      const until = people.length < peoplePerSet ? lastId : people.at(-1)!.id
-      const values = [organization_id, [segment_id], after, until]
-      await tellDifferences(tx, people, await tx.query<Membership>(readMembersBetweenSql, values))
+      const { until, ...differences } = await compareNext(tx, ofSegment, after)
+      await tellAll(tx, differences)
       return until
     })
   }
