@@ -23,6 +23,7 @@ const pages = {
   person: '/people/customer-5',
   stacks: '/records',
   records: '/records/orders',
+  reports: '/reports?owner=orders&measure=sum&of=attribute_values.total&group=attribute_values.placed_at&by=month',
   schema: '/schema',
   import: '/import',
   export: '/export',

@@ -9,6 +9,10 @@ type Column = { name: string; cellOf: (entity: Entity) => Cell }
 const readOnlyPersonFields = [...summaryFields, 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
+/** Lines of CSV. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */
+export const csvText = (rows: readonly (readonly Cell[])[], { escapesFormulas = false } = {}): string =>
+  stringify([...rows] as Cell[][], { cast: { boolean: String }, escape_formulas: escapesFormulas })
+
 /** Formats entities as lines that an import reads again. `header` and `rowsOf` return text with line ends. */
 export type ExportShape = { header: string; rowsOf: (entities: Entity[]) => string }
 
@@ -42,13 +46,12 @@ export function csvShape(
     ...(owner === 'people' ? readOnlyPersonFields : readOnlyRecordFields).map(field),
   ]
   const columns = names === undefined ? all : names.flatMap(name => all.filter(column => column.name === name))
-  const options = { cast: { boolean: String }, escape_formulas: escapesFormulas }
   return {
-    header: stringify([columns.map(({ name }) => name)]),
+    header: csvText([columns.map(({ name }) => name)]),
     rowsOf: entities =>
-      stringify(
+      csvText(
         entities.map(entity => columns.map(({ cellOf }) => cellOf(entity))),
-        options,
+        { escapesFormulas },
       ),
   }
 }

@@ -135,6 +135,27 @@ const places: Place[] = [
     },
   },
   {
+    path: '/reports?owner=orders&group=attribute_values.buyer.gone',
+    states: {
+      'refused report': page => page.locator('[aria-invalid=true]').first().waitFor(),
+    },
+    expectedErrors: /400/,
+  },
+  {
+    path: '/reports?owner=orders&group=attribute_values.buyer&measure=sum&of=attribute_values.total',
+    states: {
+      report: page => page.getByRole('img', { name: /^Sum: Total by Buyer/ }).waitFor(),
+      'filter of a report': async page => {
+        await button(page, 'Filter').click()
+        await page.getByText('This filter matches').waitFor()
+      },
+    },
+  },
+  {
+    path: '/reports?group=created_at&by=day&group2=state',
+    states: { 'report over time': page => page.getByRole('row', { name: /active/ }).waitFor() },
+  },
+  {
     path: '/schema?owner=orders',
     states: {
       attributes: page => link(page, 'Total').waitFor(),

@@ -3,6 +3,7 @@ import { defineMessages } from './language.tsx'
 export const messages = defineMessages({
   en: {
     import: 'Import',
+    reports: 'Reports',
     export: 'Export',
     ledger: 'Ledger',
     changes: 'Changes',
@@ -43,6 +44,7 @@ export const messages = defineMessages({
   },
   de: {
     import: 'Import',
+    reports: 'Auswertungen',
     export: 'Export',
     ledger: 'Nachweise',
     changes: 'Änderungen',
@@ -87,6 +89,7 @@ export const messages = defineMessages({
     },
   },
   it: {
+    reports: 'Report',
     import: 'Importa',
     export: 'Esporta',
     ledger: 'Registro',

@@ -11,6 +11,7 @@ import { chosenColumns } from '../list/chosen-columns.ts'
 import { listOf, listQuery } from '../list/queries.ts'
 import { type ListSearch, validateListSearch } from '../list/search.ts'
 import { doctorQuery, metricsQuery } from '../operations/queries.ts'
+import { validateReportSearch } from '../reports/search.ts'
 import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/search.ts'
 import { Loading } from '../ui/page.tsx'
 import { webhookQuery, webhooksQuery } from '../webhooks/queries.ts'
@@ -124,6 +125,14 @@ const record = createRoute({
   component: lazyRouteComponent(() => import('../entity-page/entity-page.tsx'), 'EntityPage'),
 })
 
+const reports = createRoute({
+  getParentRoute: () => shell,
+  path: '/reports',
+  validateSearch: onlyValid(validateReportSearch),
+  loader: () => void loadSchema().catch(() => {}),
+  component: lazyRouteComponent(() => import('../reports/report-page.tsx'), 'ReportPage'),
+})
+
 const schema = createRoute({
   getParentRoute: () => shell,
   path: '/schema',
@@ -233,6 +242,7 @@ const pages = [
   stacks,
   records,
   record,
+  reports,
   schema,
   newAttribute,
   attribute,

@@ -28,10 +28,11 @@ export function Shell() {
   )
 }
 
-/** The pages of the navigation. A page is shown if the session has its scope. */
+/** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
 const pages = [
   { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
   { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
+  { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
   { to: '/import', label: 'import', scope: 'people:write', key: 'i' },
   { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
@@ -54,7 +55,7 @@ function Frame() {
   const path = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the page closes the menu of a narrow window
   useEffect(() => setMenuOpen(false), [path])
-  const allowed = pages.filter(({ scope }) => session.scopes.includes(scope))
+  const allowed = pages.filter(({ scope }) => [scope].flat().some(each => session.scopes.includes(each)))
   return (
     <div className={styles.frame}>
       <a className={styles.skip} href="#main">

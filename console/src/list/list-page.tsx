@@ -7,6 +7,7 @@ import { useScope } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
+import { LinkButton } from '../ui/link-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading, Page } from '../ui/page.tsx'
 import { chosenColumns, storeColumns } from './chosen-columns.ts'
@@ -78,6 +79,12 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
       actions={
         <>
           <Button onPress={() => setOpened('columns')}>{texts.columns}</Button>
+          <LinkButton
+            to="/reports"
+            search={{ ...(owner !== 'people' && { owner }), ...(query.filter && { filter: query.filter }) }}
+          >
+            {texts.report}
+          </LinkButton>
           <Button onPress={() => setOpened('export')}>{texts.export}</Button>
           {canWrite && (
             <Button look="primary" onPress={() => setOpened('create')}>

@@ -29,7 +29,7 @@ type Entity = Person | StackRecord
 const pageSize = 500
 
 /** A spreadsheet reads a file as UTF-8 if it begins with this mark. An import skips it. */
-const byteOrderMark = '\ufeff'
+export const byteOrderMark = '\ufeff'
 
 /** Makes the run of an export. `definitions` names the columns of CSV. */
 export async function createExport(setup: ExportSetup, definitions: Definitions | undefined): Promise<ExportRun> {

@@ -1,5 +1,15 @@
-import { type KeyboardEvent, useState } from 'react'
-import { ComboBox as AriaComboBox, Button, Input, ListBox, ListBoxItem, Popover } from 'react-aria-components'
+import { type KeyboardEvent, useContext, useState } from 'react'
+import {
+  ComboBox as AriaComboBox,
+  Button,
+  ComboBoxStateContext,
+  FieldError,
+  Input,
+  Label,
+  ListBox,
+  ListBoxItem,
+  Popover,
+} from 'react-aria-components'
 import styles from './field.module.css'
 import { Icon } from './icon.tsx'
 import { useNoteChange } from './note-change.ts'
@@ -12,12 +22,18 @@ const maxShown = 100
 /** Chooses by typing a part of a name, or from the list. Enter and Tab choose the first match, unless the arrow keys chose another. */
 export function ComboBox({
   label,
+  isLabelShown = false,
+  name,
   placeholder,
   choices,
   value,
   onChange,
 }: {
   label: string
+  /** Whether the label is visible. Without it, the surroundings name the field. */
+  isLabelShown?: boolean
+  /** In a form, the name by which a refusal finds the field. */
+  name?: string
   placeholder: string
   choices: readonly Choice[]
   value: string
@@ -33,10 +49,10 @@ export function ComboBox({
     choice.label.toLowerCase().includes(words) || choice.name.toLowerCase().includes(words)
   const shown = (isNarrowed ? choices.filter(isMatch) : choices).slice(0, maxShown)
   const first = isNarrowed && words !== '' ? shown[0]?.name : undefined
-  const choose = (name: string) => {
+  const choose = (chosenName: string) => {
     setTyped(undefined)
-    noteChange()
-    onChange(name)
+    noteChange(name)
+    onChange(chosenName)
   }
   const chooseFirst = (event: KeyboardEvent) => {
     const isChosenByArrows = event.currentTarget.querySelector('[aria-activedescendant]') !== null
@@ -50,9 +66,9 @@ export function ComboBox({
     // React Aria takes back what was typed on Enter and Tab if no option has the focus, so these keys are handled before it.
     <div className={styles.field} onKeyDownCapture={chooseFirst}>
       <AriaComboBox
-        aria-label={label}
-        className={styles.combo}
-        menuTrigger="focus"
+        {...(!isLabelShown && { 'aria-label': label })}
+        {...(name && { name })}
+        className={styles.field}
         items={shown}
         inputValue={typed ?? text}
         onInputChange={setTyped}
@@ -60,10 +76,14 @@ export function ComboBox({
         onChange={key => (key === null ? setTyped(undefined) : choose(String(key)))}
         onBlur={() => setTyped(undefined)}
       >
-        <Input className={styles.input} placeholder={placeholder} />
-        <Button className={styles.comboButton}>
-          <Icon name="down" />
-        </Button>
+        {isLabelShown && <Label className={styles.label}>{label}</Label>}
+        <div className={styles.combo}>
+          <ChoiceInput placeholder={placeholder} />
+          <Button className={styles.comboButton}>
+            <Icon name="down" />
+          </Button>
+        </div>
+        <FieldError className={styles.error} />
         <Popover className={styles.popover}>
           <ListBox className={first === undefined ? styles.options : `${styles.options} ${styles.narrowed}`}>
             {({ name, label }: Choice) => (
@@ -76,4 +96,10 @@ export function ComboBox({
       </AriaComboBox>
     </div>
   )
+}
+
+/** A click opens the list. The focus alone does not: the list would hide why the choice was refused, and closes when the page scrolls to its field. */
+function ChoiceInput({ placeholder }: { placeholder: string }) {
+  const state = useContext(ComboBoxStateContext)
+  return <Input className={styles.input} placeholder={placeholder} onClick={() => state?.open(null, 'manual')} />
 }

@@ -37,7 +37,13 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
   useEffect(() => {
     const element = frame.current!
-    const colorOf = (name: string) => getComputedStyle(element).getPropertyValue(name).trim()
+    // The property itself is a pair of light and dark, which a canvas does not understand.
+    const colorOf = (name: string) => {
+      element.style.color = `var(${name})`
+      const { color } = getComputedStyle(element)
+      element.style.color = ''
+      return color
+    }
     const [text, grid] = [colorOf('--text-muted'), colorOf('--border')]
     const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } }
     plot.current = new UPlot(

@@ -1,0 +1,145 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { lazy, Suspense, useMemo, useState } from 'react'
+import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
+import { useDefinitions } from '../entity/schema.ts'
+import { countConditions } from '../filters/filter-tree.ts'
+import { messages as filterMessages } from '../filters/messages.ts'
+import { settingsQuery } from '../schema/queries.ts'
+import { Button } from '../ui/button.tsx'
+import { FieldGroup } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
+import { Notice, Problem } from '../ui/notice.tsx'
+import { EmptyState, Loading, Page } from '../ui/page.tsx'
+import { saveBlob } from '../ui/save-blob.ts'
+import { messages } from './messages.ts'
+import { reportQuery } from './queries.ts'
+import { isComplete, type Result, reportFields, reportOf } from './report.ts'
+import { ReportControls } from './report-controls.tsx'
+import { csvOf } from './report-csv.ts'
+import { ReportPlot } from './report-plot.tsx'
+import { ReportTable } from './report-table.tsx'
+import { useReportTexts } from './report-texts.ts'
+import styles from './reports.module.css'
+import type { ReportSearch } from './search.ts'
+
+const FilterPanel = lazy(() => import('../list/filter-panel.tsx'))
+
+/** The page of a report: what it counts, and the result as a table and a plot. Its address has its whole state. */
+export function ReportPage() {
+  const texts = useMessages(messages)
+  const mayReadSchema = useScope('schema:read')
+  const { isLoading, error, refetch } = useDefinitions()
+  const settings = useQuery({ ...settingsQuery, enabled: mayReadSchema })
+  return (
+    <Page title={texts.title} subtitle={texts.subtitle}>
+      {isLoading || settings.isLoading ? (
+        <Loading />
+      ) : error ? (
+        <Problem error={error} onRetry={() => refetch()} />
+      ) : (
+        <ReportOfAddress timeZone={settings.data?.time_zone ?? 'UTC'} />
+      )}
+    </Page>
+  )
+}
+
+function ReportOfAddress({ timeZone }: { timeZone: string }) {
+  const texts = useMessages(messages)
+  const filterTexts = useMessages(filterMessages)
+  const { number } = useFormats()
+  const search = useSearch({ strict: false }) as ReportSearch
+  const navigate = useNavigate()
+  const { definitions } = useDefinitions()
+  const [isFilterOpen, setFilterOpen] = useState(false)
+  const { owner = 'people', filter } = search
+  const fields = useMemo(() => reportFields(owner, definitions, filterTexts), [owner, definitions, filterTexts])
+  const report = useMemo(() => reportOf(search, fields), [search, fields])
+  const query = useQuery({ ...reportQuery(report, timeZone), enabled: isComplete(report) })
+  const change = (changed: Partial<Record<keyof ReportSearch, unknown>>) =>
+    navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, resetScroll: false })
+  const conditions = filter ? countConditions(filter) : 0
+  return (
+    <>
+      <Form
+        label={texts.controls}
+        onSubmit={() => query.refetch()}
+        write={{ error: query.error, isPending: query.isFetching }}
+        isWide
+      >
+        <ReportControls report={report} fields={fields} definitions={definitions} change={change} />
+        <FieldGroup name="/filter">
+          <div className={styles.actions}>
+            <Button onPress={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
+              {conditions > 0 ? texts.filterOf(number(conditions)) : texts.filter}
+            </Button>
+            <DownloadButton result={query.error ? undefined : query.data} isDisabled={query.isPlaceholderData} />
+          </div>
+        </FieldGroup>
+      </Form>
+      <Suspense fallback={<Loading />}>
+        {isFilterOpen && (
+          <FilterPanel
+            key={owner}
+            owner={owner}
+            search={filter ? { filter } : {}}
+            change={changed => 'filter' in changed && change({ filter: changed.filter })}
+            onClose={() => setFilterOpen(false)}
+          />
+        )}
+      </Suspense>
+      {isComplete(report) ? (
+        query.isFetching && !query.data && <Loading />
+      ) : (
+        <p className={styles.muted}>{texts.incomplete}</p>
+      )}
+      {query.data && !query.error && isComplete(report) && (
+        <ReportResult result={query.data} isStale={query.isPlaceholderData} timeZone={timeZone} />
+      )}
+    </>
+  )
+}
+
+function DownloadButton({ result, isDisabled }: { result: Result | undefined; isDisabled: boolean }) {
+  const texts = useMessages(messages)
+  const { measureText } = useReportTexts()
+  const save = ({ report, aggregate }: Result) => {
+    const text = csvOf({ report, aggregate }, measureText(report))
+    const day = new Date().toISOString().slice(0, 10)
+    saveBlob(new Blob([text], { type: 'text/csv' }), `report-${report.owner}-${day}.csv`)
+  }
+  return (
+    <Button onPress={() => result && save(result)} isDisabled={!result || isDisabled}>
+      {texts.download}
+    </Button>
+  )
+}
+
+type ResultProps = { result: Result; isStale: boolean; timeZone: string }
+
+function ReportResult({ result, isStale, timeZone }: ResultProps) {
+  const texts = useMessages(messages)
+  const { number } = useFormats()
+  const { report, aggregate } = result
+  if (aggregate.groups.length === 0) return <EmptyState title={texts.nothing} />
+  const skipped = aggregate.skipped.reduce((sum, { values }) => sum + values, 0)
+  const isOfDays = report.groups.some(({ field }) => field.type === 'datetime')
+  return (
+    <div aria-busy={isStale} className={isStale ? styles.stale : undefined}>
+      <div className={styles.result}>
+        <ReportPlot {...result} />
+        <ReportTable {...result} />
+      </div>
+      {report.groups.length > 0 && aggregate.groups.length === report.limit && (
+        <p className={styles.muted}>{texts.cut(number(report.limit))}</p>
+      )}
+      {isOfDays && <p className={styles.muted}>{texts.timeZone(timeZone)}</p>}
+      {skipped > 0 && (
+        <Notice kind="caution">
+          <p>{texts.skipped(number(skipped))}</p>
+        </Notice>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,41 @@
+import { useMessages } from '../app/language.tsx'
+import { EntityLink } from '../entity/entity-link.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
+import { messages } from './messages.ts'
+import { type Group, isNumeric, type Result } from './report.ts'
+import { useReportTexts } from './report-texts.ts'
+
+/** The groups of a report with their results. */
+export function ReportTable({ report, aggregate }: Result) {
+  const texts = useMessages(messages)
+  const { valueText, measureText } = useReportTexts()
+  const isNumber = isNumeric(report)
+  const measure = measureText(report)
+  const groups = report.groups.map(({ field }) => field.label)
+  const headers = [...(groups.length > 0 ? groups : [texts.group]), isNumber ? numberHeader(measure) : measure]
+  return (
+    <Table label={texts.table} headers={headers}>
+      {aggregate.groups.map(({ by, measures: [value] }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows of a result are not reordered
+        <tr key={index}>
+          {report.groups.length === 0 && <th scope="row">{texts.all}</th>}
+          {report.groups.map((group, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: both groups may be of one field
+            <th key={at} scope="row">
+              <GroupValue group={group} value={by[at]} />
+            </th>
+          ))}
+          <td className={isNumber ? numberCell : undefined}>{valueText(report, value)}</td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+/** The value of a group. The target of a relationship is a link. */
+function GroupValue({ group, value }: { group: Group; value: unknown }) {
+  const { groupText } = useReportTexts()
+  const { target } = group.field
+  if (target !== undefined && typeof value === 'string') return <EntityLink owner={target} externalId={value} />
+  return <bdi>{groupText(group, value)}</bdi>
+}

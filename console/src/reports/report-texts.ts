@@ -1,0 +1,59 @@
+import { useMemo } from 'react'
+import { type Formats, useFormats, useLanguage, useMessages } from '../app/language.tsx'
+import { messages as filterMessages } from '../filters/messages.ts'
+import { messages } from './messages.ts'
+import type { Group, Report } from './report.ts'
+import type { TimeUnit } from './search.ts'
+
+/** How a report is said in the language of the page. */
+export type ReportTexts = {
+  /** The value of a group, such as a month. */
+  groupText(group: Group, value: unknown): string
+  /** A result of the measure. */
+  valueText(report: Report, value: unknown): string
+  measureText(report: Report): string
+}
+
+export function useReportTexts(): ReportTexts {
+  const texts = useMessages(messages)
+  const { states } = useMessages(filterMessages)
+  const formats = useFormats()
+  const { locale } = useLanguage()
+  return useMemo(() => {
+    const exact = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
+    const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
+    const groupText: ReportTexts['groupText'] = ({ field: { type }, by }, value) => {
+      if (value === null || value === undefined) return texts.noValue
+      if (typeof value === 'boolean') return value ? texts.yes : texts.no
+      if (typeof value === 'number') return exact.format(value)
+      if (typeof value !== 'string') return JSON.stringify(value)
+      if (by !== undefined) return spanText(by, value)
+      return type === 'state' && Object.hasOwn(states, value) ? states[value as keyof typeof states] : value
+    }
+    const spanText = (unit: TimeUnit, day: string): string => {
+      const date = new Date(day)
+      const year = new Intl.DateTimeFormat(locale, { year: 'numeric', timeZone: 'UTC' }).format(date)
+      if (unit === 'year') return year
+      if (unit === 'quarter') return texts.quarter(Math.floor(date.getUTCMonth() / 3) + 1, year)
+      if (unit === 'month')
+        return new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'short', timeZone: 'UTC' }).format(date)
+      return unit === 'week' ? texts.weekOf(dayText(formats, day)) : dayText(formats, day)
+    }
+    const valueText: ReportTexts['valueText'] = ({ measure, of }, value) => {
+      if (value === null || value === undefined) return '—'
+      if (typeof value === 'number')
+        return (measure === 'avg' || measure === 'median' || measure === 'percentile' ? rounded : exact).format(value)
+      if (typeof value !== 'string') return JSON.stringify(value)
+      if (of?.type === 'date') return dayText(formats, value)
+      return of?.type === 'datetime' ? formats.dateTime(value) : value
+    }
+    const measureText: ReportTexts['measureText'] = ({ measure, of, percentile }) => {
+      const name = measure === 'percentile' ? `${texts.measures.percentile} ${percentile}` : texts.measures[measure]
+      return of ? `${name}: ${of.label}` : name
+    }
+    return { groupText, valueText, measureText }
+  }, [texts, states, formats, locale])
+}
+
+/** A date has no time zone, so it must not be read as midnight in London. */
+const dayText = (formats: Formats, day: string) => formats.date(`${day}T00:00:00`)

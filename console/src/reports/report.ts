@@ -1,0 +1,90 @@
+import type { Aggregate, AggregateBody, Definitions } from '@kith/client'
+import { attributePrefix } from '../filters/field-types.ts'
+import { type FilterField, fieldsOf } from '../filters/fields.ts'
+import type { FieldType } from '../filters/filter-tree.ts'
+import type { messages as filterMessages } from '../filters/messages.ts'
+import type { MeasureOperation, Order, ReportSearch, TimeUnit } from './search.ts'
+
+export type Group = { field: FilterField; by: TimeUnit | undefined }
+
+/** What is asked of the service, with its default for all that the address leaves out. */
+export type Report = {
+  owner: string
+  groups: Group[]
+  measure: MeasureOperation
+  /** The measured field. Undefined for the number of entities, and as long as none is chosen. */
+  of: FilterField | undefined
+  /** In percent. */
+  percentile: number
+  filter: ReportSearch['filter']
+  order: Order
+  limit: number
+}
+
+export type Result = { report: Report; aggregate: Aggregate }
+
+export const isTime = ({ type }: FilterField): boolean => type === 'date' || type === 'datetime'
+
+/** The fields that a report uses: those of the entities themselves. */
+export const reportFields = (owner: string, definitions: Definitions, texts: (typeof filterMessages)['en']) =>
+  fieldsOf(owner, definitions, texts)
+
+/** A group has one value of each entity. */
+export const isGroupable = ({ type, isMany }: FilterField): boolean => type !== 'json' && !isMany
+
+const numbers: readonly FieldType[] = ['number']
+const ordered: readonly FieldType[] = ['number', 'text', 'date', 'datetime']
+const measuredTypes: Partial<Record<MeasureOperation, readonly FieldType[]>> = {
+  ...{ sum: numbers, avg: numbers, median: numbers, percentile: numbers },
+  ...{ min: ordered, max: ordered },
+}
+
+/** Whether an operation measures a field. */
+export function isMeasured(operation: MeasureOperation, field: FilterField): boolean {
+  return isGroupable(field) && (measuredTypes[operation]?.includes(field.type) ?? true)
+}
+
+/** A field that is gone since the address was made. The service says so. */
+const unknownField = (name: string): FilterField => ({ name, label: name.replace(attributePrefix, ''), type: 'json' })
+
+/** The report that an address stands for. */
+export function reportOf(search: ReportSearch, fields: readonly FilterField[]): Report {
+  const { owner = 'people', measure = 'count', of, p = 95, filter } = search
+  const fieldOf = (name: string) => fields.find(each => each.name === name) ?? unknownField(name)
+  const groupOf = (name: string | undefined, by: TimeUnit = 'month'): Group[] => {
+    if (name === undefined) return []
+    const field = fieldOf(name)
+    return [{ field, by: isTime(field) ? by : undefined }]
+  }
+  const groups = [...groupOf(search.group, search.by), ...groupOf(search.group2, search.by2)]
+  const isOverTime = groups[0]?.by !== undefined
+  const { sort = isOverTime ? 'group' : '-measure', limit = isOverTime ? 1_000 : 100 } = search
+  const measured = measure === 'count' || of === undefined ? undefined : fieldOf(of)
+  return { owner, groups, measure, of: measured, percentile: p, filter, order: sort, limit }
+}
+
+/** Whether a report lacks nothing. */
+export const isComplete = ({ measure, of }: Report): boolean => measure === 'count' || of !== undefined
+
+/** The request of a report. The days of times begin in the time zone. */
+export function bodyOf({ groups, measure, of, percentile, filter, order, limit }: Report, timeZone: string) {
+  const isDescending = order.startsWith('-')
+  const ofMeasure = order.endsWith('measure')
+  return {
+    ...(filter && { filter }),
+    group_by: groups.map(({ field: { name, type }, by }) =>
+      by === undefined ? name : { field: name, by, ...(type === 'datetime' && { time_zone: timeZone }) },
+    ),
+    measures: [
+      { op: measure, ...(of && { field: of.name }), ...(measure === 'percentile' && { p: percentile / 100 }) },
+    ],
+    ...(groups.length > 0 && {
+      sort: [{ ...(ofMeasure ? { measure: 0 } : { group: 0 }), direction: isDescending ? 'desc' : 'asc' } as const],
+      limit,
+    }),
+  } satisfies AggregateBody
+}
+
+/** Whether the results are numbers, which a plot shows. */
+export const isNumeric = ({ measure, of }: Report): boolean =>
+  (measure !== 'min' && measure !== 'max') || of?.type === 'number'
