@@ -58,3 +58,48 @@ it('a marketer sees how many people may be written to, by purpose and channel', 
     await page.getByRole('img', { name: /Marketing, Email: answers in force/ }).waitFor()
   })
 })
+
+it('each number of the consents leads to exactly its people', async () => {
+  const organization = await service.organization()
+  const { people, schema } = organization.client
+  const channels = (double_opt_in: boolean) => [{ channel: 'email' as const, is_default: false, double_opt_in }]
+  const offers = await schema.consentTypes.create({
+    ...{ key: 'offers', name: 'Offers', default_state: true, channels: channels(false) },
+  })
+  const news = await schema.consentTypes.create({ key: 'news', name: 'News', channels: channels(true) })
+  const answer = (consent_type_id: number, state: boolean) => ({ consent_type_id, channel: 'email' as const, state })
+  const bodies = [
+    { email: 'a@example.org', consents: [answer(1, true), answer(offers.id, true), answer(news.id, true)] },
+    { consents: [answer(1, true), answer(offers.id, false), answer(news.id, false)] },
+    { email: 'c@example.org', consents: [answer(1, false), answer(offers.id, false)] },
+    { email: 'd@example.org' },
+    { first_name: 'Eve' },
+  ]
+  await people.batch(bodies.map((body, index) => ({ op: 'create', body: { external_id: `p${index}`, ...body } })))
+  await open(organization, '/consents', async page => {
+    const links = page.getByRole('table').getByRole('link')
+    await links.first().waitFor()
+    const labels = await links.evaluateAll(all => all.map(link => link.getAttribute('aria-label')!))
+    expect(labels.filter(label => !label.includes('SMS'))).toEqual([
+      '1 May be written to: Marketing, Email',
+      '2 Granted: Marketing, Email',
+      '1 Refused: Marketing, Email',
+      '2 May be written to: Offers, Email',
+      '1 Granted: Offers, Email',
+      '2 Refused: Offers, Email',
+      // No filter tells a refusal from a grant that waits for its confirmation.
+      '0 May be written to: News, Email',
+      '0 Granted: News, Email',
+    ])
+    for (const label of labels) {
+      await page.getByRole('link', { name: label, exact: true }).click()
+      const count = Number(label.split(' ')[0])
+      await page
+        .getByRole('status')
+        .filter({ hasText: count === 1 ? /^1 person$/ : new RegExp(`^${count} people$`) })
+        .waitFor()
+      await page.goBack()
+      await links.first().waitFor()
+    }
+  })
+})

@@ -1,7 +1,8 @@
-import type { ConsentStatistics } from '@kith/client'
+import type { ConsentStatistics, Filter } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useScope } from '../app/session.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName, useDefinitions } from '../entity/schema.ts'
 import { Problem } from '../ui/notice.tsx'
@@ -11,6 +12,7 @@ import { Select } from '../ui/select.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './consents.module.css'
 import { messages } from './messages.ts'
+import { peopleFiltersOf } from './people-filters.ts'
 import { type Interval, statisticsQuery } from './queries.ts'
 import type { ConsentsSearch } from './search.ts'
 
@@ -55,27 +57,56 @@ function ContactTable({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
   const formats = useFormats()
+  const { consent_types: types } = useDefinitions().definitions
   const counts = [texts.mayContact, texts.granted, texts.refused, texts.pending]
   const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
-  const last = (values: number[]) => formats.number(values.at(-1) ?? 0)
   return (
     <Section title={texts.now}>
       <p className={styles.muted}>{texts.nowHelp}</p>
       <Table label={texts.now} headers={headers}>
-        {statistics.items.map(({ consent_type_id, channel, contactable, granted, refused, pending }) => (
-          <tr key={`${consent_type_id} ${channel}`}>
-            <th scope="row">{nameOf(consent_type_id)}</th>
-            <td>{channels[channel]}</td>
-            <td className={numberCell}>
-              <strong>{formats.number(contactable)}</strong>
-            </td>
-            <td className={numberCell}>{last(granted)}</td>
-            <td className={numberCell}>{last(refused)}</td>
-            <td className={numberCell}>{last(pending)}</td>
-          </tr>
-        ))}
+        {statistics.items.map(item => {
+          const { consent_type_id, channel, contactable, granted, refused, pending } = item
+          const filters = peopleFiltersOf(
+            types.find(({ id }) => id === consent_type_id),
+            item,
+          )
+          const place = `${nameOf(consent_type_id)}, ${channels[channel]}`
+          return (
+            <tr key={`${consent_type_id} ${channel}`}>
+              <th scope="row">{nameOf(consent_type_id)}</th>
+              <td>{channels[channel]}</td>
+              <td className={numberCell}>
+                <strong>
+                  <People count={contactable} filter={filters.contactable} label={`${texts.mayContact}: ${place}`} />
+                </strong>
+              </td>
+              <td className={numberCell}>
+                <People count={granted.at(-1) ?? 0} filter={filters.granted} label={`${texts.granted}: ${place}`} />
+              </td>
+              <td className={numberCell}>
+                <People count={refused.at(-1) ?? 0} filter={filters.refused} label={`${texts.refused}: ${place}`} />
+              </td>
+              <td className={numberCell}>{formats.number(pending.at(-1) ?? 0)}</td>
+            </tr>
+          )
+        })}
       </Table>
     </Section>
+  )
+}
+
+type PeopleProps = { count: number; filter: Filter | undefined; label: string }
+
+/** A number of people. It leads to them, if a filter finds exactly them. */
+function People({ count, filter, label }: PeopleProps) {
+  const formats = useFormats()
+  const mayRead = useScope('people:read')
+  const text = formats.number(count)
+  if (!filter || !mayRead) return text
+  return (
+    <Link to="/people" search={{ filter }} aria-label={`${text} ${label}`}>
+      {text}
+    </Link>
   )
 }
 
