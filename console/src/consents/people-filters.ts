@@ -1,4 +1,4 @@
-import { type ConsentStatistics, type ConsentType, channels, type Filter } from '@kith/client'
+import type { ConsentStatistics, ConsentType, Filter } from '@kith/client'
 
 type Counts = ConsentStatistics['items'][number]
 
@@ -12,7 +12,7 @@ export function peopleFiltersOf(type: ConsentType | undefined, { channel, pendin
   const consents = (state: boolean, tests = {}) => ({
     consents: { $some: { consent_type_id: type.id, channel, state, ...tests } },
   })
-  const contactable = { ...consents(true), [channels[channel].address]: { $exists: true } }
+  const contactable = { contactable: { consent_type_id: type.id, channel } }
   // A mandatory purpose takes no answers, and a filter does not see those from before.
   if (type.mandatory) return { contactable } as PeopleFilters
   // A state that is not the default one is always an answer.
