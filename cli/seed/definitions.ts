@@ -1,9 +1,12 @@
 import { noRules } from '../../src/attributes/rules.ts'
 import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
 
+/** The name of a key for people: `placed_at` is Placed at. */
+const nameOf = (key: string) => key[0]!.toUpperCase() + key.slice(1).replaceAll('_', ' ')
+
 const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({
   key,
-  name: key,
+  name: nameOf(key),
   kind,
   retention_days: null,
 })
@@ -22,7 +25,7 @@ function attribute(
     searchable: false,
     state: 'active',
   } as const
-  return { owner, key, type, name: key, description: null, ...defaults, ...noRules, ...more }
+  return { owner, key, type, name: nameOf(key), description: null, ...defaults, ...noRules, ...more }
 }
 
 const to = (target_stack: string, cardinality: 'one' | 'many' = 'one') => ({ target_stack, cardinality })
@@ -58,7 +61,7 @@ export const shop: Declared = {
   consent_types: [
     {
       key: 'surveys',
-      name: 'surveys',
+      name: 'Surveys',
       description: null,
       state: 'active',
       mandatory: false,

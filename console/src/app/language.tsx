@@ -73,6 +73,8 @@ export function useMessages<Texts>(messages: Messages<Texts>): Texts {
 /** The formats of the page's locale. Times are shown in the time zone of the browser. */
 export type Formats = {
   number(value: number): string
+  /** A number with all its digits. */
+  exactNumber(value: number): string
   /** A share from 0 to 1 as a percentage. */
   percent(share: number): string
   /** A day, such as 23 Nov 2026. */
@@ -105,6 +107,7 @@ const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
 
 export function createFormats(locale: string): Formats {
   const number = new Intl.NumberFormat(locale)
+  const exactNumber = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
@@ -112,6 +115,7 @@ export function createFormats(locale: string): Formats {
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
   return {
     number: value => number.format(value),
+    exactNumber: value => exactNumber.format(value),
     percent: share => percent.format(share),
     date: instant => date.format(new Date(instant)),
     dateTime: instant => dateTime.format(new Date(instant)),

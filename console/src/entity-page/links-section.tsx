@@ -1,18 +1,23 @@
+import type { Attribute } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
 import { type Entity, idOf, scopesOf } from '../entity/entities.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
+import { FieldValue } from '../entity/field-value.tsx'
+import { attributeField } from '../entity/fields.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { isRelationship, targetOwner } from '../entity/relationship.ts'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
 import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
+import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import styles from './entity-page.module.css'
 import { messages } from './messages.ts'
-import { type Relation, relatedQuery } from './queries.ts'
+import { newestFirst, type Relation, relatedQuery, timeOf } from './queries.ts'
 
 type LinksProps = { owner: string; entity: Entity }
 
@@ -45,11 +50,13 @@ export function LinksSection({ owner, entity }: LinksProps) {
 function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relation }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { stacks } = useDefinitions().definitions
-  const query = useInfiniteQuery(relatedQuery(owner, entity, relation))
+  const { definitions } = useDefinitions()
+  const time = timeOf(definitions, relation.owner)
+  const query = useInfiniteQuery(relatedQuery(owner, entity, relation, time))
   const { data, error, refetch } = query
   const { attribute, direction, owner: target } = relation
-  const targetName = target === 'people' ? texts.ofPeople : (stacks.find(({ key }) => key === target)?.name ?? target)
+  const targetName =
+    target === 'people' ? texts.ofPeople : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
   const name = attribute.name || attribute.key
   const heading = direction === 'outgoing' ? name : texts.ofOwner(name, targetName)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
@@ -59,13 +66,18 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
   return (
     <div className={styles.linkGroup}>
       <h3>
-        {heading} {count !== undefined && <span className={styles.muted}>({formats.number(count)})</span>}
+        {heading} {count !== undefined && <span className={styles.muted}>· {formats.number(count)}</span>}
       </h3>
-      <ul className={styles.linkList} aria-label={heading}>
-        {items.map(item => (
-          <LinkedEntity key={idOf(item)} owner={target} item={item} from={entity} />
-        ))}
-      </ul>
+      {target === 'people' ? (
+        <LinkedPeople items={items} label={heading} />
+      ) : (
+        <LinkedRecords
+          items={query.hasNextPage ? items : newestFirst(items, time)}
+          label={heading}
+          relation={relation}
+          time={time}
+        />
+      )}
       <MoreButton query={query} name={heading}>
         {texts.showMore}
       </MoreButton>
@@ -73,24 +85,66 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
   )
 }
 
-/** Values that are shown beside a record, in at most this many characters. */
-const maxCharacters = 120
-
-function LinkedEntity({ owner, item, from }: { owner: string; item: Entity; from: Entity }) {
-  const texts = useMessages(messages)
-  const { external_id, attribute_values, state } = item
-  const summary = Object.entries(attribute_values)
-    .filter(([, value]) => typeof value !== 'object' && value !== from.external_id)
-    .map(([key, value]) => `${key}: ${value}`)
-    .join(' · ')
+function LinkedPeople({ items, label }: { items: readonly Entity[]; label: string }) {
   return (
-    <li className={styles.linkRow}>
-      <EntityLink owner={owner} id={idOf(item)} externalId={external_id}>
+    <ul className={styles.linkList} aria-label={label}>
+      {items.map(item => (
+        <li key={idOf(item)} className={styles.linkRow}>
+          <LinkedEntity owner="people" item={item} />
+          <span className={styles.rowText}>{item.external_id}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** So many values are beside each linked record. Its page has all. */
+const maxColumns = 4
+
+type LinkedRecordsProps = { items: readonly Entity[]; label: string; relation: Relation; time: Attribute | undefined }
+
+/** Linked records in a table: the time first, then the other attributes of their stack in its order. */
+function LinkedRecords({ items, label, relation: { owner, attribute, direction }, time }: LinkedRecordsProps) {
+  const { fields } = useMessages(entityMessages)
+  const { definitions } = useDefinitions()
+  const others = [...attributesOf(definitions, owner).values()].filter(
+    // In the column of this relationship, every record would have the same value.
+    each => each.state === 'active' && each !== time && !(direction === 'incoming' && each.id === attribute.id),
+  )
+  const columns = [...(time ? [time] : []), ...others].slice(0, maxColumns)
+  const headerOf = ({ name, key, type }: Attribute) => (type === 'number' ? numberHeader(name || key) : name || key)
+  return (
+    <Table label={label} headers={[fields.external_id, ...columns.map(headerOf)]}>
+      {items.map(item => (
+        <tr key={idOf(item)}>
+          <th scope="row">
+            <LinkedEntity owner={owner} item={item} />
+          </th>
+          {columns.map(column => (
+            <td key={column.id} className={column.type === 'number' ? numberCell : undefined}>
+              <FieldValue {...cellOf(column, item)} />
+            </td>
+          ))}
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
+function cellOf(attribute: Attribute, { attribute_values }: Entity) {
+  const value = attribute_values[attribute.key]
+  return { field: attributeField(attribute, value), value }
+}
+
+function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {
+  const texts = useMessages(messages)
+  return (
+    <>
+      <EntityLink owner={owner} id={idOf(item)} externalId={item.external_id}>
         <bdi>{nameOf(item)}</bdi>
-      </EntityLink>
-      {state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
-      <span className={styles.rowText}>{owner === 'people' ? external_id : summary.slice(0, maxCharacters)}</span>
-    </li>
+      </EntityLink>{' '}
+      {item.state === 'placeholder' && <Badge kind="caution">{texts.placeholder}</Badge>}
+    </>
   )
 }
 

@@ -1,6 +1,8 @@
 import { type Attribute, type Change, type ConsentType, channels } from '@kith/client'
 import type { ReactNode } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { FieldValue } from '../entity/field-value.tsx'
+import { attributeField } from '../entity/fields.ts'
 import { type EntityTexts, messages as entityMessages } from '../entity/messages.ts'
 import { consentTypeName } from '../entity/schema.ts'
 import { Value } from '../entity/value.tsx'
@@ -24,9 +26,15 @@ export function nameOf(
   return (texts.fields as Record<string, string>)[key] ?? key
 }
 
-/** The state of an entity is a word of kith, and all other values are those of the organization. */
-function shownValue({ group, key }: Difference, value: unknown, { states }: EntityTexts): unknown {
-  return group === 'field' && key === 'state' ? ((states as Record<string, string>)[String(value)] ?? value) : value
+type LoggedValueProps = Pick<HistoryChangesProps, 'attributes'> & { difference: Difference; value: unknown }
+
+/** A value by its type. The state of an entity is a word of kith. The names of targets were those of that time, so they are no links. */
+function LoggedValue({ difference: { group, key }, value, attributes }: LoggedValueProps) {
+  const states: Record<string, string> = useMessages(entityMessages).states
+  const attribute = group === 'attribute' ? attributes.get(key) : undefined
+  if (attribute) return <FieldValue field={{ ...attributeField(attribute, value), target: undefined }} value={value} />
+  if (group === 'field' && key === 'date_of_birth') return <FieldValue field={{ kind: 'date' }} value={value} />
+  return <Value value={group === 'field' && key === 'state' ? (states[String(value)] ?? value) : value} />
 }
 
 /** The values and answers that a change set. */
@@ -48,10 +56,10 @@ export function HistoryChanges({ change, attributes, consentTypes }: HistoryChan
           <dd>
             <Step
               isFirst={change.operation === 'create'}
-              before={<Value value={shownValue(difference, difference.before, entityTexts)} />}
+              before={<LoggedValue difference={difference} value={difference.before} attributes={attributes} />}
               isEmpty={difference.before === null}
             >
-              <Value value={shownValue(difference, difference.after, entityTexts)} />
+              <LoggedValue difference={difference} value={difference.after} attributes={attributes} />
             </Step>
           </dd>
         </div>

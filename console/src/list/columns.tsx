@@ -1,6 +1,6 @@
 import type { Definitions } from '@kith/client'
 import { type ReactNode, useMemo } from 'react'
-import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
+import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributesOf, useDefinitions } from '../entity/schema.ts'
 import { Targets } from '../entity/targets.tsx'
@@ -105,13 +105,11 @@ const cut = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShow
 function useCellFormat(): (field: FilterField | undefined, value: unknown) => ReactNode {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const { locale } = useLanguage()
   return useMemo(() => {
-    const number = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
     const format = (field: FilterField | undefined, value: unknown): string => {
       if (value === null || value === undefined) return ''
       if (typeof value === 'boolean') return value ? texts.yes : texts.no
-      if (typeof value === 'number') return number.format(value)
+      if (typeof value === 'number') return formats.exactNumber(value)
       if (Array.isArray(value))
         return value
           .slice(0, 20)
@@ -133,5 +131,5 @@ function useCellFormat(): (field: FilterField | undefined, value: unknown) => Re
         </span>
       )
     }
-  }, [texts, formats, locale])
+  }, [texts, formats])
 }

@@ -3,7 +3,7 @@ import { type Formats, useFormats, useLanguage, useMessages } from '../app/langu
 import { messages as filterMessages } from '../filters/messages.ts'
 import { messages } from './messages.ts'
 import type { Group, Report } from './report.ts'
-import type { TimeUnit } from './search.ts'
+import type { MeasureOperation, TimeUnit } from './search.ts'
 
 /** How a report is said in the language of the page. */
 export type ReportTexts = {
@@ -14,18 +14,20 @@ export type ReportTexts = {
   measureText(report: Report): string
 }
 
+/** Their results have more digits than somebody reads. */
+const averages: readonly MeasureOperation[] = ['avg', 'median', 'percentile']
+
 export function useReportTexts(): ReportTexts {
   const texts = useMessages(messages)
   const { states } = useMessages(filterMessages)
   const formats = useFormats()
   const { locale } = useLanguage()
   return useMemo(() => {
-    const exact = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
     const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
     const groupText: ReportTexts['groupText'] = ({ field: { type }, by }, value) => {
       if (value === null || value === undefined) return texts.noValue
       if (typeof value === 'boolean') return value ? texts.yes : texts.no
-      if (typeof value === 'number') return exact.format(value)
+      if (typeof value === 'number') return formats.exactNumber(value)
       if (typeof value !== 'string') return JSON.stringify(value)
       if (by !== undefined) return spanText(by, value)
       return type === 'state' && Object.hasOwn(states, value) ? states[value as keyof typeof states] : value
@@ -42,7 +44,7 @@ export function useReportTexts(): ReportTexts {
     const valueText: ReportTexts['valueText'] = ({ measure, of }, value) => {
       if (value === null || value === undefined) return '—'
       if (typeof value === 'number')
-        return (measure === 'avg' || measure === 'median' || measure === 'percentile' ? rounded : exact).format(value)
+        return averages.includes(measure) ? rounded.format(value) : formats.exactNumber(value)
       if (typeof value !== 'string') return JSON.stringify(value)
       if (of?.type === 'date') return dayText(formats, value)
       return of?.type === 'datetime' ? formats.dateTime(value) : value

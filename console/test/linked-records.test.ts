@@ -1,0 +1,79 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { useConsole } from '../../test/support/console.ts'
+import { createShop } from '../../test/support/shop.ts'
+
+const { service, open, openPerson } = useConsole()
+
+/** The texts of a table of linked records. */
+const cells = (page: Page, name: string) =>
+  page
+    .getByRole('table', { name })
+    .getByRole('row')
+    .evaluateAll(rows => rows.map(row => [...row.children].map(cell => cell.textContent!.trim())))
+
+/** Grace with orders that were imported in another order than they were placed. */
+async function createOrders(isIndexed: boolean, count: number) {
+  const shop = await createShop(
+    service,
+    { key: 'orders', kind: 'item', name: 'Orders' },
+    { owner: 'orders', key: 'buyer', type: 'person', name: 'Buyer' },
+    { owner: 'orders', key: 'total', type: 'number', name: 'Total' },
+    { owner: 'orders', key: 'placed_at', type: 'datetime', name: 'Placed at', indexed: isIndexed },
+    { owner: 'people', key: 'first_order', type: 'stack', target_stack: 'orders', name: 'First order' },
+  )
+  await shop.client.people.create({ external_id: 'grace', first_name: 'Grace' })
+  const days = Array.from({ length: count }, (_, index) => ((index * 7) % count) + 1)
+  await shop.client.stack('orders').batch(
+    days.map(day => ({
+      op: 'create' as const,
+      body: {
+        external_id: `o-${day}`,
+        attribute_values: {
+          ...{ buyer: 'grace', total: day * 1_000.5 },
+          placed_at: `2026-05-${String(day).padStart(2, '0')}T10:00:00Z`,
+        },
+      },
+    })),
+  )
+  await shop.client.people.patch('grace', { attribute_values: { first_order: 'o-1' } })
+  return shop
+}
+
+it('linked records show the names and types of their attributes, the newest first', async () => {
+  const shop = await createOrders(false, 3)
+  await openPerson(shop, 'grace', async page => {
+    const heading = 'Orders (Buyer)'
+    await page.getByRole('heading', { name: `${heading} · 3` }).waitFor()
+    const [header, ...rows] = await cells(page, heading)
+    expect(header).toEqual(['Identifier', 'Placed at', 'Total'])
+    expect(rows.map(([identifier, , total]) => [identifier, total])).toEqual([
+      ['o-3', '3,001.5'],
+      ['o-2', '2,001'],
+      ['o-1', '1,000.5'],
+    ])
+    expect(rows[0]![1]).toMatch(/^3 May 2026|^May 3, 2026/)
+    // The other direction has the buyer too.
+    expect((await cells(page, 'First order'))[0]).toEqual(['Identifier', 'Placed at', 'Buyer', 'Total'])
+    // The history shows values by their types, too.
+    const history = page.getByRole('list', { name: 'History' })
+    await history.getByText('First order').waitFor()
+  })
+  await open(shop, '/records/orders/o-2?by=external_id', async page => {
+    await page
+      .getByRole('list', { name: 'History' })
+      .getByText(/^2 May 2026|^May 2, 2026/)
+      .waitFor()
+  })
+})
+
+it('the newest of many linked records come first if their time has an index', async () => {
+  const shop = await createOrders(true, 25)
+  await openPerson(shop, 'grace', async page => {
+    await page.getByRole('heading', { name: 'Orders (Buyer) · 25' }).waitFor()
+    const shown = async () => (await cells(page, 'Orders (Buyer)')).slice(1).map(([identifier]) => identifier)
+    expect(await shown()).toEqual(Array.from({ length: 10 }, (_, index) => `o-${25 - index}`))
+    await page.getByRole('button', { name: 'Show more: Orders (Buyer)' }).click()
+    await expect.poll(shown).toEqual(Array.from({ length: 20 }, (_, index) => `o-${25 - index}`))
+  })
+})
