@@ -116,6 +116,29 @@ it('an engineer links a stack to another, and sees the link in the picture', asy
   expect(await attributeOf(organization, 'replaces')).toMatchObject({ type: 'stack', target_stack: 'orders' })
 })
 
+it('an engineer takes back the choice of many values before it is saved', async () => {
+  const organization = await shop()
+  const many = { owner: 'orders', key: 'tags', type: 'text' as const, cardinality: 'many' as const }
+  await organization.client.schema.attributes.create(many)
+  const choose = async (page: Page, option: string) => {
+    await page.getByRole('button', { name: / Values$/ }).click()
+    await page.getByRole('option', { name: option }).click()
+  }
+  await open(organization, '/schema?owner=orders', async page => {
+    await page.getByRole('link', { name: 'Total' }).click()
+    await button(page, 'Edit attribute').click()
+    await choose(page, 'Several')
+    await choose(page, 'One')
+    await page.getByText('Nothing is changed yet.').waitFor()
+    // Stored lists do not become one value.
+    await page.goBack()
+    await page.getByRole('link', { name: 'tags' }).click()
+    await button(page, 'Edit attribute').click()
+    await page.getByRole('button', { name: / Values$/ }).click()
+    await page.getByRole('option', { name: 'One' }).and(page.locator('[aria-disabled=true]')).waitFor()
+  })
+})
+
 it('the picture shows every stack and every relationship, as boxes and arrows and as a list', async () => {
   const organization = await shop()
   await open(organization, '/schema?tab=picture', async page => {

@@ -38,6 +38,20 @@ async function openDialog(page: Page, name: string) {
 
 const columns = encodeURIComponent('email,email_consent,attribute_values.loyalty')
 
+/** A filter that shows each kind of control. */
+const linksFilter = encodeURIComponent(
+  JSON.stringify({
+    'incoming.orders.buyer': {
+      $none: {},
+      $count: { $gte: 2 },
+      $max: { created_at: { $gte: '2026-01-01T00:00:00Z' } },
+      $where: { 'attribute_values.total': { $gt: 5 }, state: 'active' },
+    },
+    'attribute_values.referrer': { $some: { $or: [{ email_consent: true }, { language: { $in: ['en', 'de'] } }] } },
+    date_of_birth: { $exists: true },
+  }),
+)
+
 const places: Place[] = [
   { path: '/sign-in', states: { form: page => button(page, 'Sign in').waitFor() } },
   {
@@ -63,6 +77,16 @@ const places: Place[] = [
       'new person': async page => {
         await closeDialog(page)
         await openDialog(page, 'New person')
+      },
+    },
+  },
+  {
+    path: `/people?filter=${linksFilter}`,
+    states: {
+      'filter on links': async page => {
+        await page.getByText('0 people').first().waitFor()
+        await button(page, /^Filter/).click()
+        await page.getByRole('group', { name: 'Only Orders where' }).first().waitFor()
       },
     },
   },
@@ -359,11 +383,8 @@ async function failWebhook(service: Service, { client }: Organization): Promise<
 
 type View = { width: number; colorScheme: 'light' | 'dark' }
 
-/**
- * Declares a test for each page of the console: in each of its states and in each view, axe-core finds no violation, and the page is not
- * wider than its window. The page comes to its next state in the last view.
- */
-export function checkPages(views: readonly View[]): void {
+/** Declares a test for each page of the console, which calls `check` in each of its states. */
+export function testPages({ width, colorScheme }: View, check: (page: Page, state: string) => Promise<void>): void {
   const { service, open } = useConsole({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
   let sample: Organization
   let stopReceiver: () => Promise<void>
@@ -373,24 +394,35 @@ export function checkPages(views: readonly View[]): void {
   })
   afterAll(() => stopReceiver?.())
 
+  it.each(places)('$path', async ({ path, states, isNewOrganization, expectedErrors = /^$/ }) => {
+    const organization = isNewOrganization ? await service.organization() : sample
+    const viewport = { width, height: 740 }
+    const work = async (page: Page) => {
+      // A dialog asks before it closes if the check changed its fields.
+      page.on('dialog', question => question.accept())
+      for (const [state, reach] of Object.entries(states)) {
+        await reach(page)
+        await check(page, state)
+      }
+    }
+    await open(organization, path, work, { expectedErrors, viewport, colorScheme })
+  })
+}
+
+/**
+ * Declares a test for each page of the console: in each of its states and in each view, axe-core finds no violation, and the page is not
+ * wider than its window. The page comes to its next state in the last view.
+ */
+export function checkPages(views: readonly View[]): void {
   const show = async (page: Page, { width, colorScheme }: View) => {
     await page.setViewportSize({ width, height: 740 })
     await page.emulateMedia({ colorScheme })
   }
-  it.each(places)('$path', async ({ path, states, isNewOrganization, expectedErrors = /^$/ }) => {
-    const organization = isNewOrganization ? await service.organization() : sample
-    const { width, colorScheme } = views.at(-1)!
-    const viewport = { width, height: 740 }
-    const work = async (page: Page) => {
-      for (const [state, reach] of Object.entries(states)) {
-        await reach(page)
-        for (const view of views) {
-          if (views.length > 1) await show(page, view)
-          expect([state, view, await accessibilityFaults(page)]).toEqual([state, view, []])
-          expect([state, view, await overflowOf(page)]).toEqual([state, view, 0])
-        }
-      }
+  testPages(views.at(-1)!, async (page, state) => {
+    for (const view of views) {
+      if (views.length > 1) await show(page, view)
+      expect([state, view, await accessibilityFaults(page)]).toEqual([state, view, []])
+      expect([state, view, await overflowOf(page)]).toEqual([state, view, 0])
     }
-    await open(organization, path, work, { expectedErrors, viewport, colorScheme })
   })
 }

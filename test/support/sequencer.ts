@@ -11,6 +11,7 @@ const slow = [
   'test/hostile',
   'test/explain',
   'cli',
+  'console/test/keyboard-choices',
   'console/test/accessibility',
   'console/test/lists',
   'src/db/embedded',

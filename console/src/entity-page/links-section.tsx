@@ -56,7 +56,7 @@ function LinkGroup({ owner, entity, relation }: LinksProps & { relation: Relatio
   const { data, error, refetch } = query
   const { attribute, direction, owner: target } = relation
   const targetName =
-    target === 'people' ? texts.ofPeople : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
+    target === 'people' ? texts.people : (definitions.stacks.find(({ key }) => key === target)?.name ?? target)
   const name = attribute.name || attribute.key
   const heading = direction === 'outgoing' ? name : texts.ofOwner(name, targetName)
   if (!data) return error ? <Problem error={error} onRetry={() => refetch()} /> : <Loading />
@@ -122,7 +122,7 @@ function LinkedRecords({ items, label, relation: { owner, attribute, direction }
           </th>
           {columns.map(column => (
             <td key={column.id} className={column.type === 'number' ? numberCell : undefined}>
-              <FieldValue {...cellOf(column, item)} />
+              <FieldValue {...cellOf(column, item)} isShort />
             </td>
           ))}
         </tr>

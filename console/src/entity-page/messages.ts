@@ -68,7 +68,6 @@ export const messages = defineMessages({
     mergedTitle: (name: string) => `${name} was merged into somebody else`,
     lastValues: 'These are the values before the deletion.',
     restoring: 'Restoring',
-    ofPeople: 'people',
     placeholderAdvice: (identifier: string) =>
       `A link of other data names “${identifier}”, so kith holds a place. Enter any value below: the first one completes it.`,
     asOfTitle: 'Show it as of a moment',
@@ -139,7 +138,6 @@ export const messages = defineMessages({
     mergedTitle: (name: string) => `${name} wurde mit jemand anderem zusammengeführt`,
     lastValues: 'Das sind die Werte vor der Löschung.',
     restoring: 'Wird wiederhergestellt',
-    ofPeople: 'Personen',
     placeholderAdvice: (identifier: string) =>
       `Ein Link anderer Daten nennt „${identifier}“, deshalb hält kith einen Platz frei. Geben Sie unten einen Wert ein: Der erste macht den Eintrag vollständig.`,
     asOfTitle: 'Den Stand eines Zeitpunkts zeigen',
@@ -210,7 +208,6 @@ export const messages = defineMessages({
     mergedTitle: (name: string) => `Persona unita a un’altra: ${name}`,
     lastValues: 'Questi sono i valori prima dell’eliminazione.',
     restoring: 'Ripristino',
-    ofPeople: 'persone',
     placeholderAdvice: (identifier: string) =>
       `Un link di altri dati indica «${identifier}», quindi kith tiene un posto. Inserisci un valore qui sotto: il primo lo completa.`,
     asOfTitle: 'Mostra com’era in un momento',

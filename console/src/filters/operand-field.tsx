@@ -6,6 +6,7 @@ import styles from './filter.module.css'
 import type { FieldType, Operator } from './filter-tree.ts'
 import { messages } from './messages.ts'
 import { DurationFields, TimeFields } from './time-fields.tsx'
+import { WholeNumberField } from './whole-number-field.tsx'
 
 type OperandFieldProps = {
   field: FilterField | undefined
@@ -29,13 +30,7 @@ export function OperandField({ field, type, operator, operand, onChange }: Opera
   if (operator === 'anniversary')
     return (
       <div className={styles.duration}>
-        <TextField
-          aria-label={texts.withinDays}
-          inputMode="numeric"
-          maxLength={3}
-          value={operand}
-          onChange={next => onChange(next.replaceAll(/\D/g, ''))}
-        />
+        <WholeNumberField label={texts.withinDays} maxDigits={3} value={operand} onChange={onChange} />
         {texts.durationUnits.days}
       </div>
     )

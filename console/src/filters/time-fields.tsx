@@ -14,6 +14,7 @@ import {
   textOfDuration,
   textOfRelative,
 } from './relative-time.ts'
+import { WholeNumberField } from './whole-number-field.tsx'
 
 type TimeType = 'date' | 'datetime'
 type TimeProps = { type: TimeType; text: string; onChange(text: string): void }
@@ -72,12 +73,11 @@ export function DurationFields({ type, text, onChange }: TimeProps) {
   const units = durationUnits.filter(each => each !== 'hours' || type === 'datetime' || unit === 'hours')
   return (
     <div className={styles.duration}>
-      <TextField
-        aria-label={texts.durationCount}
-        inputMode="numeric"
-        maxLength={5}
+      <WholeNumberField
+        label={texts.durationCount}
+        maxDigits={5}
         value={count}
-        onChange={next => onChange(textOfDuration({ count: next.replaceAll(/\D/g, ''), unit }))}
+        onChange={next => onChange(textOfDuration({ count: next, unit }))}
       />
       <Select<DurationUnit>
         aria-label={texts.durationUnit}

@@ -74,7 +74,7 @@ function AttributeChange({
   const isChanged = Object.keys(patch).length > 0
   return (
     <PreviewedForm {...{ preview, save }} body={patch} action={texts.save} isDisabled={!isChanged} onCancel={onClose}>
-      <AttributeFields draft={draft} onChange={change} isDeclared stacks={stacks} />
+      <AttributeFields draft={draft} onChange={change} declared={attribute} stacks={stacks} />
       {preview.isSuccess && <PreviewResult owner={attribute.owner} preview={preview.data} />}
       {!isChanged && <Notice>{texts.nothingChanged}</Notice>}
     </PreviewedForm>

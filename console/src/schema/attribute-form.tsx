@@ -1,4 +1,4 @@
-import { attributeTypes, type RuleName, type Stack } from '@kith/client'
+import { type Attribute, attributeTypes, type RuleName, type Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
@@ -9,19 +9,19 @@ import styles from './schema.module.css'
 type AttributeFieldsProps = {
   draft: AttributeDraft
   onChange: (draft: AttributeDraft) => void
-  /** The attribute exists, so its key, type and target stay. */
-  isDeclared: boolean
+  /** The attribute, if it exists: its key, type and target stay, and many values do not become one. */
+  declared?: Attribute
   stacks: readonly Stack[]
 }
 
 /** The fields of an attribute: what it is, and its rules. */
-export function AttributeFields({ draft, onChange, isDeclared, stacks }: AttributeFieldsProps) {
+export function AttributeFields({ draft, onChange, declared, stacks }: AttributeFieldsProps) {
   const texts = useMessages(messages)
   const set = (change: Partial<AttributeDraft>) => onChange({ ...draft, ...change })
   return (
     <>
       <FieldGroup look="frame" legend={texts.whatItIs}>
-        {!isDeclared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
+        {!declared && <NewAttributeFields draft={draft} set={set} stacks={stacks} />}
         <TextField label={texts.name} value={draft.name} onChange={name => set({ name })} name="/name" />
         <TextField
           label={texts.description}
@@ -33,7 +33,7 @@ export function AttributeFields({ draft, onChange, isDeclared, stacks }: Attribu
         <Select
           label={texts.cardinality}
           options={[
-            { value: 'one', label: texts.one, isDisabled: isDeclared && draft.cardinality === 'many' },
+            { value: 'one', label: texts.one, isDisabled: declared?.cardinality === 'many' },
             { value: 'many', label: texts.many },
           ]}
           help={texts.cardinalityHelp}

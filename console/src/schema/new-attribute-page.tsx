@@ -84,7 +84,6 @@ function NewAttribute() {
           setDraft(next)
           reset()
         }}
-        isDeclared={false}
         stacks={definitions.stacks}
       />
       {preview.isSuccess && <FitResult owner={owner} declared={preview.data} />}

@@ -51,6 +51,8 @@ export function ComboBox({
   const first = isNarrowed && words !== '' ? shown[0]?.name : undefined
   const choose = (chosenName: string) => {
     setTyped(undefined)
+    // Escape chooses what is chosen already.
+    if (chosenName === value) return
     noteChange(name)
     onChange(chosenName)
   }
@@ -69,6 +71,7 @@ export function ComboBox({
         {...(!isLabelShown && { 'aria-label': label })}
         {...(name && { name })}
         className={styles.field}
+        menuTrigger="manual"
         items={shown}
         inputValue={typed ?? text}
         onInputChange={setTyped}
@@ -98,8 +101,18 @@ export function ComboBox({
   )
 }
 
-/** A click opens the list. The focus alone does not: the list would hide why the choice was refused, and closes when the page scrolls to its field. */
+/**
+ * A click and typing open the list. The focus alone does not: the list would hide why the choice was refused, and closes when the page
+ * scrolls to its field. React Aria would open it again after Escape, when the typed text becomes the chosen one.
+ */
 function ChoiceInput({ placeholder }: { placeholder: string }) {
   const state = useContext(ComboBoxStateContext)
-  return <Input className={styles.input} placeholder={placeholder} onClick={() => state?.open(null, 'manual')} />
+  return (
+    <Input
+      className={styles.input}
+      placeholder={placeholder}
+      onClick={() => state?.open(null, 'manual')}
+      onInput={() => state?.open(null, 'input')}
+    />
+  )
 }
