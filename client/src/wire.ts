@@ -699,11 +699,11 @@ export type DuplicatesPage = {
 export type AggregateBody = {
   /** The entities to aggregate. Absent: all. */
   filter?: Record<string, unknown>
-  /** Up to two fields, or spans of time. A field as filters name it: `state`, `created_at`, `attribute_values.city`. */
+  /** Up to two fields, or spans of time. A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. */
   group_by?: (
     | string
     | {
-        /** A time or a date, as filters name it. */
+        /** A time or a date, of the entity or of a target. */
         field: string
         /** The span of time. The key of a group is its first day. */
         by: 'day' | 'week' | 'month' | 'quarter' | 'year'
@@ -714,7 +714,7 @@ export type AggregateBody = {
   /** The measures of each group. Default: [{op: 'count'}]. */
   measures?: {
     op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
-    /** A field as filters name it: `state`, `created_at`, `attribute_values.city`. Only `count` needs none. */
+    /** A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. Only `count` needs none. */
     field?: string
     /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
     p?: number

@@ -19,11 +19,12 @@ export const measureOperations = [
 ] as const
 export type MeasureOperation = (typeof measureOperations)[number]
 
-const fieldDescription = 'A field as filters name it: `state`, `created_at`, `attribute_values.city`.'
+const fieldDescription =
+  'A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`.'
 
 const span = Type.Object(
   {
-    field: Type.String({ description: 'A time or a date, as filters name it.' }),
+    field: Type.String({ description: 'A time or a date, of the entity or of a target.' }),
     by: Type.Enum([...timeUnits], { description: 'The span of time. The key of a group is its first day.' }),
     time_zone: Type.Optional(
       Type.String({
