@@ -1492,6 +1492,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }

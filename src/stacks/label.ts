@@ -40,7 +40,7 @@ export function parseLabel(template: string): { parts: LabelPart[] } | { fault: 
   return { parts }
 }
 
-/** What is wrong with the template of a stack: its form, or a name that is not declared. */
+/** Finds the first fault of the template of a stack: in its form, or a name that is not declared. */
 export function findLabelFault(template: string, stack_id: number, definitions: Definitions): string | undefined {
   const parsed = parseLabel(template)
   if ('fault' in parsed) return parsed.fault
@@ -79,7 +79,7 @@ function tidy(text: string): string {
   return [...spaced].slice(0, maxLabelLength).join('').trimEnd()
 }
 
-/** Fills in a template. Empty if no part has a value. What stands between a value and a missing one goes with the missing one. */
+/** Fills in a template. The label is empty if no part has a value. Separators and brackets around a missing value are left out. */
 export function fillLabel(parts: readonly LabelPart[], textOf: (part: Exclude<LabelPart, string>) => string): string {
   let text = ''
   let literal = ''
@@ -106,7 +106,7 @@ const separators = '[\\s,;:·•/|–—-]'
 const startingSeparators = new RegExp(`^${separators}+`)
 const endingSeparators = new RegExp(`${separators}+$`)
 const repeated: [RegExp, string] = [/([,;:·•/|–—-])(?:\s*[,;:·•/|–—-])+/g, '$1']
-/** What a literal text is to lose, in this order, and what remains of it. The first two leave short runs to the others. */
+/** The leftovers of a missing value, in the order of their removal, with what remains. After the first two, the runs are short. */
 const leftovers: [RegExp, string][] = [
   [/\s+/g, ' '],
   repeated,

@@ -50,8 +50,8 @@ export type LabeledPage = {
 }
 
 /**
- * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. Of
- * what the token may not read, the label is the identifier, which the page shows anyway.
+ * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. The
+ * label of what the token may not read is its identifier, which the page shows anyway.
  */
 export function labeler({ db, caller, signal }: Call<unknown>, page: LabeledPage) {
   const isReadable = (stack_id: number) =>
