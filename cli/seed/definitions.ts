@@ -4,11 +4,12 @@ import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/decla
 /** The name of a key for people: `placed_at` is Placed at. */
 const nameOf = (key: string) => key[0]!.toUpperCase() + key.slice(1).replaceAll('_', ' ')
 
-const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({
+const stack = (key: string, kind: DeclaredStack['kind'], label: string): DeclaredStack => ({
   key,
   name: nameOf(key),
   kind,
   retention_days: null,
+  label,
 })
 
 /** Builds an attribute. The default is one value without an index; `more` overrides it. */
@@ -33,7 +34,12 @@ const indexed = { indexed: true }
 
 /** The definitions of the shop, without `marketing`, which every new organization has. */
 export const shop: Declared = {
-  stacks: [stack('companies', 'item'), stack('products', 'item'), stack('orders', 'item'), stack('visits', 'event')],
+  stacks: [
+    stack('companies', 'item', '{name}'),
+    stack('products', 'item', '{name}'),
+    stack('orders', 'item', '{buyer}: {products}'),
+    stack('visits', 'event', '{visitor} on {page}'),
+  ],
   attributes: [
     attribute('people', 'city', 'text', indexed),
     attribute('people', 'loyalty', 'number'),
