@@ -77,3 +77,48 @@ it('the newest of many linked records come first if their time has an index', as
     await expect.poll(shown).toEqual(Array.from({ length: 20 }, (_, index) => `o-${25 - index}`))
   })
 })
+
+it('records have their names in lists, links, headings and the links of others', async () => {
+  const shop = await createOrders(false, 2)
+  await shop.client.schema.stacks.patch('orders', { label: 'Order of {buyer}, {total}' })
+  await open(shop, '/records/orders', async page => {
+    const table = page.getByRole('table')
+    await table.getByRole('columnheader', { name: 'Name' }).waitFor()
+    await table
+      .getByRole('row')
+      .filter({ hasText: '1000.5' })
+      .getByRole('link', { name: 'Grace', exact: true })
+      .waitFor()
+    await table.getByRole('link', { name: 'Order of Grace, 1000.5' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Order of Grace, 1000.5' }).waitFor()
+    await page.getByRole('button', { name: 'Edit: Values' }).click()
+    await page.getByLabel('Total').fill('7')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Order of Grace, 7' }).waitFor()
+  })
+  await openPerson(shop, 'grace', async page => {
+    const [header, first] = await cellsOf(page, 'First order')
+    expect([header![0], first![0]]).toEqual(['Name', 'Order of Grace, 7'])
+  })
+  await open(
+    shop,
+    '/schema?owner=orders',
+    async page => {
+      await page.getByRole('button', { name: /Edit/ }).first().click()
+      await page.getByLabel('Name of a record').fill('{nothing}')
+      await page.keyboard.press('Enter')
+      await page.getByLabel('Name of a record').and(page.locator('[aria-invalid=true]')).waitFor()
+      await page.getByLabel('Name of a record').fill('{total}')
+      await page.keyboard.press('Enter')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    },
+    { expectedErrors: /400/ },
+  )
+  expect((await shop.client.schema.stacks.get('orders')).label).toBe('{total}')
+})
+
+/** The texts of a table of linked records, when it is there. */
+async function cellsOf(page: Page, name: string) {
+  await page.getByRole('table', { name }).waitFor()
+  return cells(page, name)
+}

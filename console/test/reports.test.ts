@@ -116,9 +116,19 @@ it('groups by months and a second field, and links the targets of a relationship
     await choose(page, /Span of time/, 'Quarter')
     await expect.poll(() => rows(page)).toEqual([['Q1 2026', '5']])
     await find(page, 'And by', 'Buyer')
-    await expect.poll(() => rows(page)).toEqual([['Q1 2026', 'grace', '5']])
-    await page.getByRole('link', { name: 'grace' }).click()
+    await expect.poll(() => rows(page)).toEqual([['Q1 2026', 'Grace', '5']])
+    await page.getByRole('link', { name: 'Grace' }).click()
     await page.getByRole('heading', { level: 1, name: 'Grace' }).waitFor()
+    // The fields of the buyer, too.
+    await page.goBack()
+    await choose(page, /Span of time/, 'Month')
+    await find(page, 'And by', 'Buyer: First')
+    await expect
+      .poll(() => rows(page))
+      .toEqual([
+        ['Jan 2026', 'Grace', '2'],
+        ['Mar 2026', 'Grace', '3'],
+      ])
   })
 })
 
@@ -150,6 +160,7 @@ describe('the plot', () => {
     plotOf({
       report: reportOf(validateReportSearch(search), fields),
       aggregate: { groups: groups.map(([by, value]) => ({ by, measures: [value] })), skipped: [], sequence: 1 },
+      labels: [],
     })
 
   it('has a place for each span of time between the first and the last', () => {

@@ -47,19 +47,24 @@ function AtAddress(address: Address) {
     return <Navigate {...target} search={{ ...search, by: target.search.by, ...alias } as never} replace />
   }
 
+  const refresh = () => queryClient.invalidateQueries({ queryKey: ['entities', owner, 'one'] })
+
   /** Shows what a write returned, and goes to the new address if the identifier changed. */
   const show = async (entity: Entity) => {
     const target = entityAddress(owner, { id: idOf(entity), externalId: entity.external_id })
     const next = Object.values(target.params).at(-1)!
-    const found: Found = { kind: 'present', entity }
+    // A write returns no labels. Until the new ones come, those of before are shown.
+    const { label, relationship_labels } = data.kind === 'present' ? data.entity : {}
+    const named = { ...(label && { label }), ...(relationship_labels && { relationship_labels }), ...entity }
+    const found: Found = { kind: 'present', entity: owner === 'people' ? entity : named }
     queryClient.setQueryData(foundQuery({ owner, identifier: next, by: target.search.by }).queryKey, found)
     if (search.by !== 'id' || target.search.by !== 'id')
       await navigate({ ...target, replace: true, ignoreBlocker: true } as never)
     // The old address leads nowhere after a new identifier.
     if (next !== identifier) queryClient.removeQueries({ queryKey: query.queryKey })
     await queryClient.invalidateQueries({ queryKey: ['entities', owner], refetchType: 'none' })
+    if (owner !== 'people') void refresh()
   }
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['entities', owner, 'one'] })
   const setMoment: SetMoment = moment =>
     navigate({ to: '.', search: before => ({ ...(before.by && { by: before.by }), ...moment }) as never })
   const shared = { owner, setMoment, onShow: show }

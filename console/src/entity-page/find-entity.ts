@@ -40,7 +40,7 @@ export async function findEntity({ owner, identifier, by }: Address, signal: Abo
 }
 
 async function findById(owner: string, id: string, signal: AbortSignal): Promise<Found | undefined> {
-  const entity = await attempt(() => entitiesOf(owner).get({ id }, { signal }), isMissing)
+  const entity = await attempt(() => entitiesOf(owner).get({ id }, { labels: true, signal }), isMissing)
   return entity ? { kind: 'present', entity } : findAbsent(owner, id, signal)
 }
 
@@ -49,7 +49,7 @@ const maxIdentifier = 255
 /** The entity with an external identifier, or with an alias. A look-up of people is no refusal if there is nobody, which browsers log. */
 async function lookUp(owner: string, external_id: string, signal: AbortSignal): Promise<Entity | undefined> {
   if (external_id.length > maxIdentifier) return undefined
-  if (owner !== 'people') return attempt(() => entitiesOf(owner).get(external_id, { signal }), isMissing)
+  if (owner !== 'people') return attempt(() => entitiesOf(owner).get(external_id, { labels: true, signal }), isMissing)
   const { items } = await client.people.lookup({ external_id }, { signal })
   return items[0] as unknown as Entity | undefined
 }

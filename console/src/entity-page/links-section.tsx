@@ -105,16 +105,22 @@ type LinkedRecordsProps = { items: readonly Entity[]; label: string; relation: R
 
 /** Linked records in a table: the time first, then the other attributes of their stack in its order. */
 function LinkedRecords({ items, label, relation: { owner, attribute, direction }, time }: LinkedRecordsProps) {
+  const texts = useMessages(messages)
   const { fields } = useMessages(entityMessages)
   const { definitions } = useDefinitions()
+  const stack = definitions.stacks.find(({ key }) => key === owner)
   const others = [...attributesOf(definitions, owner).values()].filter(
-    // In the column of this relationship, every record would have the same value.
-    each => each.state === 'active' && each !== time && !(direction === 'incoming' && each.id === attribute.id),
+    each =>
+      each.state === 'active' &&
+      each !== time &&
+      // In the column of this relationship, every record would have the same value, and the name of a record may be one attribute.
+      !(direction === 'incoming' && each.id === attribute.id) &&
+      stack?.label !== `{${each.key}}`,
   )
   const columns = [...(time ? [time] : []), ...others].slice(0, maxColumns)
   const headerOf = ({ name, key, type }: Attribute) => (type === 'number' ? numberHeader(name || key) : name || key)
   return (
-    <Table label={label} headers={[fields.external_id, ...columns.map(headerOf)]}>
+    <Table label={label} headers={[stack?.label ? texts.name : fields.external_id, ...columns.map(headerOf)]}>
       {items.map(item => (
         <tr key={idOf(item)}>
           <th scope="row">
@@ -131,9 +137,9 @@ function LinkedRecords({ items, label, relation: { owner, attribute, direction }
   )
 }
 
-function cellOf(attribute: Attribute, { attribute_values }: Entity) {
+function cellOf(attribute: Attribute, { attribute_values, relationship_labels }: Entity) {
   const value = attribute_values[attribute.key]
-  return { field: attributeField(attribute, value), value }
+  return { field: attributeField(attribute, value), value, labels: relationship_labels?.[attribute.key] }
 }
 
 function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {

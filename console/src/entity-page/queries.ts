@@ -54,7 +54,7 @@ export const relatedQuery = (owner: string, entity: Entity, relation: Relation, 
   return infiniteQueryOptions({
     queryKey: ['entities', owner, 'related', id, entity.version, attribute.id, direction, sort],
     queryFn: ({ pageParam, signal }) => {
-      const page = { size: pageSize, count: true as const, after: pageParam, signal }
+      const page = { size: pageSize, labels: true as const, count: true as const, after: pageParam, signal }
       if (!sort) {
         const options = { target, attribute_key: attribute.key, direction, ...page }
         return entitiesOf(owner).related({ id }, options).page()

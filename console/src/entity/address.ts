@@ -21,13 +21,20 @@ export function entityAddress(
   }
 }
 
-type Named = { id?: string; record_id?: string; external_id: string | null; first_name?: unknown; last_name?: unknown }
+type Named = {
+  id?: string
+  record_id?: string
+  external_id: string | null
+  first_name?: unknown
+  last_name?: unknown
+  label?: string | undefined
+}
 
 /** A name for a heading: longer ones are clipped. */
 const maxCharacters = 120
 
-/** The name of a person, else an identifier. */
-export function nameOf({ id, record_id, external_id, first_name, last_name }: Named): string {
-  const name = [first_name, last_name].filter(Boolean).join(' ') || external_id || id || record_id || ''
+/** The label, else the name of a person, else an identifier. */
+export function nameOf({ id, record_id, external_id, first_name, last_name, label }: Named): string {
+  const name = label || [first_name, last_name].filter(Boolean).join(' ') || external_id || id || record_id || ''
   return name.length > maxCharacters ? `${name.slice(0, maxCharacters)}…` : name
 }

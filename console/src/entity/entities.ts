@@ -13,6 +13,9 @@ export type Entity = Values & {
   version: number
   created_at: string
   updated_at: string
+  /** The name for people to read, and those of the targets by relationship and identifier, if they were asked for. */
+  label?: string
+  relationship_labels?: Record<string, Record<string, string>>
   as_of?: { at: string; version: number }
 }
 

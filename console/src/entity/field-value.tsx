@@ -6,14 +6,17 @@ import { Value } from './value.tsx'
 type FieldValueProps = {
   field: Pick<Field, 'kind' | 'target'>
   value: unknown
+  /** The names of the targets of a relationship, by their identifiers. */
+  labels?: Readonly<Record<string, string>> | undefined
   /** Times are to the minute. */
   isShort?: boolean
 }
 
 /** A value as its field says: links, a date or number of the locale, or as it is. */
-export function FieldValue({ field: { kind, target }, value, isShort }: FieldValueProps) {
+export function FieldValue({ field: { kind, target }, value, labels, isShort }: FieldValueProps) {
   const formats = useFormats()
-  if (target !== undefined && value !== null && value !== undefined) return <Targets owner={target} value={value} />
+  if (target !== undefined && value !== null && value !== undefined)
+    return <Targets owner={target} value={value} labels={labels} />
   if (typeof value === 'number') return formats.exactNumber(value)
   if (typeof value !== 'string') return <Value value={value} />
   if (kind === 'datetime')

@@ -7,7 +7,7 @@ const maxPagesSearched = 5
 type Searched<E> = {
   search(
     text: string,
-    options: { size: number; after?: string | undefined; signal?: AbortSignal },
+    options: { size: number; labels: true; after?: string | undefined; signal?: AbortSignal },
   ): { page(): Promise<Page<E>> }
   filter(filter: Filter, options: { size: number; signal?: AbortSignal }): { page(): Promise<Page<E>> }
 }
@@ -24,7 +24,7 @@ export async function searchWithin<K extends string, E extends Record<K, string>
   const options = { size: Math.min(size, 100), ...(signal && { signal }) }
   let next = after
   for (let pages = 1; ; pages++) {
-    const page = await entities.search(text, { ...options, after: next }).page()
+    const page = await entities.search(text, { ...options, labels: true, after: next }).page()
     const items = filter ? await keepMatching(page.items) : page.items
     next = page.next ?? undefined
     if (items.length > 0 || next === undefined || pages === maxPagesSearched) return { ...page, items }

@@ -4,9 +4,13 @@ import { attributePrefix } from '../filters/field-types.ts'
 const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
 
 /** The columns of a list unless somebody chooses others. Those of records are their attributes, or all values in one column. */
-export function standardColumns(owner: string, { attributes }: Definitions): string[] {
+export function standardColumns(owner: string, { attributes, stacks }: Definitions): string[] {
   if (owner === 'people') return ofPeople
-  const own = attributes.filter(attribute => attribute.owner === owner && attribute.state === 'active')
+  // The first column may be an attribute already, if the records are named by it.
+  const label = stacks.find(({ key }) => key === owner)?.label
+  const own = attributes.filter(
+    attribute => attribute.owner === owner && attribute.state === 'active' && label !== `{${attribute.key}}`,
+  )
   const values = own.length === 0 ? ['attribute_values'] : own.map(({ key }) => attributePrefix + key)
   return [...values, 'created_at', 'updated_at']
 }

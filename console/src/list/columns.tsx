@@ -14,14 +14,19 @@ import { messages } from './messages.ts'
 import type { Row } from './queries.ts'
 
 /** Fields that the first column shows already. */
-const hiddenFields = (owner: string) => (owner === 'people' ? ['first_name', 'last_name'] : ['external_id'])
+const hiddenFields = (owner: string, definitions: Definitions) =>
+  owner === 'people' ? ['first_name', 'last_name'] : hasLabels(owner, definitions) ? [] : ['external_id']
+
+/** Whether the records of a stack have names. */
+const hasLabels = (owner: string, { stacks }: Definitions) =>
+  stacks.some(({ key, label }) => key === owner && label !== null)
 
 /** The fields that a column can show, with their labels. Attributes are there when the definitions are. */
 export function useColumnFields(owner: string): FilterField[] {
   const texts = useMessages(filterMessages)
   const { definitions } = useDefinitions()
   return useMemo(() => {
-    const hidden = hiddenFields(owner)
+    const hidden = hiddenFields(owner, definitions)
     return fieldsOf(owner, definitions, texts).filter(({ name }) => !hidden.includes(name))
   }, [owner, definitions, texts])
 }
@@ -43,13 +48,16 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
         minWidth: minWidthOf(name, field),
         ...(field?.type === 'number' && { align: 'end' }),
         ...(field && isSortable(field) && { sortField: name }),
-        render: row => (name === 'mobile_number' ? phoneOf(row) : format(field, fieldValue(row, name))),
+        render: row =>
+          name === 'mobile_number' ? phoneOf(row) : format(field, fieldValue(row, name), labelsOf(row, name)),
       }
     }
     const first: Column<Row> =
       owner === 'people'
         ? { key: 'name', header: texts.name, minWidth: 220, grow: 1.6, sortField: 'last_name', render }
-        : { key: 'external_id', header: texts.identifier, minWidth: 180, sortField: 'external_id', render }
+        : hasLabels(owner, definitions)
+          ? { key: 'label', header: texts.name, minWidth: 220, grow: 1.6, render }
+          : { key: 'external_id', header: texts.identifier, minWidth: 180, sortField: 'external_id', render }
     function render(row: Row) {
       return <NameCell owner={owner} row={row} />
     }
@@ -78,11 +86,14 @@ function fieldValue(row: Row, name: string): unknown {
   return name.startsWith(attributePrefix) ? row.attribute_values?.[name.slice(attributePrefix.length)] : row[name]
 }
 
+/** The names of the targets of a relationship. */
+const labelsOf = (row: Row, name: string) => row.relationship_labels?.[name.slice(attributePrefix.length)]
+
 const phoneOf = ({ mobile_prefix, mobile_number }: Row) => cut([mobile_prefix, mobile_number].filter(Boolean).join(' '))
 
 /** A name for an entity that may have none. */
-const nameOf = ({ first_name, last_name, email, external_id }: Row): string | null =>
-  [first_name, last_name].filter(Boolean).join(' ') || (email as string | null | undefined) || external_id
+const nameOf = ({ label, first_name, last_name, email, external_id }: Row): string | null =>
+  label || [first_name, last_name].filter(Boolean).join(' ') || (email as string | null | undefined) || external_id
 
 function NameCell({ owner, row }: { owner: string; row: Row }) {
   const texts = useMessages(messages)
@@ -102,7 +113,11 @@ const [maxShown, maxTargets] = [200, 5]
 const cut = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)
 
 /** Formats values by the types of their fields. A value of another type, which may have been stored before, is shown as it is. */
-function useCellFormat(): (field: FilterField | undefined, value: unknown) => ReactNode {
+function useCellFormat(): (
+  field: FilterField | undefined,
+  value: unknown,
+  labels: Record<string, string> | undefined,
+) => ReactNode {
   const texts = useMessages(messages)
   const formats = useFormats()
   return useMemo(() => {
@@ -121,12 +136,12 @@ function useCellFormat(): (field: FilterField | undefined, value: unknown) => Re
       if (field?.type === 'datetime' && !Number.isNaN(Date.parse(value))) return formats.dateTime(value)
       return value
     }
-    return (field, value) => {
+    return (field, value, labels) => {
       if (field?.target === undefined || value === null || value === undefined) return cut(format(field, value))
       const targets = [value].flat()
       return (
         <span className={styles.cell}>
-          <Targets owner={field.target} value={targets.slice(0, maxTargets)} />
+          <Targets owner={field.target} value={targets.slice(0, maxTargets)} labels={labels} />
           {targets.length > maxTargets && ` … ${targets.length}`}
         </span>
       )

@@ -7,6 +7,7 @@ import {
   type UseInfiniteQueryResult,
 } from '@tanstack/react-query'
 import { type Entity, entitiesOf, idFieldOf, idOf, type Values } from '../entity/entities.ts'
+import { attributePrefix } from '../filters/field-types.ts'
 import { searchWithin } from '../filters/search-within.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
 import { effectiveFilter, type ListSearch, sortOf } from './search.ts'
@@ -59,8 +60,11 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
     const page = { size, signal, after }
     return pageOf((await searchWithin(entities as never, within, page)) as unknown as Page<Entity>)
   }
+  // The names of records, and those of the targets in the columns of relationships.
+  const labels = owner !== 'people' || !fields || fields.some(name => name.startsWith(attributePrefix))
   const options = {
     size,
+    labels,
     ...(fields && { fields: [...new Set([...rowFields(owner), ...fields])].slice(0, maxFields) as 'external_id'[] }),
     ...(sort && { sort: sort as { field: 'external_id'; direction: Sort['direction'] } }),
     after,

@@ -128,7 +128,9 @@ function Comparison({ pair: given, onBack, onMerged }: ComparisonProps) {
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['entities', 'people', 'merge', ...ids],
     queryFn: async ({ signal }) => {
-      const [survivor, other] = (await Promise.all(ids.map(id => client.people.get({ id }, { signal })))) as Person[]
+      const [survivor, other] = (await Promise.all(
+        ids.map(id => client.people.get({ id }, { labels: true, signal })),
+      )) as Person[]
       const options = { dryRun: true, ifMatch: survivor!.version, signal }
       const result = await client.people.merge({ id: survivor!.id }, { from: { id: other!.id } }, options)
       return { pair: { survivor: survivor!, other: other! }, result }

@@ -56,13 +56,22 @@ function useRows(survivor: Person, other: Person, result: Person): Row[] {
     label: fields[key],
     values: people.map(person => person[key] ?? null) as Row['values'],
   }))
+  const labelsOf = (key: string) => Object.assign({}, ...people.map(each => each.relationship_labels?.[key]))
   const keys = new Set(people.flatMap(({ attribute_values }) => Object.keys(attribute_values)))
   const attributeRows = [...keys].map(key => ({
     key: `attribute ${key}`,
     label: attributes.get(key)?.name || key,
-    values: people.map(({ attribute_values }) => attribute_values[key] ?? null) as Row['values'],
+    values: people.map(({ attribute_values }) => named(attribute_values[key] ?? null, labelsOf(key))) as Row['values'],
   }))
   return [...rows, ...attributeRows].filter(({ values }) => values.some(value => value !== null))
+}
+
+/** A value of a relationship with the names of its targets. */
+function named(value: unknown, labels: Record<string, string>): unknown {
+  if (Array.isArray(value)) return value.map(each => named(each, labels))
+  const { id, record_id = id } = (value ?? {}) as { id?: string; record_id?: string }
+  const identifier = typeof value === 'string' ? value : record_id
+  return identifier !== undefined && Object.hasOwn(labels, identifier) ? labels[identifier] : value
 }
 
 function Answers({ changes }: { changes: Merged<AnySchema>['changes']['consents'] }) {

@@ -3,17 +3,17 @@ import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { ownersOf } from '../entity/schema.ts'
-import { type FilterField, ownerName } from '../filters/fields.ts'
+import { ownerName } from '../filters/fields.ts'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { FieldGroup } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
-import { isGroupable, isMeasured, isTime, type Report } from './report.ts'
+import { isGroupable, isMeasured, isTime, type Report, type ReportField } from './report.ts'
 import { type MeasureOperation, measureOperations, type Order, orders, type ReportSearch, timeUnits } from './search.ts'
 
 type ControlProps = {
   report: Report
-  fields: readonly FilterField[]
+  fields: readonly ReportField[]
   change(changed: Partial<Record<keyof ReportSearch, unknown>>): void
 }
 

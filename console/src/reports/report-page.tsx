@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useMemo, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
-import { useScope } from '../app/session.tsx'
+import { useScope, useSession } from '../app/session.tsx'
+import { scopesOf } from '../entity/entities.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { countConditions } from '../filters/filter-tree.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
@@ -54,7 +55,11 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
   const { definitions } = useDefinitions()
   const [isFilterOpen, setFilterOpen] = useState(false)
   const { owner = 'people', filter } = search
-  const fields = useMemo(() => reportFields(owner, definitions, filterTexts), [owner, definitions, filterTexts])
+  const { scopes } = useSession()
+  const fields = useMemo(
+    () => reportFields(owner, definitions, filterTexts, target => scopes.includes(scopesOf(target).read)),
+    [owner, definitions, filterTexts, scopes],
+  )
   const report = useMemo(() => reportOf(search, fields), [search, fields])
   const query = useQuery({ ...reportQuery(report, timeZone), enabled: isComplete(report) })
   const change = (changed: Partial<Record<keyof ReportSearch, unknown>>) =>
@@ -104,8 +109,9 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
 function DownloadButton({ result, isDisabled }: { result: Result | undefined; isDisabled: boolean }) {
   const texts = useMessages(messages)
   const { measureText } = useReportTexts()
-  const save = ({ report, aggregate }: Result) => {
-    const text = csvOf({ report, aggregate }, measureText(report))
+  const save = (result: Result) => {
+    const { report } = result
+    const text = csvOf(result, measureText(report))
     const day = new Date().toISOString().slice(0, 10)
     saveBlob(new Blob([text], { type: 'text/csv' }), `report-${report.owner}-${day}.csv`)
   }

@@ -39,12 +39,13 @@ const rowHeight = textHeight + barHeight + barGap
 const maxCharacters = 34
 
 /** Bars from left to right, each below the name of its group. Numbers below 0 go to the left. */
-function BarPlot({ plot: { bars }, result: { report }, label, words }: PlotProps<Bars>) {
+function BarPlot({ plot: { bars }, result: { report, labels }, label, words }: PlotProps<Bars>) {
   const texts = useMessages(messages)
   const values = bars.map(({ value }) => value)
   const low = Math.min(0, ...values)
   const width = Math.max(0, ...values) - low || 1
-  const nameOf = (by: unknown[]) => report.groups.map((group, at) => words.groupText(group, by[at])).join(' · ')
+  const nameOf = (by: unknown[]) =>
+    report.groups.map((group, at) => words.groupText(group, by[at], labels[at])).join(' · ')
   const largest = bars.reduce((one, other) => (other.value > one.value ? other : one))
   const description = texts.largest(nameOf(largest.by), words.valueText(report, largest.value))
   return (
@@ -84,7 +85,7 @@ const [height, axisWidth] = [220, 52]
 const maxUprightBars = 62
 
 /** One course as upright bars, or several as lines, over spans of time. */
-function CoursePlot({ plot, result: { report }, label, words }: PlotProps<Course>) {
+function CoursePlot({ plot, result: { report, labels }, label, words }: PlotProps<Course>) {
   const texts = useMessages(messages)
   const { locale } = useLanguage()
   const { days, series } = plot
@@ -149,7 +150,7 @@ function CoursePlot({ plot, result: { report }, label, words }: PlotProps<Course
               <svg width="28" height="10" aria-hidden="true">
                 <line className={lineClass(index)} x1="0" x2="28" y1="5" y2="5" />
               </svg>
-              <bdi>{words.groupText(report.groups[1 - timeAt]!, key)}</bdi>
+              <bdi>{words.groupText(report.groups[1 - timeAt]!, key, labels[1 - timeAt])}</bdi>
             </li>
           ))}
         </ul>

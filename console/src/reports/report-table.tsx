@@ -1,12 +1,12 @@
 import { useMessages } from '../app/language.tsx'
-import { EntityLink } from '../entity/entity-link.tsx'
+import { Targets } from '../entity/targets.tsx'
 import { numberCell, numberHeader, Table } from '../ui/table.tsx'
 import { messages } from './messages.ts'
-import { type Group, isNumeric, type Result } from './report.ts'
+import { type Group, isNumeric, type Result, type TargetLabels } from './report.ts'
 import { useReportTexts } from './report-texts.ts'
 
 /** The groups of a report with their results. */
-export function ReportTable({ report, aggregate }: Result) {
+export function ReportTable({ report, aggregate, labels }: Result) {
   const texts = useMessages(messages)
   const { valueText, measureText } = useReportTexts()
   const isNumber = isNumeric(report)
@@ -22,7 +22,7 @@ export function ReportTable({ report, aggregate }: Result) {
           {report.groups.map((group, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: both groups may be of one field
             <th key={at} scope="row">
-              <GroupValue group={group} value={by[at]} />
+              <GroupValue group={group} value={by[at]} labels={labels[at]} />
             </th>
           ))}
           <td className={isNumber ? numberCell : undefined}>{valueText(report, value)}</td>
@@ -32,10 +32,12 @@ export function ReportTable({ report, aggregate }: Result) {
   )
 }
 
+type GroupValueProps = { group: Group; value: unknown; labels: TargetLabels | undefined }
+
 /** The value of a group. The target of a relationship is a link. */
-function GroupValue({ group, value }: { group: Group; value: unknown }) {
+function GroupValue({ group, value, labels }: GroupValueProps) {
   const { groupText } = useReportTexts()
   const { target } = group.field
-  if (target !== undefined && typeof value === 'string') return <EntityLink owner={target} externalId={value} />
+  if (target !== undefined && value !== null) return <Targets owner={target} value={value} labels={labels} />
   return <bdi>{groupText(group, value)}</bdi>
 }

@@ -2,13 +2,13 @@ import { useMemo } from 'react'
 import { type Formats, useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { messages as filterMessages } from '../filters/messages.ts'
 import { messages } from './messages.ts'
-import type { Group, Report } from './report.ts'
+import type { Group, Report, TargetLabels } from './report.ts'
 import type { MeasureOperation, TimeUnit } from './search.ts'
 
 /** How a report is said in the language of the page. */
 export type ReportTexts = {
   /** The value of a group, such as a month. */
-  groupText(group: Group, value: unknown): string
+  groupText(group: Group, value: unknown, labels?: TargetLabels): string
   /** A result of the measure. */
   valueText(report: Report, value: unknown): string
   measureText(report: Report): string
@@ -24,12 +24,13 @@ export function useReportTexts(): ReportTexts {
   const { locale } = useLanguage()
   return useMemo(() => {
     const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
-    const groupText: ReportTexts['groupText'] = ({ field: { type }, by }, value) => {
+    const groupText: ReportTexts['groupText'] = ({ field: { type }, by }, value, labels = {}) => {
       if (value === null || value === undefined) return texts.noValue
       if (typeof value === 'boolean') return value ? texts.yes : texts.no
       if (typeof value === 'number') return formats.exactNumber(value)
       if (typeof value !== 'string') return JSON.stringify(value)
       if (by !== undefined) return spanText(by, value)
+      if (Object.hasOwn(labels, value)) return labels[value]!
       return type === 'state' && Object.hasOwn(states, value) ? states[value as keyof typeof states] : value
     }
     const spanText = (unit: TimeUnit, day: string): string => {

@@ -21,16 +21,42 @@ export type Report = {
   limit: number
 }
 
-export type Result = { report: Report; aggregate: Aggregate }
+/** The names of the targets of a relationship, by their external identifiers. */
+export type TargetLabels = Readonly<Record<string, string>>
+
+/** `labels` has those of each group that is a relationship. */
+export type Result = { report: Report; aggregate: Aggregate; labels: readonly (TargetLabels | undefined)[] }
 
 export const isTime = ({ type }: FilterField): boolean => type === 'date' || type === 'datetime'
 
-/** The fields that a report uses: those of the entities themselves. */
-export const reportFields = (owner: string, definitions: Definitions, texts: (typeof filterMessages)['en']) =>
-  fieldsOf(owner, definitions, texts)
+/** A field that a report uses. `isOfMany` says that it is of the targets of a relationship with many. */
+export type ReportField = FilterField & { isOfMany?: boolean }
 
-/** A group has one value of each entity. */
-export const isGroupable = ({ type, isMany }: FilterField): boolean => type !== 'json' && !isMany
+type FilterTexts = (typeof filterMessages)['en']
+
+/** The fields that a report uses: those of the entities themselves, then those of the targets of each relationship that may be read. */
+export function reportFields(
+  owner: string,
+  definitions: Definitions,
+  texts: FilterTexts,
+  mayRead: (owner: string) => boolean,
+) {
+  const own: ReportField[] = fieldsOf(owner, definitions, texts)
+  const ofTargets = own.flatMap(({ name, label, target, isMany = false }) =>
+    target === undefined || !mayRead(target)
+      ? []
+      : fieldsOf(target, definitions, texts).map(field => ({
+          ...field,
+          name: `${name}.${field.name}`,
+          label: `${label}: ${field.label}`,
+          isOfMany: isMany,
+        })),
+  )
+  return [...own, ...ofTargets]
+}
+
+/** A group has one value of each entity, or of each target. */
+export const isGroupable = ({ type, isMany }: ReportField): boolean => type !== 'json' && !isMany
 
 const numbers: readonly FieldType[] = ['number']
 const ordered: readonly FieldType[] = ['number', 'text', 'date', 'datetime']
@@ -40,8 +66,8 @@ const measuredTypes: Partial<Record<MeasureOperation, readonly FieldType[]>> = {
 }
 
 /** Whether an operation measures a field. */
-export function isMeasured(operation: MeasureOperation, field: FilterField): boolean {
-  return isGroupable(field) && (measuredTypes[operation]?.includes(field.type) ?? true)
+export function isMeasured(operation: MeasureOperation, field: ReportField): boolean {
+  return isGroupable(field) && !field.isOfMany && (measuredTypes[operation]?.includes(field.type) ?? true)
 }
 
 /** A field that is gone since the address was made. The service says so. */

@@ -72,6 +72,9 @@ export const messages = defineMessages({
     itemHelp: 'Records that change, such as orders or companies.',
     eventHelp: 'Records that never change, such as visits.',
     retention: 'Erase records after (days)',
+    recordLabel: 'Name of a record',
+    recordLabelHelp:
+      'A template with keys of attributes, such as {name} or Order of {buyer}. Without it, records are named by their identifier.',
     retentionHelp: 'Empty keeps them for ever.',
     erasedAfter: (days: number) => `Erased after ${days} days`,
     showRecords: 'Show the records',
@@ -257,6 +260,9 @@ export const messages = defineMessages({
     itemHelp: 'Datensätze, die sich ändern, etwa Bestellungen oder Firmen.',
     eventHelp: 'Datensätze, die sich nie ändern, etwa Besuche.',
     retention: 'Datensätze löschen nach (Tagen)',
+    recordLabel: 'Name eines Datensatzes',
+    recordLabelHelp:
+      'Eine Vorlage mit Schlüsseln von Attributen, etwa {name} oder Bestellung von {buyer}. Ohne sie heißen Datensätze nach ihrer Kennung.',
     retentionHelp: 'Leer bewahrt sie für immer auf.',
     erasedAfter: (days: number) => `Gelöscht nach ${days} Tagen`,
     showRecords: 'Datensätze anzeigen',
@@ -447,6 +453,9 @@ export const messages = defineMessages({
     itemHelp: 'Record che cambiano, come ordini o aziende.',
     eventHelp: 'Record che non cambiano mai, come le visite.',
     retention: 'Cancella i record dopo (giorni)',
+    recordLabel: 'Nome di un record',
+    recordLabelHelp:
+      'Un modello con chiavi di attributi, per esempio {name} o Ordine di {buyer}. Senza, i record hanno come nome il loro identificativo.',
     retentionHelp: 'Vuoto li conserva per sempre.',
     erasedAfter: (days: number) => `Cancellati dopo ${days} giorni`,
     showRecords: 'Mostra i record',

@@ -11,31 +11,37 @@ import { messages } from './messages.ts'
 
 type StackDialogProps = { stack: Stack | undefined; onClose: () => void; onSaved: (stack: Stack) => void }
 
-type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string }
+type StackDraft = { key: string; name: string; kind: Stack['kind']; days: string; label: string }
 
 function writeStack(
   stack: Stack | undefined,
-  { key, name, kind, days }: StackDraft,
+  { key, name, kind, days, label }: StackDraft,
   idempotencyKey: string,
 ): Promise<Stack> {
   const retention_days = kind === 'item' || days === '' ? null : Number(days)
-  if (stack) return client.schema.stacks.patch(stack.key, { name: name || stack.key, retention_days })
-  const optional = { ...(name && { name }), ...(retention_days !== null && { retention_days }) }
+  if (stack)
+    return client.schema.stacks.patch(stack.key, { name: name || stack.key, retention_days, label: label || null })
+  const optional = {
+    ...(name && { name }),
+    ...(retention_days !== null && { retention_days }),
+    ...(label && { label }),
+  }
   return client.schema.stacks.create({ key, kind, ...optional }, { idempotencyKey })
 }
 
-/** Creates a stack, or changes the name and the retention of one. Key and kind never change, and no stack is deleted. */
+/** Creates a stack, or changes the names and the retention of one. Key and kind never change, and no stack is deleted. */
 export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
   const texts = useMessages(messages)
   const [key, setKey] = useState('')
   const [name, setName] = useState(stack?.name ?? '')
   const [kind, setKind] = useState<Stack['kind']>(stack?.kind ?? 'item')
   const [days, setDays] = useState(stack?.retention_days ? String(stack.retention_days) : '')
+  const [label, setLabel] = useState(stack?.label ?? '')
   const save = useDefinitionWrite(
     (draft: StackDraft, idempotencyKey) => writeStack(stack, draft, idempotencyKey),
     onSaved,
   )
-  const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim() }
+  const draft = { key: key.trim(), name: name.trim(), kind, days: days.trim(), label: label.trim() }
   return (
     <Dialog title={stack ? texts.editStack : texts.newStack} isOpen onClose={onClose}>
       <Form
@@ -56,6 +62,13 @@ export function StackDialog({ stack, onClose, onSaved }: StackDialogProps) {
           />
         )}
         <TextField label={texts.name} name="/name" value={name} onChange={setName} />
+        <TextField
+          label={texts.recordLabel}
+          help={texts.recordLabelHelp}
+          name="/label"
+          value={label}
+          onChange={setLabel}
+        />
         {!stack && (
           <Select<Stack['kind']>
             label={texts.kind}
