@@ -10,7 +10,7 @@ const comboBoxes = (page: Page) => page.getByRole('combobox').and(page.locator('
 /** Gives a field the focus. It is scrolled before, because a list closes when the page scrolls. */
 async function focus(field: Locator): Promise<void> {
   await field.scrollIntoViewIfNeeded()
-  await field.page().evaluate(() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+  await field.page().evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
   await field.focus()
 }
 const hasFocus = (field: Locator) => expect.poll(() => field.evaluate(element => element.matches(':focus'))).toBe(true)

@@ -4,9 +4,7 @@ import { button, useConsole } from '../../test/support/console.ts'
 import { downloaded } from '../../test/support/console-person.ts'
 import type { Organization, Service } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
-import { axisEnd, plotOf } from '../src/reports/plot-data.ts'
-import { reportOf } from '../src/reports/report.ts'
-import { validateReportSearch } from '../src/reports/search.ts'
+import { axisEnd, plotOf, type TimeUnit } from '../src/reports/plot-data.ts'
 
 const { service, open } = useConsole()
 
@@ -152,45 +150,39 @@ it('shows what the service refuses at its field', async () => {
 })
 
 describe('the plot', () => {
-  const fields = [
-    { name: 'created_at', label: 'Created', type: 'datetime' as const },
-    { name: 'language', label: 'Language', type: 'text' as const },
-  ]
-  const plot = (search: Record<string, string>, groups: [unknown[], number | null][]) =>
-    plotOf({
-      report: reportOf(validateReportSearch(search), fields),
-      aggregate: { groups: groups.map(([by, value]) => ({ by, measures: [value] })), skipped: [], sequence: 1 },
-      labels: [],
-    })
+  const plot = (spans: (TimeUnit | undefined)[], groups: [unknown[], number | null][], isAdded = true) =>
+    plotOf({ spans, isAdded, groups: groups.map(([by, value]) => ({ by, measures: [value] })) })
 
   it('has a place for each span of time between the first and the last', () => {
-    const search = { group: 'created_at', by: 'month' }
     const groups: [unknown[], number][] = [
       [['2025-11-01'], 2],
       [['2026-02-01'], 4],
       [[null], 9],
     ]
-    expect(plot(search, groups)).toEqual({
+    expect(plot(['month'], groups)).toEqual({
       kind: 'course',
       days: ['2025-11-01', '2025-12-01', '2026-01-01', '2026-02-01'],
       series: [{ key: undefined, values: [2, 0, 0, 4] }],
       hidden: 0,
     })
     // No average is not an average of 0.
-    const averages = plot({ ...search, measure: 'avg', of: 'language' }, groups)
+    const averages = plot(['month'], groups, false)
     expect(averages).toMatchObject({ series: [{ values: [2, null, null, 4] }] })
   })
 
-  it.each([
+  it.each<[TimeUnit, [string, string], number]>([
     ['day', ['2026-03-28', '2026-03-30'], 3],
     ['week', ['2025-12-29', '2026-01-12'], 3],
     ['quarter', ['2025-10-01', '2026-04-01'], 3],
     ['year', ['1968-01-01', '1970-01-01'], 3],
   ])('counts the spans of a %s', (by, [first, last], length) => {
-    const found = plot({ group: 'created_at', by }, [
-      [[first], 1],
-      [[last], 1],
-    ])
+    const found = plot(
+      [by],
+      [
+        [[first], 1],
+        [[last], 1],
+      ],
+    )
     expect(found).toMatchObject({ days: { length, 0: first, [length - 1]: last } })
   })
 
@@ -200,7 +192,7 @@ describe('the plot', () => {
       [[language, '2026-01-01'], index],
       [[language, '2026-02-01'], 1],
     ])
-    const found = plot({ group: 'language', group2: 'created_at', by2: 'month' }, groups)
+    const found = plot([undefined, 'month'], groups)
     expect(found).toMatchObject({ hidden: 2, series: { length: 5, 0: { key: 'g', values: [6, 1] } } })
   })
 

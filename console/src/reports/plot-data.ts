@@ -1,5 +1,9 @@
-import type { Report, Result } from './report.ts'
-import type { TimeUnit } from './search.ts'
+import type { Aggregate, AggregateBody } from '@kith/client'
+
+export type TimeUnit = Exclude<NonNullable<AggregateBody['group_by']>[number], string>['by']
+
+/** What is plotted: the groups of a result, the span of time of each field that groups, and whether nothing counts as 0. */
+export type Plotted = Pick<Aggregate, 'groups'> & { spans: readonly (TimeUnit | undefined)[]; isAdded: boolean }
 
 /** The bars of a plot, one for each group. */
 export type Bars = { kind: 'bars'; bars: { by: unknown[]; value: number }[]; hidden: number }
@@ -15,14 +19,12 @@ export type Course = {
 const [maxBars, maxSeries] = [30, 5]
 
 /** What the plot of a result shows. Undefined if there is nothing to plot. */
-export function plotOf({ report, aggregate }: Result): Bars | Course | undefined {
-  const rows = aggregate.groups.flatMap(({ by, measures: [value] }) =>
-    typeof value === 'number' ? [{ by, value }] : [],
-  )
-  if (report.groups.length === 0 || rows.length === 0) return undefined
-  const timeAt = report.groups.findIndex(({ by }) => by !== undefined)
+export function plotOf({ groups, spans, isAdded }: Plotted): Bars | Course | undefined {
+  const rows = groups.flatMap(({ by, measures: [value] }) => (typeof value === 'number' ? [{ by, value }] : []))
+  if (spans.length === 0 || rows.length === 0) return undefined
+  const timeAt = spans.findIndex(unit => unit !== undefined)
   if (timeAt === -1) return barsOf(rows)
-  return courseOf(rows, report, timeAt)
+  return courseOf(rows, { unit: spans[timeAt]!, timeAt, isAdded })
 }
 
 type Row = { by: unknown[]; value: number }
@@ -33,8 +35,9 @@ const barsOf = (rows: Row[]): Bars => ({
   hidden: Math.max(0, rows.length - maxBars),
 })
 
-function courseOf(rows: Row[], report: Report, timeAt: number): Bars | Course {
-  const unit = report.groups[timeAt]!.by!
+type Times = { unit: TimeUnit; timeAt: number; isAdded: boolean }
+
+function courseOf(rows: Row[], { unit, timeAt, isAdded }: Times): Bars | Course {
   const dated = rows.filter(({ by }) => typeof by[timeAt] === 'string')
   const positions = dated.map(({ by }) => spanNumber(unit, by[timeAt] as string))
   const [first, last] = [
@@ -44,7 +47,6 @@ function courseOf(rows: Row[], report: Report, timeAt: number): Bars | Course {
   const length = last - first + 1
   // Two dates that are far apart would make a plot of nothing.
   if (dated.length < 2 || length > 2_000) return barsOf(rows)
-  const isAdded = report.measure === 'count' || report.measure === 'sum' || report.measure === 'count_distinct'
   const series = new Map<string, { key: unknown; total: number; values: (number | null)[] }>()
   for (const [index, { by, value }] of dated.entries()) {
     const key = by[1 - timeAt]

@@ -2,7 +2,7 @@ import { useId } from 'react'
 import { useLanguage, useMessages } from '../app/language.tsx'
 import { messages } from './messages.ts'
 import { axisEnd, type Bars, type Course, plotOf } from './plot-data.ts'
-import type { Result } from './report.ts'
+import { plottedOf, type Result } from './report.ts'
 import { type ReportTexts, useReportTexts } from './report-texts.ts'
 import styles from './reports.module.css'
 
@@ -12,7 +12,7 @@ export function ReportPlot(result: Result) {
   const { locale } = useLanguage()
   const words = useReportTexts()
   const { report } = result
-  const plot = plotOf(result)
+  const plot = plotOf(plottedOf(result))
   const id = useId()
   if (!plot) return null
   const label = texts.plot(words.measureText(report), report.groups.map(({ field }) => field.label).join(', '))

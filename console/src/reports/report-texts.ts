@@ -2,8 +2,9 @@ import { useMemo } from 'react'
 import { type Formats, useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { messages as filterMessages } from '../filters/messages.ts'
 import { messages } from './messages.ts'
+import type { TimeUnit } from './plot-data.ts'
 import type { Group, Report, TargetLabels } from './report.ts'
-import type { MeasureOperation, TimeUnit } from './search.ts'
+import type { MeasureOperation } from './search.ts'
 
 /** How a report is said in the language of the page. */
 export type ReportTexts = {

@@ -1,10 +1,9 @@
 import type { AggregateBody, Filter } from '@kith/client'
 import { filterOfAddress } from '../app/search-params.ts'
+import type { TimeUnit } from './plot-data.ts'
 
 type Measure = NonNullable<AggregateBody['measures']>[number]
-type Span = Exclude<NonNullable<AggregateBody['group_by']>[number], string>
 export type MeasureOperation = Measure['op']
-export type TimeUnit = Span['by']
 
 export const measureOperations = [
   'count',
