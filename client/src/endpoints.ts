@@ -282,10 +282,18 @@ export type Endpoints = {
       }
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sorting_type?: 'asc' | 'desc'
-      /** Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
       sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute. */
+        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
+        /** What is computed of those who link here. */
+        measure?: {
+          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+          /** A number, date or time of those who link here. Only `count` takes none. */
+          field?: string
+        }
+        /** Only with `measure`: a filter on those who link here. The others are not measured. */
+        where?: Record<string, unknown>
         /** Entities without a value come last in both. Default: 'asc'. */
         direction?: 'asc' | 'desc'
       }
@@ -333,6 +341,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
       | {
           items: {
@@ -376,6 +392,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
     repeatable: 'read'
     scope: 'people:read'
@@ -400,117 +424,23 @@ export type Endpoints = {
       }
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sort_direction?: 'asc' | 'desc'
-      /** Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
       sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute. */
+        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
+        /** What is computed of those who link here. */
+        measure?: {
+          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+          /** A number, date or time of those who link here. Only `count` takes none. */
+          field?: string
+        }
+        /** Only with `measure`: a filter on those who link here. The others are not measured. */
+        where?: Record<string, unknown>
         /** Entities without a value come last in both. Default: 'asc'. */
         direction?: 'asc' | 'desc'
       }
     }
-    data:
-      | {
-          items: {
-            /** The internal identifier. */
-            id: string
-            external_id: string | null
-            first_name: string | null
-            last_name: string | null
-            email: string | null
-            mobile_prefix: string | null
-            mobile_number: string | null
-            date_of_birth: string | null
-            language: string | null
-            email_consent: boolean | null
-            sms_consent: boolean | null
-            push_notification_consent: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier. */
-            id?: string
-            external_id?: string | null
-            first_name?: string | null
-            last_name?: string | null
-            email?: string | null
-            mobile_prefix?: string | null
-            mobile_number?: string | null
-            date_of_birth?: string | null
-            language?: string | null
-            email_consent?: boolean | null
-            sms_consent?: boolean | null
-            push_notification_consent?: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents?: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    data: Endpoints['POST /v1/people/list']['data']
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -1053,6 +983,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
       | {
           items: {
@@ -1085,6 +1023,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
     repeatable: 'read'
     scope: 'records:read'
@@ -1092,87 +1038,7 @@ export type Endpoints = {
   'POST /v1/stacks/{stack_key}/filter': {
     params: { stack_key: string }
     body?: Endpoints['POST /v1/people/filter']['body']
-    data:
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id: string
-            external_id: string | null
-            stack_key: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id?: string
-            external_id?: string | null
-            stack_key?: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    data: Endpoints['POST /v1/stacks/{stack_key}/list']['data']
     repeatable: 'read'
     scope: 'records:read'
   }
@@ -1439,7 +1305,7 @@ export type Endpoints = {
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }
-    data: Endpoints['POST /v1/people/filter']['data']
+    data: Endpoints['POST /v1/people/list']['data']
     repeatable: 'read'
     scope: 'people:read'
   }

@@ -3,7 +3,7 @@ import type { FilterOf } from './filter.ts'
 import { Listing, listingOfAll, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { OrganizationSchema } from './organization.ts'
-import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
+import type { FieldName, FieldSort, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import type { Transport } from './transport.ts'
 import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
 
@@ -106,7 +106,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    */
   people<Field extends FieldName<S, 'people'> = never, Include extends RelationshipKey<S, 'people'> = never>(
     key: string,
-    options: SegmentPeopleOptions & Selection<S, 'people', Field, Include> = {},
+    options: SegmentPeopleOptions & Selection<S, 'people', Field, Include> & { sort?: FieldSort<S, 'people'> } = {},
   ): Listing<ItemOf<S, 'people', Field, Include>> {
     const { size, after, order: sort_direction, sort, fields, include, count, ...callOptions } = options
     const sorting = sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':')

@@ -1,3 +1,4 @@
+import type { FilterOf } from './filter.ts'
 import type { AttributeShape, AttributesOf, EntityOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
 import type { Person } from './wire.ts'
 
@@ -29,8 +30,24 @@ export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
   | (O extends 'people' ? Texts | Flags : never)
   | `attribute_values.${string extends keyof S['stacks'] ? string : Key<S, O>}`
 
+/** What is computed of those who link here. Only `count` takes no field. */
+export type SortMeasure = { op: 'count' } | { op: 'sum' | 'avg' | 'min' | 'max'; field: string }
+
+/** The order of a list by a measure of those who link here by a relationship, or of those among them that `where` selects. */
+type MeasuredSort<S extends OrganizationSchema, O extends Owner<S>> = {
+  [F in `incoming.${string}` & keyof FilterOf<S, O>]: {
+    field: F
+    measure: SortMeasure
+    where?: FilterOf<S, F extends `incoming.${infer From extends Owner<S>}.${string}` ? From : Owner<S>>
+    direction?: 'asc' | 'desc'
+  }
+}[`incoming.${string}` & keyof FilterOf<S, O>]
+
 /** The order of a list: ascending by default, entities without a value last, and those with the same value by identifier. */
-export type Sort<S extends OrganizationSchema, O extends Owner<S>> = {
+export type Sort<S extends OrganizationSchema, O extends Owner<S>> = FieldSort<S, O> | MeasuredSort<S, O>
+
+/** The order of a list by a field. */
+export type FieldSort<S extends OrganizationSchema, O extends Owner<S>> = {
   field: SortField<S, O>
   direction?: 'asc' | 'desc'
 }

@@ -7,7 +7,7 @@ import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, uni
 import { consentCondition, contactableCondition } from './consents.ts'
 import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
-import { measuredCondition, relatedCondition, rows } from './linked.ts'
+import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
  * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
@@ -20,6 +20,17 @@ export function compileCondition(
   organization: Parameter,
 ): CompiledCondition {
   return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0 })
+}
+
+/** The measures of the entities that link to the row `e`, and to any row. */
+export function compileMeasure(
+  linked: LinkMeasured,
+  definitions: Definitions,
+  stack_id: number,
+  organization: Parameter,
+): { ofOne: Fragment; ofAll: Fragment } {
+  const subject: Subject = { definitions, organization, stack_id, row: rows[0], relationDepth: 0 }
+  return { ofOne: measureOfOne(linked, subject, compile), ofAll: measureOfAll(linked, subject, compile) }
 }
 
 function compile(condition: Condition, subject: Subject): CompiledCondition {

@@ -38,6 +38,7 @@ import {
   type SortBody,
 } from './schema.ts'
 import { readScopeOf, scopesOf } from './scopes.ts'
+import { orderName } from './sort.ts'
 import { readSortedPage } from './sorted-page.ts'
 
 /** Returns a page of all entities of a stack. */
@@ -110,7 +111,7 @@ async function sortEntities(
     throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
   if (body.cursor_configuration?.after_id !== undefined)
     throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
-  const order = { field: sort.field, direction: sort.direction ?? 'asc' }
+  const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
   const position = {
     ...shownOf(body, stack_id, limits),
     direction: order.direction,
@@ -132,7 +133,7 @@ async function sortEntities(
 /** A page as a request asks for it. */
 async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
   const { fields, include, sort, cursor_configuration } = call.body
-  const order: PageOrder = { field: sort?.field, direction: position.direction }
+  const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
   const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
   return {
     stack_id,

@@ -22,7 +22,7 @@ export function relatedCondition(
   const { other, inner } = otherEnd(condition, subject, compile)
   // Every entity satisfies the condition if none fails it.
   const check = quantifier === '$every' ? negated(inner.check) : inner.check
-  const exists = sql`exists (select ${linkedRows(condition, subject, { other, check, value: sql`` })})`
+  const exists = sql`exists (select ${linkedRows(condition, subject, { other, check, value: noValue })})`
   if (quantifier !== '$some') return unindexed(negated(exists))
   return { check: exists, indexCandidates: candidatesOf(condition, inner, subject) }
 }
@@ -43,6 +43,35 @@ export function measuredCondition(
   return { check, indexCandidates: candidatesOf(condition, inner, subject) }
 }
 
+/** A measure of linked entities. */
+export type LinkMeasured = Extract<Condition, { kind: 'measured' }>
+
+/** The measure of the entities that link to the row. */
+export function measureOfOne(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
+  const { other, inner } = otherEnd(linked, subject, compile)
+  const { value, measure } = measureOf(linked.measured, other)
+  return sql`(select ${measure} ${linkedRows(linked, subject, { other, check: inner.check, value })})`
+}
+
+/**
+ * The measure of all entities that any link to, as rows of `id` and `v`. PostgreSQL reads both tables once for them. Entities that
+ * nothing links to have no row.
+ */
+export function measureOfAll(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
+  const { other, inner } = otherEnd(linked, subject, compile)
+  const { value, measure } = measureOf(linked.measured, other)
+  const [target, link] = [other.row, links[other.relationDepth]!]
+  const { here, there } = endsOf(linked, link)
+  return sql`select ${here} as id, ${measure} as v from links ${link}
+    cross join lateral (
+      select ${value} from entities ${target}
+      where ${target}.organization_id = ${subject.organization} and ${target}.stack_id = ${other.stack_id}::integer
+        and ${target}.id = ${there} and ${inner.check}
+    ) ${target}
+    where ${link}.organization_id = ${subject.organization} and ${link}.attribute_id = ${linked.attribute.id}::integer
+    group by 1`
+}
+
 /** The row at the other end, and the condition on it. */
 function otherEnd({ condition, ...linked }: Linked, subject: Subject, compile: Compile) {
   const relationDepth = subject.relationDepth + 1
@@ -60,15 +89,19 @@ function linkedRows(
   { other, check, value }: { other: Subject; check: Fragment; value: Fragment },
 ): Fragment {
   const [target, link] = [other.row, links[other.relationDepth]!]
-  const [here, there] = isIncoming
-    ? [sql`${link}.target_id`, sql`${link}.source_id`]
-    : [sql`${link}.source_id`, sql`${link}.target_id`]
+  const { here, there } = endsOf({ isIncoming }, link)
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
         and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${there} and ${check} offset 0
     ) ${target}
     where ${link}.organization_id = ${organization} and ${here} = ${row}.id
       and ${link}.attribute_id = ${attribute.id}::integer offset 0`
+}
+
+/** The columns of a link with the entity on this side, and with the one at the other end. */
+function endsOf({ isIncoming }: Pick<Linked, 'isIncoming'>, link: Fragment) {
+  const [source, target] = [sql`${link}.source_id`, sql`${link}.target_id`]
+  return isIncoming ? { here: target, there: source } : { here: source, there: target }
 }
 
 function candidatesOf(
@@ -84,11 +117,13 @@ function candidatesOf(
   return { rank: indexCandidates.rank + indexCandidateRanks.links, ids }
 }
 
+const noValue = sql``
+
 /** How a measure is computed: the value of each row, what is made of the values `v`, and how that is compared. */
 type Computed = { value: Fragment; measure: Fragment; comparable: (result: Fragment) => Comparable }
 
 function measureOf(measured: Measured, other: Subject): Computed {
-  if (measured.op === '$count') return { value: sql``, measure: sql`count(*)::numeric`, comparable: numericColumn }
+  if (measured.op === '$count') return { value: noValue, measure: sql`count(*)::numeric`, comparable: numericColumn }
   const { op, field, type } = measured
   const value = sql`${typedValue(field, type, other)} as v`
   const comparable = type === 'number' ? numericColumn : type === 'datetime' ? instantColumn : textColumn

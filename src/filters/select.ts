@@ -43,7 +43,7 @@ const wholeRow = rowWithin('$2')
 const projectedRow = rowWithin('$2', { stack: '$3', mask: '$4', keys: '$5' })
 
 /** The first parameters of a statement that reads rows: organization, maximum bytes of a row, stack. */
-function leadingParameters(
+export function leadingParameters(
   { organization_id }: Definitions,
   stack_id: number,
   position: Position,
@@ -61,7 +61,7 @@ function rowOf({ projection }: Position): RowOfStatement {
 }
 
 /** For a statement that is planned each time: it names only what the projection shows. */
-function rowOfProjection({ projection }: Position, definitions: Definitions, stack_id: number): RowOfStatement {
+export function rowOfProjection({ projection }: Position, definitions: Definitions, stack_id: number): RowOfStatement {
   if (!projection) return { row: wholeRow, parameters: [] }
   const keys = pickedKeys(projection)
   const relationshipsByKey = definitions.relationships.get(stack_id)

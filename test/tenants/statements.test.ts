@@ -350,6 +350,9 @@ async function useEveryEndpoint(shop: Shop) {
   })
   for (const filter of filters(ada.id))
     await ok('POST', '/v1/people/aggregate', { filter, group_by: ['attribute_values.referrer', 'state'] })
+  const byNumber = { field: 'incoming.people.friends', measure: { op: 'count' }, where: { state: 'active' } }
+  for (const filtered of [{}, { external_id: 'ada' }])
+    await ok('POST', '/v1/people/filter', { sort: byNumber, filter: filtered })
   await recognizePeople(shop)
   await useAliases(shop)
   await mergePeople(shop)
