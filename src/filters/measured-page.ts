@@ -1,4 +1,3 @@
-import { statement } from '../db/db.ts'
 import type { ReadEntity } from '../entities/entity-row.ts'
 import { type Position, sizeToRead } from '../entities/read/pagination.ts'
 import { pointer, refuse } from '../errors.ts'
@@ -11,14 +10,8 @@ import type { LinkMeasured } from './linked.ts'
 import type { FilterNotes, FilterOptions, Reading } from './page.ts'
 import { parseSortMeasure } from './parse.ts'
 import type { MeasuredSortBody } from './schema.ts'
-import { leadingParameters, maxSortedCandidates, type Query, rowOfProjection } from './select.ts'
+import { hashSettings, leadingParameters, maxSortedCandidates, type Query, rowOfProjection } from './select.ts'
 import type { SortedEntity } from './sorted-page.ts'
-
-// By hashes, the links and what they lead to are read once. Without statistics, PostgreSQL would look up link by link.
-const hashSettings = statement(
-  '',
-  `select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`,
-)
 
 /** Reads a page in the order of a measure of the entities that link to those of the page. The measure is computed for all matches. */
 export async function readMeasuredPage(
