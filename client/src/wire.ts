@@ -746,7 +746,7 @@ export type AggregateBody = {
     /** Groups without a value come last in both. Default: 'asc'. */
     direction?: 'asc' | 'desc'
   }[]
-  /** The number of groups to keep, in that order. */
+  /** The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`. */
   limit?: number
 }
 

@@ -349,12 +349,10 @@ async function useEveryEndpoint(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   for (const filter of filters(ada.id))
-    for (const group_by of [
-      ['attribute_values.referrer', 'state'],
-      ['attribute_values.referrer.email', { field: 'attribute_values.friends.created_at', by: 'day' }],
-      ['attribute_values.friends.attribute_values.city', 'attribute_values.friends.attribute_values.employer'],
-    ])
-      await ok('POST', '/v1/people/aggregate', { filter, group_by })
+    await ok('POST', '/v1/people/aggregate', { filter, group_by: ['attribute_values.referrer', 'state'] })
+  const ofFriends = ['attribute_values.city', 'attribute_values.employer'].map(key => `attribute_values.friends.${key}`)
+  for (const group_by of [['attribute_values.referrer.email'], ofFriends])
+    await ok('POST', '/v1/people/aggregate', { filter: { email: person.email }, group_by })
   await recognizePeople(shop)
   await useAliases(shop)
   await mergePeople(shop)
