@@ -778,6 +778,34 @@ export type Aggregate = {
   }[]
 }
 
+/** A line of a stream of groups: a group, or at the end what was counted. */
+export type AggregateLine =
+  | {
+      /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
+      by: unknown[]
+      /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
+      measures: (number | string | null)[]
+    }
+  | {
+      /** Values of another type than the attribute: they were stored before its declaration. */
+      skipped: {
+        /** A JSON Pointer to the measure or the field in the body. */
+        path: string
+        /** The number of values that are not of the type. */
+        values: number
+      }[]
+      /** The number of the last change that the result includes. */
+      sequence: number
+      /** The time that the relative times of the filter counted from. Absent if it has none. */
+      evaluated_at?: string
+      /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+      warnings?: {
+        /** A JSON Pointer into the body. */
+        path: string
+        message: string
+      }[]
+    }
+
 /** Numbers of values by type. */
 export type ObservedTypes = {
   text: number

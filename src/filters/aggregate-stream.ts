@@ -1,4 +1,4 @@
-import { awaitPipelined, statement } from '../db/db.ts'
+import { statement } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../entities/read/read-sql.ts'
@@ -63,12 +63,8 @@ async function declareGroups(
 ): Promise<void> {
   const run = ({ text, values }: Query) => snapshot.query<{ count: number }>(statement('', text), values)
   const { countCandidates, stream } = aggregateStatements(parsed, definitions, stack_id)
-  const reading = snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [definitions.organization_id])
-  await awaitPipelined([
-    reading,
-    ...[waitForClientSql, planWithValuesSql, groupByHashSql].map(sql => snapshot.query(sql, [])),
-  ])
-  const [head] = await reading
+  for (const setting of [waitForClientSql, planWithValuesSql, groupByHashSql]) await snapshot.query(setting, [])
+  const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [definitions.organization_id])
   if (head?.schema_version !== definitions.version) throw new DefinitionsChanged('the definitions changed')
   const useCandidates = countCandidates !== undefined && areFew((await run(countCandidates))[0]!)
   await run(stream(useCandidates))
