@@ -38,7 +38,7 @@ import {
 import { consentStatistics, statisticsBody } from '../src/consents/statistics-schema.ts'
 import { batchDryRunAnswer, dryRunReduced, dryRunShape } from '../src/entities/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
-import { aggregateAnswer, aggregateBody } from '../src/filters/aggregate-schema.ts'
+import { aggregateAnswer, aggregateBody, aggregateLine } from '../src/filters/aggregate-schema.ts'
 import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
@@ -152,6 +152,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   Aggregate: {
     about: 'The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse.',
     schema: aggregateAnswer,
+  },
+  AggregateLine: {
+    about: 'A line of a stream of groups: a group, or at the end what was counted.',
+    schema: aggregateLine,
   },
   ObservedTypes: { about: 'Numbers of values by type.', schema: observedTypeCounts },
   ObservedKey: { about: 'A key that was not declared when values were written under it.', schema: observedKey },

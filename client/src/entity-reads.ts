@@ -8,7 +8,7 @@ import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
 import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
-import type { Aggregate, AggregateBody, Change, HistoryPage } from './wire.ts'
+import type { Aggregate, AggregateBody, AggregateLine, Change, HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
 
@@ -194,6 +194,21 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    */
   aggregate(query: AggregateQuery<S, O>, options?: CallOptions): Call<Aggregate> {
     return this.send('POST /aggregate', { body: query }, options)
+  }
+
+  /**
+   * Streams any number of groups, where `aggregate` has at most 10,000. The last line has no `by`: it is what was counted of all groups.
+   *
+   * ```ts
+   * for await (const line of client.stack('orders').groups({ group_by: ['attribute_values.buyer.first_name'] }))
+   *   if ('by' in line) console.log(line.by.join(), line.measures.join()) // Ada 1
+   * ```
+   */
+  groups(query: AggregateQuery<S, O>, options?: CallOptions): AsyncIterable<AggregateLine> {
+    const request = { method: 'POST', path: `${this.path}/aggregate`, options, body: query, format: ndjson } as const
+    return {
+      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<AggregateLine, void, undefined>,
+    }
   }
 
   /**

@@ -699,11 +699,11 @@ export type DuplicatesPage = {
 export type AggregateBody = {
   /** The entities to aggregate. Absent: all. */
   filter?: Record<string, unknown>
-  /** Up to two fields, or spans of time. A field as filters name it: `state`, `created_at`, `attribute_values.city`. */
+  /** Up to two fields, or spans of time. A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. */
   group_by?: (
     | string
     | {
-        /** A time or a date, as filters name it. */
+        /** A time or a date, of the entity or of a target. */
         field: string
         /** The span of time. The key of a group is its first day. */
         by: 'day' | 'week' | 'month' | 'quarter' | 'year'
@@ -714,7 +714,7 @@ export type AggregateBody = {
   /** The measures of each group. Default: [{op: 'count'}]. */
   measures?: {
     op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
-    /** A field as filters name it: `state`, `created_at`, `attribute_values.city`. Only `count` needs none. */
+    /** A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. Only `count` needs none. */
     field?: string
     /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
     p?: number
@@ -746,7 +746,7 @@ export type AggregateBody = {
     /** Groups without a value come last in both. Default: 'asc'. */
     direction?: 'asc' | 'desc'
   }[]
-  /** The number of groups to keep, in that order. */
+  /** The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`. */
   limit?: number
 }
 
@@ -777,6 +777,34 @@ export type Aggregate = {
     message: string
   }[]
 }
+
+/** A line of a stream of groups: a group, or at the end what was counted. */
+export type AggregateLine =
+  | {
+      /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
+      by: unknown[]
+      /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
+      measures: (number | string | null)[]
+    }
+  | {
+      /** Values of another type than the attribute: they were stored before its declaration. */
+      skipped: {
+        /** A JSON Pointer to the measure or the field in the body. */
+        path: string
+        /** The number of values that are not of the type. */
+        values: number
+      }[]
+      /** The number of the last change that the result includes. */
+      sequence: number
+      /** The time that the relative times of the filter counted from. Absent if it has none. */
+      evaluated_at?: string
+      /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+      warnings?: {
+        /** A JSON Pointer into the body. */
+        path: string
+        message: string
+      }[]
+    }
 
 /** Numbers of values by type. */
 export type ObservedTypes = {

@@ -1,4 +1,7 @@
+import { joinTargets } from './attribute.ts'
+import type { Subject } from './condition.ts'
 import { columnNames, commaSeparated, type Fragment, sql, tableNames } from './fragment.ts'
+import type { RelationshipAttribute } from './grammar.ts'
 
 /** The rows that are read, and their condition. */
 export type Source = { from: Fragment; where: Fragment }
@@ -19,17 +22,17 @@ export const below = (column: Fragment): Fragment => sql`s.${column}`
 export class ColumnLevels {
   readonly #levels: Fragment[][] = []
   readonly #known = new Map<string, Column>()
-  readonly #joins: Fragment[] = []
+  /** The joins of the rows and the tables of their targets, by relationship. */
+  readonly #joins = new Map<number, { join: Fragment; target: Fragment }>()
 
-  /** Adds a join to the rows. */
-  join(join: Fragment): void {
-    this.#joins.push(join)
-  }
-
-  /** Names for two tables of the next join. */
-  get nextTables(): readonly [Fragment, Fragment] {
-    const next = 2 * this.#joins.length
-    return [tableNames[next]!, tableNames[next + 1]!]
+  /** Joins the targets of a relationship to the rows, once. Returns the name of their table. */
+  target(relationship: RelationshipAttribute, subject: Subject): Fragment {
+    const known = this.#joins.get(relationship.id)
+    if (known) return known.target
+    const next = 2 * this.#joins.size
+    const [link, target] = [tableNames[next]!, tableNames[next + 1]!]
+    this.#joins.set(relationship.id, { join: joinTargets(relationship, [link, target], subject), target })
+    return target
   }
 
   /** Adds a value of the row. Equal ids have equal values, and become one column. */
@@ -45,7 +48,7 @@ export class ColumnLevels {
   /** Selects the columns of the top level from the rows of `source`. */
   select({ from, where }: Source): Fragment {
     const [lowest = [], ...others] = this.#levels
-    const joined = this.#joins.reduce((before, join) => sql`${before} ${join}`, from)
+    const joined = [...this.#joins.values()].reduce((before, { join }) => sql`${before} ${join}`, from)
     const values = lowest.length === 0 ? sql`null` : commaSeparated(lowest)
     const first = sql`select ${values} from ${joined} where ${where} ${fence}`
     return others.reduce((rows, values, index) => {

@@ -31,28 +31,61 @@ const groupFields = [
   'created_at',
   ...['city', 'score', 'vip', 'referrer', 'mixed', 'any'].map(attribute),
 ]
+/** Fields of the targets of a relationship. */
+const across = (key: string, ...fields: string[]) => fields.map(field => `${attribute(key)}.${field}`)
+const oneTarget = [
+  ...across('referrer', 'id', 'state', 'first_name', 'email_consent', 'created_at'),
+  ...across('referrer', ...['city', 'score', 'vip', 'any', 'referrer'].map(attribute)),
+  ...across('mixed', 'external_id', attribute('city')),
+]
+const manyTargets = [
+  ...across('friends', 'external_id', 'state', 'date_of_birth', ...['city', 'score', 'mixed'].map(attribute)),
+  ...across('bought', 'record_id', ...['total', 'exact', 'buyer', 'any'].map(attribute)),
+]
 const spans = fc.oneof(
   fc.record({
-    field: fc.constantFrom('created_at', attribute('joined')),
+    field: fc.constantFrom(
+      'created_at',
+      attribute('joined'),
+      ...across('referrer', 'created_at', attribute('joined')),
+      ...across('friends', 'created_at', attribute('joined')),
+    ),
     by: fc.constantFrom(...units),
     time_zone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/St_Johns', 'Pacific/Kiritimati'),
   }),
-  fc.record({ field: fc.constantFrom('date_of_birth', attribute('born')), by: fc.constantFrom(...units) }),
+  fc.record({
+    field: fc.constantFrom(
+      'date_of_birth',
+      attribute('born'),
+      ...['mixed', 'friends'].flatMap(key => across(key, 'date_of_birth', attribute('born'))),
+    ),
+    by: fc.constantFrom(...units),
+  }),
 )
-const groups = fc.array(fc.oneof(fc.constantFrom(...groupFields), spans), { maxLength: 2 })
+const groups = fc
+  .array(fc.oneof(...[groupFields, oneTarget, manyTargets].map(fields => fc.constantFrom(...fields)), spans), {
+    maxLength: 2,
+  })
+  .filter(keys => relationshipsToMany(keys).size < 2)
+const scores = [attribute('score'), ...across('referrer', attribute('score'))]
 const measures = fc.array(
   fc.oneof(
     fc.constant({ op: 'count' }),
-    fc.constantFrom(...groupFields).map(field => ({ op: 'count', field })),
-    fc.constantFrom(...groupFields, attribute('joined')).map(field => ({ op: 'count_distinct', field })),
-    fc.constantFrom('sum', 'avg', 'min', 'max', 'median').map(op => ({ op, field: attribute('score') })),
+    fc.constantFrom(...groupFields, ...oneTarget).map(field => ({ op: 'count', field })),
+    fc.constantFrom(...groupFields, ...oneTarget, attribute('joined')).map(field => ({ op: 'count_distinct', field })),
     fc
-      .constantFrom(0, 0.007, 0.1, 0.25, 0.333, 0.5, 0.95, 1)
-      .map(p => ({ op: 'percentile', field: attribute('score'), p })),
+      .tuple(fc.constantFrom('sum', 'avg', 'min', 'max', 'median'), fc.constantFrom(...scores))
+      .map(([op, field]) => ({ op, field })),
+    fc
+      .tuple(fc.constantFrom(0, 0.007, 0.1, 0.25, 0.333, 0.5, 0.95, 1), fc.constantFrom(...scores))
+      .map(([p, field]) => ({ op: 'percentile', field, p })),
     fc
       .tuple(
         fc.constantFrom('min', 'max'),
-        fc.constantFrom('first_name', 'date_of_birth', ...['city', 'joined', 'born'].map(attribute)),
+        fc.constantFrom(
+          ...['first_name', 'date_of_birth', ...['city', 'joined', 'born'].map(attribute)],
+          ...across('referrer', 'first_name', 'created_at', ...['city', 'joined', 'born'].map(attribute)),
+        ),
       )
       .map(([op, field]) => ({ op, field })),
   ),
@@ -98,24 +131,59 @@ function selections(group_by: Group[], measures: Measure[]): fc.Arbitrary<Select
   )
 }
 
-const isTimed = ({ op, field }: Measure) => (op === 'min' || op === 'max') && field === attribute('joined')
+/** The relationship that a field leads across, and the field of its target. */
+function partsOf(field: string): { relationship?: string; name: string } {
+  const [, relationship, name] = /^attribute_values\.(referrer|mixed|friends|bought)\.(.*)$/.exec(field) ?? []
+  return relationship === undefined ? { name: field } : { relationship, name: name! }
+}
+
+const isToMany = (relationship: string | undefined) => relationship === 'friends' || relationship === 'bought'
+
+const relationshipsToMany = (keys: readonly Group[]) =>
+  new Set(keys.map(key => partsOf(fieldOf(key)).relationship).filter(isToMany))
+
+const fieldOf = (key: Group) => (typeof key === 'string' ? key : key.field)
+
+/** The name of the field itself, without the relationship before it. */
+const nameOf = (field: string | undefined) => field && partsOf(field).name
+
+const isTimed = ({ op, field }: Measure) =>
+  (op === 'min' || op === 'max') && (nameOf(field) === attribute('joined') || nameOf(field) === 'created_at')
 
 function operandsOf(measure: Measure): readonly unknown[] {
-  const { op, field } = measure
+  const { op } = measure
+  const field = nameOf(measure.field)
   if ((op !== 'min' && op !== 'max') || field === attribute('score')) return numbers
   if (isTimed(measure)) return moments
   return field === 'date_of_birth' || field === attribute('born') ? dates : words
 }
 
+/** The existing targets of a relationship of a person. */
+function targetsOf({ links, stack_id }: StoredEntity, relationship: string): StoredEntity[] {
+  const { id } = dataset.definitions.declared.get(stack_id)!.get(relationship)!
+  return (links.get(id) ?? []).map(target => dataset.entities.get(target)!)
+}
+
+/** The value of a field, of the target that the row is about if it leads across a relationship with many. */
+function valueIn({ entity, target }: Row, field: string): unknown {
+  const { relationship, name } = partsOf(field)
+  if (relationship === undefined) return shownIn(entity, name)
+  const shown = isToMany(relationship) ? target : targetsOf(entity, relationship)[0]
+  return shown ? shownIn(shown, name) : null
+}
+
+/** An entity, or one of several targets of it. */
+type Row = { entity: StoredEntity; target?: StoredEntity | undefined }
+
 /** The value that a read shows. Null if it has none. */
-function shownIn({ json }: StoredEntity, field: string): unknown {
-  if (!field.startsWith('attribute_values.')) return json[field]
-  const values = json.attribute_values as Record<string, unknown>
+function shownIn({ shown }: StoredEntity, field: string): unknown {
+  if (!field.startsWith('attribute_values.')) return shown[field]
+  const values = shown.attribute_values as Record<string, unknown>
   const key = field.slice('attribute_values.'.length)
   return Object.hasOwn(values, key) ? values[key] : null
 }
 
-const isTime = (field: string) => field === 'created_at' || field === attribute('joined')
+const isTime = (field: string) => ['created_at', attribute('joined')].includes(partsOf(field).name)
 
 /** The first day of the span that a value is in. Null if the value is not of the type. */
 function spanOf(value: unknown, { field, by, time_zone = 'UTC' }: Span): string | null {
@@ -153,9 +221,12 @@ function print(value: bigint): string {
 
 const byCodePoint = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-function measureOf(entities: StoredEntity[], { op, field, p }: Measure): { text: string; skipped: number } {
-  if (field === undefined) return { text: String(entities.length), skipped: 0 }
-  const present = entities.map(entity => shownIn(entity, field)).filter(value => value !== null && value !== undefined)
+function measureOf(entities: StoredEntity[], { op, field: path, p }: Measure): { text: string; skipped: number } {
+  if (path === undefined) return { text: String(entities.length), skipped: 0 }
+  const field = partsOf(path).name
+  const present = entities
+    .map(entity => valueIn({ entity }, path))
+    .filter(value => value !== null && value !== undefined)
   if (op === 'count') return { text: String(present.length), skipped: 0 }
   if (op === 'count_distinct')
     return { text: String(new Set(present.map(value => JSON.stringify(value))).size), skipped: 0 }
@@ -168,7 +239,7 @@ function measureOf(entities: StoredEntity[], { op, field, p }: Measure): { text:
   const skipped = present.length - fitting.length
   if (fitting.length === 0) return { text: 'null', skipped }
   if (field === attribute('score')) return { text: ofNumbers(op, fitting as number[], p), skipped }
-  const sorted = (fitting as string[]).toSorted(field === attribute('joined') ? byInstant : byCodePoint)
+  const sorted = (fitting as string[]).toSorted(isTime(field) ? byInstant : byCodePoint)
   const [first, last] = [sorted[0]!, sorted.at(-1)!]
   const found = op === 'min' ? first : last
   return { text: JSON.stringify(field === attribute('joined') ? inUtc(found) : found), skipped }
@@ -215,15 +286,22 @@ function model(filter: unknown, group_by: Group[], measures: Measure[]): { group
   const found = [...dataset.entities.values()].filter(
     entity => entity.stack_id === 0 && matches(filter, entity, dataset),
   )
-  const grouped = Map.groupBy(found, entity =>
+  const [toMany] = relationshipsToMany(group_by)
+  const rows = found.flatMap((entity): Row[] => {
+    const targets = toMany === undefined ? [] : targetsOf(entity, toMany)
+    return targets.length === 0 ? [{ entity }] : targets.map(target => ({ entity, target }))
+  })
+  const grouped = Map.groupBy(rows, row =>
     JSON.stringify(
       group_by.map(key =>
-        typeof key === 'string' ? (shownIn(entity, key) ?? null) : spanOf(shownIn(entity, key.field), key),
+        typeof key === 'string' ? (valueIn(row, key) ?? null) : spanOf(valueIn(row, key.field), key),
       ),
     ),
   )
   if (group_by.length === 0 && found.length === 0) grouped.set('[]', [])
-  const groups = [...grouped].map(([by, entities]) => {
+  const onceInGroup = (rows: readonly Row[]) => [...new Set(rows.map(({ entity }) => entity))]
+  const groups = [...grouped].map(([by, rows]) => {
+    const entities = onceInGroup(rows)
     const results = measures.map(measure => measureOf(entities, measure))
     return {
       by: JSON.parse(by),
@@ -232,12 +310,14 @@ function model(filter: unknown, group_by: Group[], measures: Measure[]): { group
     }
   })
   groups.sort((a, b) => compareKeys(a.by[0] ?? null, b.by[0] ?? null) || compareKeys(a.by[1] ?? null, b.by[1] ?? null))
-  const misfits = group_by.map(key =>
-    typeof key === 'string'
-      ? 0
-      : found.filter(entity => shownIn(entity, key.field) != null && spanOf(shownIn(entity, key.field), key) === null)
-          .length,
-  )
+  const misfits = group_by.map(key => {
+    if (typeof key === 'string') return 0
+    const isMisfit = (row: Row) => valueIn(row, key.field) != null && spanOf(valueIn(row, key.field), key) === null
+    const counted = isToMany(partsOf(key.field).relationship)
+      ? rows
+      : [...grouped.values()].flatMap(rows => onceInGroup(rows).map(entity => ({ entity })))
+    return counted.filter(isMisfit).length
+  })
   const sums = measures.map((_, index) => groups.reduce((sum, { skipped }) => sum + skipped[index]!, 0))
   return { groups, skipped: [...misfits, ...sums] }
 }

@@ -1,27 +1,31 @@
 import { pointer, refuse } from '../errors.ts'
 import { isTimeZone, unknownTimeZone } from '../formats.ts'
-import type { Attribute, Definitions } from '../organizations/definitions.ts'
-import type {
-  AggregateBody,
-  GroupBy,
-  Having,
-  Measure,
-  MeasureOperation,
-  SortEntry,
-  TimeUnit,
+import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
+import {
+  type AggregateBody,
+  type GroupBy,
+  type Having,
+  type Measure,
+  type MeasureOperation,
+  maxGroups,
+  type SortEntry,
+  type TimeUnit,
 } from './aggregate-schema.ts'
-import type { Field, Test, ValueType } from './grammar.ts'
+import type { Field, RelationshipAttribute, Test, ValueType } from './grammar.ts'
 import { measuredOperandType } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 import { type ParsedFilter, type ParseOptions, parseFilter, type UndeclaredKey } from './parse.ts'
 import { type Clock, isRelativeTime } from './relative-time.ts'
-import { manyValues, measureFault, type TypedField, typedFieldOf } from './typed-field.ts'
+import { manyValues, measureFault, type TypedPath, typedPathOf } from './typed-field.ts'
+
+/** A field of the entity or, across a relationship, of its targets. */
+export type Path = { field: Field; type: ValueType; across?: RelationshipAttribute | undefined }
 
 /** A field that groups, or a span of the time or date that it has. */
-export type GroupKey = { field: Field; type: ValueType; span?: { unit: TimeUnit; timeZone: string } | undefined }
+export type GroupKey = Path & { span?: { unit: TimeUnit; timeZone: string } | undefined }
 
 /** A measure of each group. `count` without a field counts the entities. Only a percentile has `p`. */
-export type ParsedMeasure = { op: MeasureOperation; field?: Field; type?: ValueType; p?: number }
+export type ParsedMeasure = Partial<Path> & { op: MeasureOperation; p?: number }
 
 /** An order of the groups, by the measure or the group at a position. */
 export type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
@@ -34,46 +38,53 @@ export type Selection = { having: MeasureTests[]; sort: GroupOrder[]; limit: num
 
 export type ParsedAggregate = ParsedFilter & Selection & { keys: GroupKey[]; measures: ParsedMeasure[] }
 
+/** How to get more groups than an answer in JSON has. */
+export const howToStream = 'send Accept: application/x-ndjson to stream any number'
+
 type Context = { definitions: Definitions; stack_id: number; undeclared: UndeclaredKey[] }
-type Path = readonly (string | number)[]
+type Pointer = readonly (string | number)[]
 
 /** Parses the body of an aggregate. Throws a Fault of 400 with the JSON Pointer of the first value that breaks a rule. */
 export function parseAggregate(
   { filter = {}, group_by = [], measures = [{ op: 'count' }], having = [], sort = [], limit }: AggregateBody,
   definitions: Definitions,
   stack_id: number,
-  { boundFrom = 'body', nowMs = Date.now() }: ParseOptions = {},
+  { boundFrom = 'body', nowMs = Date.now(), isStreamed = false }: ParseOptions & { isStreamed?: boolean } = {},
 ): ParsedAggregate {
+  if (limit !== undefined && limit > maxGroups && !isStreamed)
+    throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
   const { condition, undeclared, evaluated_at } = parseFilter(filter, definitions, stack_id, { boundFrom, nowMs })
   const clock = { nowMs, timeZone: definitions.time_zone }
   const context = { definitions, stack_id, undeclared: [...undeclared] }
   const keys = group_by.map((entry, index) => parseKey(entry, ['group_by', index], context))
+  throwIfTwoOfMany(keys)
   const parsed = measures.map((measure, index) => parseMeasure(measure, ['measures', index], context))
   const isRelative = having.some(tests => Object.values(tests).flat().some(isRelativeTime))
   return {
     ...{ condition, undeclared: context.undeclared, keys, measures: parsed, limit },
+    targetStackIds: [...keys, ...parsed].flatMap(({ across }) => across?.target_stack_id ?? []),
     evaluated_at: isRelative ? new Date(nowMs).toISOString() : evaluated_at,
     having: having.map((entry, index) => parseHaving(entry, ['having', index], { measures: parsed, boundFrom, clock })),
     sort: sort.map((entry, index) => parseSort(entry, ['sort', index], { measure: parsed.length, group: keys.length })),
   }
 }
 
-function throwInvalid(path: Path, message: string): never {
+function throwInvalid(path: Pointer, message: string): never {
   return refuse('invalid_parameter', 'The request breaks a rule.', { details: [{ path: pointer(...path), message }] })
 }
 
-function parseKey(entry: GroupBy, path: Path, context: Context): GroupKey {
+function parseKey(entry: GroupBy, path: Pointer, context: Context): GroupKey {
   if (typeof entry === 'string') return parsePlainKey(entry, path, context)
   const { field: name, by, time_zone } = entry
   const fieldPath = [...path, 'field']
-  const { field, type, attribute } = parseField(name, fieldPath, context)
+  const { field, type, attribute, across } = parseField(name, fieldPath, context)
   if (attribute?.cardinality === 'many') return throwInvalid(fieldPath, manyValues)
   if (type !== 'date' && type !== 'datetime') return throwInvalid(fieldPath, notSpannable(field, attribute))
-  if (time_zone === undefined) return { field, type, span: { unit: by, timeZone: 'UTC' } }
+  if (time_zone === undefined) return { field, type, across, span: { unit: by, timeZone: 'UTC' } }
   const zonePath = [...path, 'time_zone']
   if (type === 'date') return throwInvalid(zonePath, 'applies only to times: a date has no time zone')
   if (!isTimeZone(time_zone)) return throwInvalid(zonePath, unknownTimeZone)
-  return { field, type, span: { unit: by, timeZone: time_zone } }
+  return { field, type, across, span: { unit: by, timeZone: time_zone } }
 }
 
 function notSpannable(field: Field, attribute: Attribute | undefined): string {
@@ -82,34 +93,49 @@ function notSpannable(field: Field, attribute: Attribute | undefined): string {
     : 'is neither a time nor a date'
 }
 
-function parsePlainKey(name: string, path: Path, context: Context): GroupKey {
+function parsePlainKey(name: string, path: Pointer, context: Context): GroupKey {
   const typed = parseField(name, path, context)
+  const { field, type, attribute, across } = typed
+  if (attribute?.cardinality === 'many' && isRelationship(attribute) && !across)
+    return throwInvalid(path, `leads to many targets: group by a field of them, such as ${name}.external_id`)
   throwIfNotSingle(typed, path)
-  return { field: typed.field, type: typed.type }
+  return { field, type, across }
 }
 
-function throwIfNotSingle({ attribute }: TypedField, path: Path) {
+function throwIfNotSingle({ attribute }: TypedPath, path: Pointer) {
   if (attribute?.type === 'json') throwInvalid(path, 'is of type json: only single values can be grouped')
   if (attribute?.cardinality === 'many') throwInvalid(path, manyValues)
 }
 
-function parseMeasure({ op, field: name, p }: Measure, path: Path, context: Context): ParsedMeasure {
+/** An entity would be in as many groups as the product of its targets. */
+function throwIfTwoOfMany(keys: readonly GroupKey[]) {
+  const [first, other] = keys.map(({ across }) => (across?.cardinality === 'many' ? across : undefined))
+  if (first && other && first !== other)
+    throwInvalid(['group_by', 1], `leads to many targets, as ${first.key} does: groups use one such relationship`)
+}
+
+function parseMeasure({ op, field: name, p }: Measure, path: Pointer, context: Context): ParsedMeasure {
   const fieldPath = [...path, 'field']
   if (op === 'percentile' && p === undefined) return throwInvalid([...path, 'p'], 'is required for percentile')
   if (op !== 'percentile' && p !== undefined) return throwInvalid([...path, 'p'], 'applies only to percentile')
   if (name === undefined) return op === 'count' ? { op } : throwInvalid(fieldPath, `is required for ${op}`)
   const typed = parseField(name, fieldPath, context)
-  const { field, type } = typed
-  if (op === 'count') return { op, field, type }
+  const { field, type, across } = typed
+  if (across?.cardinality === 'many')
+    return throwInvalid(
+      fieldPath,
+      `leads to many targets of each entity: a measure uses a relationship of cardinality one`,
+    )
+  if (op === 'count') return { op, field, type, across }
   if (op === 'count_distinct') throwIfNotSingle(typed, fieldPath)
   else {
     const fault = measureFault(op, typed)
     if (fault !== undefined) return throwInvalid(fieldPath, fault)
   }
-  return { op, field, type, ...(p !== undefined && { p }) }
+  return { op, field, type, across, ...(p !== undefined && { p }) }
 }
 
-function parseSort({ measure, group, direction }: SortEntry, path: Path, counts: Record<GroupOrder['of'], number>) {
+function parseSort({ measure, group, direction }: SortEntry, path: Pointer, counts: Record<GroupOrder['of'], number>) {
   if ((measure === undefined) === (group === undefined)) return throwInvalid(path, 'must have either measure or group')
   const [of, index] = measure === undefined ? (['group', group!] as const) : (['measure', measure] as const)
   if (index >= counts[of]) return throwInvalid([...path, of], noPosition(of, counts[of]))
@@ -121,7 +147,7 @@ const noPosition = (of: GroupOrder['of'], count: number) =>
 
 function parseHaving(
   { measure: index, ...operators }: Having,
-  path: Path,
+  path: Pointer,
   { measures, boundFrom, clock }: { measures: readonly ParsedMeasure[]; boundFrom: 'body' | 'query'; clock: Clock },
 ): MeasureTests {
   const measure = measures[index]
@@ -143,10 +169,11 @@ const resultType = ({ op, type }: ParsedMeasure): MeasuredType =>
 
 type MeasuredType = Parameters<typeof measuredOperandType>[0]
 
-function parseField(name: string, path: Path, { definitions, stack_id, undeclared }: Context): TypedField {
-  const typed = typedFieldOf(name, definitions, stack_id)
+function parseField(name: string, path: Pointer, { definitions, stack_id, undeclared }: Context): TypedPath {
+  const typed = typedPathOf(name, definitions, stack_id)
   if ('fault' in typed) return throwInvalid(path, typed.fault)
-  const { field, attribute } = typed
-  if (field.kind === 'attribute' && !attribute) undeclared.push({ stack_id, key: field.key, path: pointer(...path) })
+  const { field, attribute, across } = typed
+  if (field.kind === 'attribute' && !attribute)
+    undeclared.push({ stack_id: across?.target_stack_id ?? stack_id, key: field.key, path: pointer(...path) })
   return typed
 }

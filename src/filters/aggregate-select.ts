@@ -1,9 +1,10 @@
+import { statement } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Column, ColumnLevels, type Source } from './aggregate-columns.ts'
-import type { GroupKey, ParsedAggregate, ParsedMeasure } from './aggregate-parse.ts'
+import type { GroupKey, ParsedAggregate, ParsedMeasure, Path } from './aggregate-parse.ts'
 import { maxGroups } from './aggregate-schema.ts'
-import { joinedValue, shownValue } from './attribute.ts'
+import { joinableRelationship, joinedValue, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { compileCondition } from './compile.ts'
 import type { Subject } from './condition.ts'
@@ -39,7 +40,17 @@ export type AggregateStatements = {
   probe?: Query
   /** Reads the groups. */
   aggregate(useCandidates: boolean): Query
+  /** Declares the cursor {@link fetchPartSql} of any number of groups. */
+  stream(useCandidates: boolean): Query
 }
+
+/** Lines of groups, of about {@link partBytes}. The last row has what is counted of all groups instead. */
+export type PartRow = { lines: string | null; sequence: number; skipped: number[] }
+
+/** Reads the next part of the groups of {@link AggregateStatements.stream}. */
+export const fetchPartSql = statement('', 'fetch next from groups')
+
+const partBytes = 128 * 1024
 
 /** Whether it takes less time to look up the candidates than to read the whole stack. */
 export const areFew = ({ count }: { count: number }) => count <= maxCandidates
@@ -69,13 +80,15 @@ export function aggregateStatements(
     from: sql`(select e.* from entities e where ${own} order by e.id limit ${probedEntities}::integer) e`,
     where: check,
   }
+  const sourceOf = (useCandidates: boolean) => (useCandidates && found ? found : matching)
   return {
     ...(indexCandidates && {
       countCandidates: build(sql`select count(*)::integer as count from (
         select from (${indexCandidates.ids}) i limit ${maxCandidates + 1}::integer) c`),
     }),
     ...(keys.length > 0 && !isCut(parsed) && { probe: build(countGroups(keys, first, subject)) }),
-    aggregate: useCandidates => build(selectGroups(parsed, useCandidates && found ? found : matching, subject)),
+    aggregate: useCandidates => build(selectGroups(parsed, sourceOf(useCandidates), subject)),
+    stream: useCandidates => build(declareParts(parsed, sourceOf(useCandidates), subject)),
   }
 }
 
@@ -97,17 +110,51 @@ function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject
     ) select count(*)::integer as groups from (select from g limit ${maxGroups + 1}::integer) l`
 }
 
+/** The groups as JSON in one text, with what is counted of them. */
 function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
-  const { keys, measures, having, sort, limit = maxGroups + 1 } = parsed
+  return sql`${printGroups(parsed, source, subject, maxGroups + 1)}, total as (
+      select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
+    )
+    select h.sequence, t.groups, t.bytes,
+      case when t.groups <= ${maxGroups}::integer and t.bytes <= ${maxGroupBytes}::integer then (
+        select string_agg(p.line, ',' order by p.position) from printed p
+      ) end as json,
+      ${sumOfSkipped} as skipped
+    from change_heads h cross join total t where h.organization_id = ${subject.organization}`
+}
+
+const sumOfSkipped = sql`array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
+  group by s.position order by s.position)`
+
+/**
+ * Declares a cursor of {@link PartRow}s. PostgreSQL computes the groups for the first part. They need not be in memory, and are read no
+ * faster than they are sent.
+ */
+function declareParts(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
+  return sql`declare groups no scroll cursor for ${printGroups(parsed, source, subject, null)}, sized as (
+      select p.line, p.position, sum(octet_length(p.line)) over (order by p.position) / ${partBytes}::integer as part from printed p
+    )
+    select s.part, string_agg(s.line, chr(10) order by s.position) || chr(10) as lines, null::bigint as sequence, null::float8[] as skipped
+    from sized s group by s.part
+    union all select null, null, h.sequence, ${sumOfSkipped} from change_heads h where h.organization_id = ${subject.organization}
+    order by part nulls last`
+}
+
+/**
+ * The tables `g` of the groups and `printed` of the lines of those that are selected, with their positions. Groups beyond `max` need not be
+ * read.
+ */
+function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, max: number | null): Fragment {
+  const { keys, measures, having, sort, limit = max } = parsed
   const columns = new ColumnLevels()
   const grouped = keys.map(key => addKey(key, columns, subject))
   const measured = measures.map(measure => addMeasure(measure, columns, subject))
+  const entity = keys.some(leadsToMany) ? columns.addRaw('the entity', () => sql`${subject.row}.id`) : undefined
   // All columns are added now, so the number of levels is known.
   const inRow = (column: Column) => sql`r.${columns.atTop(column)}`
   const group = grouped.map(({ column }) => inRow(column))
-  const skipped = [...grouped, ...measured].map(({ misfit }) =>
-    misfit ? sql`count(*) filter (where ${misfit(inRow)})` : sql`0`,
-  )
+  const misfits = [...grouped, ...measured].map(({ typed }) => (typed ? countMisfits(typed, inRow) : sql`0`))
+  if (entity) inRow(entity)
   const computed = [...group, ...measured.map(({ result }) => result(inRow))]
   const named = computed.map((value, index) => sql`${value} as ${columnNames[index]!}`)
   const ofGroup = computed.map((_, index) => sql`g.${columnNames[index]!}`)
@@ -127,26 +174,44 @@ function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject)
     }),
     ...grouped.flatMap(({ order }, index) => order(ofGroup[index]!)),
   ]
-  const rows = columns.select(source)
+  const rows = sql`(${columns.select(source)}) r(${commaSeparated(columns.names)})`
+  const ofTargets = grouped.map(({ typed }, index) =>
+    typed && leadsToMany(keys[index]!) ? columns.atTop(typed.raw) : undefined,
+  )
+  const { from, skipped } = entity
+    ? onceInGroup(rows, columns.names, misfits, ofTargets)
+    : { from: rows, skipped: misfits }
   return sql`with g as materialized (
       select ${commaSeparated([...named, sql`array[${commaSeparated(skipped)}] as skipped`])}
-      from (${rows}) r(${commaSeparated(columns.names)})
+      from ${from}
       ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`}
-      ${isCut(parsed) ? sql`` : sql`limit ${maxGroups + 1}::integer`}
+      limit ${isCut(parsed) ? null : max}::integer
     ), printed as materialized (
       select ${line} as line, row_number() over (${orderedBy(orders)}) as position from (
         select * from g where ${allOf(passes)} ${orderedBy(orders)} limit ${limit}::integer
       ) g
-    ), total as (
-      select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
-    )
-    select h.sequence, t.groups, t.bytes,
-      case when t.groups <= ${maxGroups}::integer and t.bytes <= ${maxGroupBytes}::integer then (
-        select string_agg(p.line, ',' order by p.position) from printed p
-      ) end as json,
-      array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
-        group by s.position order by s.position) as skipped
-    from change_heads h cross join total t where h.organization_id = ${subject.organization}`
+    )`
+}
+
+const leadsToMany = ({ across }: GroupKey) => across?.cardinality === 'many'
+
+/**
+ * Has each entity once in each group, of whose targets several may have the same value. `misfits` counts the values of another type. Of the
+ * columns `ofTargets` it counts them before they are left out.
+ */
+function onceInGroup(
+  rows: Fragment,
+  names: readonly Fragment[],
+  misfits: readonly Fragment[],
+  ofTargets: readonly (Fragment | undefined)[],
+): { from: Fragment; skipped: Fragment[] } {
+  const kept = commaSeparated(names.filter(name => !ofTargets.includes(name)).map(name => sql`r.${name}`))
+  const nameOf = (index: number) => columnNames[names.length + index]!
+  const counts = ofTargets.flatMap((column, index) => (column ? [sql`, ${misfits[index]!} as ${nameOf(index)}`] : []))
+  return {
+    from: sql`(select ${counts.reduce((before, count) => sql`${before}${count}`, kept)} from ${rows} group by ${kept}) r`,
+    skipped: misfits.map((count, index) => (ofTargets[index] ? sql`sum(r.${nameOf(index)})` : count)),
+  }
 }
 
 const orderedBy = (orders: readonly Fragment[]) =>
@@ -158,19 +223,25 @@ const listed = (texts: readonly Fragment[]) =>
 /** Returns a column of the rows that are grouped. */
 type InRow = (column: Column) => Fragment
 
-/** A value that is not of its type is present, but null as its type. */
-const misfitOf = (raw: Column, typed: Column) => (inRow: InRow) =>
-  sql`${inRow(typed)} is null and jsonb_typeof(${inRow(raw)}) <> 'null'`
+/** A value of an attribute, as it is and as its type. */
+type Typed = { raw: Column; typed: Column }
 
-/** The value that a read shows: jsonb of an attribute, otherwise of the column's type. */
-function addRaw(field: Field, columns: ColumnLevels, subject: Subject): Column {
-  if (field.kind === 'attribute')
-    return columns.addRaw(`attribute ${field.key}`, () => {
-      const joined = joinedValue(field.key, columns.nextTables, subject)
-      if (joined) columns.join(joined.join)
-      return joined?.value ?? shownValue(field.key, subject)
-    })
-  return columns.addRaw('column' in field ? field.column : field.kind, () => rowValue(field, subject.row))
+/** Counts the values that are not of their type: they are present, but null as their type. */
+const countMisfits = ({ raw, typed }: Typed, inRow: InRow) =>
+  sql`count(*) filter (where ${inRow(typed)} is null and jsonb_typeof(${inRow(raw)}) <> 'null')`
+
+/** The value that a read of the entity or of its target shows: jsonb of an attribute, otherwise of the column's type. */
+function addRaw({ field, across }: Path, columns: ColumnLevels, entity: Subject): Column {
+  const subject = across
+    ? { ...entity, stack_id: across.target_stack_id, row: columns.target(across, entity), relationDepth: 1 }
+    : entity
+  const of = across ? `target ${across.id}` : 'entity'
+  if (field.kind !== 'attribute')
+    return columns.addRaw(`${of} ${'column' in field ? field.column : field.kind}`, () => rowValue(field, subject.row))
+  return columns.addRaw(`${of} attribute ${field.key}`, () => {
+    const shown = across ? undefined : joinableRelationship(field.key, subject)
+    return shown ? joinedValue(field.key, columns.target(shown, subject), subject) : shownValue(field.key, subject)
+  })
 }
 
 const columnsOf = columnFragments(['external_id', 'id', 'active', ...profileTexts, ...profileFlags, ...timeColumns])
@@ -178,7 +249,7 @@ const columnsOf = columnFragments(['external_id', 'id', 'active', ...profileText
 function rowValue(field: Exclude<Field, { kind: 'attribute' }>, row: Fragment): Fragment {
   switch (field.kind) {
     case 'state':
-      return sql`(case when ${columnsOf.active(row)} then 'active' else 'placeholder' end)`
+      return sql`(case when ${columnsOf.active(row)} then 'active' when not ${columnsOf.active(row)} then 'placeholder' end)`
     case 'id':
       return sql`(${columnsOf.id(row)}::text)`
     case 'record_id':
@@ -195,7 +266,7 @@ const addText = (raw: Column, columns: ColumnLevels) =>
 /** A field that groups: its column, and how a value becomes JSON and is ordered. */
 type Key = {
   column: Column
-  misfit?: (inRow: InRow) => Fragment
+  typed?: Typed
   print: (value: Fragment) => Fragment
   order: (value: Fragment) => Fragment[]
 }
@@ -217,10 +288,14 @@ const asJson = {
 }
 /** RFC 3339 in UTC with milliseconds, as reads show a time. */
 const printTime = (time: Fragment) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-const asTime = { print: (value: Fragment) => sql`to_json(${printTime(value)})::text`, order: asBoolean.order }
+const asTime = {
+  print: (value: Fragment) => sql`coalesce(to_json(${printTime(value)})::text, 'null')`,
+  order: asBoolean.order,
+}
 
-function addKey({ field, span, type }: GroupKey, columns: ColumnLevels, subject: Subject): Key {
-  const raw = addRaw(field, columns, subject)
+function addKey(key: GroupKey, columns: ColumnLevels, subject: Subject): Key {
+  const { field, span, type } = key
+  const raw = addRaw(key, columns, subject)
   if (span) return addSpan(field, type, span, raw, columns)
   if (field.kind === 'attribute') {
     const column = columns.derive(
@@ -259,19 +334,19 @@ function addSpan(
   const ofText = (value: Fragment) =>
     type === 'date' ? first(sql`${dateOf(value)}::timestamp`) : inZone(timeOf(value))
   const column = columns.derive(name, text, ofText)
-  return { column, ...asDay, ...(field.kind === 'attribute' && { misfit: misfitOf(raw, column) }) }
+  return { column, ...asDay, ...(field.kind === 'attribute' && { typed: { raw, typed: column } }) }
 }
 
 /**
- * A measure of a group: its result, how that becomes JSON, is compared and ordered, and the condition of a row whose value is not
- * measured.
+ * A measure of a group: its result, how that becomes JSON, is compared and ordered, and the value of a row, which is not measured if it is
+ * of another type.
  */
 type MeasureColumns = {
   result: (inRow: InRow) => Fragment
   print: (result: Fragment) => Fragment
   comparable: (result: Fragment) => Comparable
   order: (result: Fragment) => Fragment[]
-  misfit?: (inRow: InRow) => Fragment
+  typed?: Typed
 }
 
 const asCount = {
@@ -301,13 +376,14 @@ const percentileOf = (value: Fragment, p: number) => sql`(
     ) s offset 0
   ) a)`
 
-function addMeasure({ op, field, type, p }: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
+function addMeasure(measure: ParsedMeasure, columns: ColumnLevels, subject: Subject): MeasureColumns {
+  const { op, field, type, p, across } = measure
   if (!field) return { result: () => sql`count(*)`, ...asCount }
   if (op === 'count_distinct') {
-    const { column } = addKey({ field, type: type! }, columns, subject)
+    const { column } = addKey({ field, type: type!, across }, columns, subject)
     return { result: inRow => sql`count(distinct ${inRow(column)})`, ...asCount }
   }
-  const raw = addRaw(field, columns, subject)
+  const raw = addRaw({ field, type: type!, across }, columns, subject)
   const isAttribute = field.kind === 'attribute'
   if (op === 'count' && isAttribute)
     return { result: inRow => sql`(count(*) filter (where jsonb_typeof(${inRow(raw)}) <> 'null'))`, ...asCount }
@@ -320,7 +396,7 @@ function addMeasure({ op, field, type, p }: ParsedMeasure, columns: ColumnLevels
     print: result => sql`coalesce(${printResult(result, type!, isAttribute)}, 'null')`,
     comparable: result => comparableResult(result, type!, isAttribute),
     order: isText ? asText.order : asBoolean.order,
-    ...(isAttribute && { misfit: misfitOf(raw, typed) }),
+    ...(isAttribute && { typed: { raw, typed } }),
   }
 }
 

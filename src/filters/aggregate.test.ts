@@ -299,7 +299,6 @@ describe('the refusal of an aggregate', () => {
       { group_by: [{ field: field('due'), by: 'day', time_zone: 'UTC' }] },
       '/group_by/0/time_zone',
     ],
-    ['a field across a relationship', { group_by: [`${field('buyer')}.first_name`] }, '/group_by/0'],
     ['three fields', { group_by: ['state', 'state', 'state'] }, '/group_by'],
     ['no measures', { measures: [] }, '/measures'],
     ['eleven measures', { measures: Array(11).fill({ op: 'count' }) }, '/measures'],
@@ -345,19 +344,6 @@ describe('the refusal of an aggregate', () => {
     ],
     ['a fault of the filter', { filter: { nobody: 1 } }, '/filter/nobody'],
   ]
-  it.each<[string, object, string]>([
-    ['a group', { group_by: ['state', field('buyer.country')] }, '/group_by/1'],
-    ['a group in the words of a filter', { group_by: [field('buyer.attribute_values.country')] }, '/group_by/0'],
-    ['a span of time', { group_by: [{ field: field('buyer.born'), by: 'year' }] }, '/group_by/0/field'],
-    ['a measure', { measures: [{ op: 'count', field: field('buyer.age') }] }, '/measures/0/field'],
-  ])('names the relationship that %s leads across', async (_, body, path) => {
-    const { status, body: refused } = await aggregate(body)
-    expect([status, refused.error]).toEqual([400, 'invalid_parameter'])
-    expect(refused.details).toEqual([
-      { path, message: expect.stringMatching(/^leads across the relationship buyer: .*attribute_values\.buyer/) },
-    ])
-  })
-
   it('spares an undeclared key with a dot that is no path across a relationship', async () => {
     const { status, body } = await aggregate({ group_by: [field('shipping.country')] })
     expect([status, body.data.warnings.length]).toEqual([200, 1])

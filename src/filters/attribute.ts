@@ -1,9 +1,9 @@
-import { type Attribute, isRelationship } from '../organizations/definitions.ts'
+import { type Attribute, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
 import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './condition.ts'
 import { allOf, anyOf, type Fragment, never, type Parameter, sql, unionAll } from './fragment.ts'
-import { isRange, type Test } from './grammar.ts'
+import { isRange, type RelationshipAttribute, type Test } from './grammar.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
 
@@ -22,28 +22,42 @@ export function shownValue(name: string, subject: Subject): Fragment {
   const plain = sql`${subject.row}.attributes->${key}::text`
   return relationships.length === 0
     ? sql`(${plain})`
-    : sql`coalesce((${linkedNames(relationships, subject)}), ${plain})`
+    : sql`coalesce((${linkedNames(relationships, subject, sql`${referenceTo(sql`t`)} as external_id`)}), ${plain})`
 }
 
+/** The value by which a read refers to a target: its external identifier, else the internal one. */
+const referenceTo = (target: Fragment) => sql`coalesce(to_jsonb(${target}.external_id), case ${target}.stack_id
+  when ${peopleStackId}::integer then jsonb_build_object('id', ${target}.id)
+  else jsonb_build_object('record_id', left(replace(${target}.id::text, '-', ''), 24)) end)`
+
+/** The only relationship that a key ever had, if it has cardinality one. A read shows its target, which {@link joinTargets} joins. */
+export function joinableRelationship(name: string, subject: Subject): RelationshipAttribute | undefined {
+  const [only, ...others] = keyOf(name, subject).relationships
+  return only && isRelationship(only) && only.cardinality === 'one' && others.length === 0 ? only : undefined
+}
+
+/** The value that a read shows under the key of a joinable relationship, whose target is joined. */
+export const joinedValue = (key: string, target: Fragment, { row }: Subject): Fragment =>
+  sql`coalesce(
+    case when ${target}.id is not null then ${referenceTo(target)} end,
+    ${row}.attributes->${key}::text
+  )`
+
 /**
- * The same value for a key whose only relationship has cardinality one, with a join that the caller adds to the rows. PostgreSQL can
- * run it in several processes, but never a subquery for each row. Undefined for any other key. The names are those of two tables.
+ * Joins the targets of a relationship to the rows: each existing one, or a row of nulls. PostgreSQL can run it in several processes, but
+ * never a subquery for each row. The names are those of two tables.
  */
-export function joinedValue(
-  name: string,
+export function joinTargets(
+  { id, cardinality, target_stack_id }: RelationshipAttribute,
   [link, target]: readonly [Fragment, Fragment],
-  subject: Subject,
-): { join: Fragment; value: Fragment } | undefined {
-  const { organization, row } = subject
-  const { key, relationships } = keyOf(name, subject)
-  const [only, ...others] = relationships
-  if (only?.cardinality !== 'one' || others.length > 0) return undefined
-  const join = sql`left join links ${link} on ${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id
-      and ${link}.attribute_id = ${only.id}::integer and ${link}.position = 0
-    left join entities ${target} on ${target}.organization_id = ${organization} and ${target}.stack_id = ${link}.target_stack_id
-      and ${target}.id = ${link}.target_id`
-  const linked = sql`case when ${target}.id is not null then coalesce(to_jsonb(${target}.external_id), 'null'::jsonb) end`
-  return { join, value: sql`coalesce(${linked}, ${row}.attributes->${key}::text)` }
+  { organization, row }: Subject,
+): Fragment {
+  const isLink = sql`${link}.organization_id = ${organization} and ${link}.source_id = ${row}.id and ${link}.attribute_id = ${id}::integer`
+  const isTarget = sql`${target}.organization_id = ${organization} and ${target}.stack_id = ${target_stack_id}::integer
+    and ${target}.id = ${link}.target_id`
+  return cardinality === 'one'
+    ? sql`left join links ${link} on ${isLink} and ${link}.position = 0 left join entities ${target} on ${isTarget}`
+    : sql`left join (links ${link} join entities ${target} on ${isTarget}) on ${isLink}`
 }
 
 /** Compiles tests of the value that a read shows under a key. */
@@ -97,13 +111,17 @@ function valueOrElement(value: Fragment, declared: Attribute | undefined, isMany
  * Selects the names that a read shows under a key: the targets of the newest relationship with links to existing entities.
  * The target is fenced (`offset 0`), because PostgreSQL may plan a join as a scan of all entities if it has no statistics.
  */
-function linkedNames(relationships: readonly Attribute[], { organization, row }: Subject): Fragment {
+function linkedNames(
+  relationships: readonly Attribute[],
+  { organization, row }: Subject,
+  name = sql`t.external_id`,
+): Fragment {
   const ids = relationships.map(({ id }) => id)
   const many = relationships.filter(({ cardinality }) => cardinality === 'many').map(({ id }) => id)
   const names = sql`jsonb_agg(t.external_id order by l.position)`
   return sql`select case when l.attribute_id = any(${many}::integer[]) then ${names} else ${names}->0 end
     from links l cross join lateral (
-      select t.external_id from entities t
+      select ${name} from entities t
       where t.organization_id = ${organization} and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
     ) t
     where l.organization_id = ${organization} and l.source_id = ${row}.id and l.attribute_id = any(${ids}::integer[])

@@ -2,7 +2,7 @@ import { peopleStackId } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Field, timeColumns } from './grammar.ts'
 
-const attributePrefix = 'attribute_values.'
+export const attributePrefix = 'attribute_values.'
 
 const sharedFields: [string, Field][] = [
   ['external_id', { kind: 'text', column: 'external_id' }],

@@ -89,8 +89,9 @@ export function filterOptionsOf(
     boundFrom,
     // A long page is read in parts, which all ask of the same time.
     nowMs: Date.now(),
-    authorize: condition => {
-      for (const scope of scopesOf(condition, stack_id)) requireScope(caller, scope)
+    authorize: ({ condition, targetStackIds = [] }) => {
+      const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
+      for (const scope of scopes) requireScope(caller, scope)
     },
     rejectUnusedKeys: preferences.handling === 'strict' ? throwUnusedKeys : undefined,
   }

@@ -5,7 +5,6 @@ import { type Count, type Page, type Position, pageOf, sizeToRead, startOf } fro
 import { cachedDefinitions, type Definitions, reloadDefinitions } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import type { Condition } from './grammar.ts'
 import { withIndexAdvice } from './index-advice.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
 import {
@@ -30,7 +29,7 @@ export type FilterOptions = {
   /** Whether all matches are counted, as of the moment of the first query. */
   isCounted?: boolean | undefined
   /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
-  authorize?: (condition: Condition) => void
+  authorize?: (parsed: ParsedFilter) => void
   /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
   rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
@@ -124,7 +123,7 @@ export class Reading {
     const { signal, authorize, rejectUnusedKeys } = this.#request
     return this.check(async () => {
       const parsed = parse()
-      authorize?.(parsed.condition)
+      authorize?.(parsed)
       const searchMs = rejectUnusedKeys ? undefined : defaultSearchMs
       const unusedKeys = await findUnusedKeys(this.#db, this.definitions, parsed.undeclared, { signal, searchMs })
       if (unusedKeys.length > 0) rejectUnusedKeys?.(unusedKeys)

@@ -36,6 +36,8 @@ export type ParsedFilter = {
   undeclared: UndeclaredKey[]
   /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
   evaluated_at?: string | undefined
+  /** The stacks that the request reads besides those of the filter. */
+  targetStackIds?: readonly number[]
 }
 
 export type ParseOptions = {

@@ -1,30 +1,69 @@
 import { type Attribute, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { textFields } from '../profile-fields.ts'
-import { fieldOf } from './fields.ts'
-import type { Field, ValueType } from './grammar.ts'
+import { attributePrefix, fieldOf } from './fields.ts'
+import type { Field, RelationshipAttribute, ValueType } from './grammar.ts'
 
 /** A field with the type of its values. `attribute` is absent for a column and for an undeclared key. */
 export type TypedField = { field: Field; type: ValueType; attribute?: Attribute | undefined }
+
+/** A field of the entity itself or, across a relationship, of each of its targets. */
+export type TypedPath = TypedField & { across?: RelationshipAttribute | undefined }
 
 /** Why a field cannot be used. */
 export type FieldFault = { fault: string }
 
 export const manyValues = 'holds many values: only an attribute of cardinality one can be used here'
 
-const acrossRelationship = ({ key }: Attribute) =>
-  `leads across the relationship ${key}: an aggregate uses fields of the entity itself, and attribute_values.${key} groups by its target`
+/** The field that a path names, with the type of its values: `state`, `attribute_values.total`, `attribute_values.buyer.first_name`. */
+export function typedPathOf(name: string, definitions: Definitions, stack_id: number): TypedPath | FieldFault {
+  const hop = hopOf(name, definitions, stack_id)
+  if (!hop) return typedFieldOf(name, definitions, stack_id)
+  const { attribute, rest } = hop
+  if (!isRelationship(attribute))
+    return rest.startsWith(attributePrefix)
+      ? { fault: `leads across ${attribute.key}, which is not a relationship` }
+      : typedFieldOf(name, definitions, stack_id)
+  const next = hopOf(rest, definitions, attribute.target_stack_id)
+  if (next && isRelationship(next.attribute))
+    return {
+      fault: `leads across two relationships, ${attribute.key} and ${next.attribute.key}: a field leads across one`,
+    }
+  const typed = typedFieldOf(rest, definitions, attribute.target_stack_id)
+  if (!('fault' in typed)) return { ...typed, across: attribute }
+  const example = `${attributePrefix}${attribute.key}.${attributePrefix}${rest}`
+  return {
+    fault: `leads across the relationship ${attribute.key}, but ${JSON.stringify(rest)} ${typed.fault}: an attribute is ${example}`,
+  }
+}
 
-/** The field with that name, with the type of its values. */
-export function typedFieldOf(name: string, { declared }: Definitions, stack_id: number): TypedField | FieldFault {
+/** The attribute that a name leads across, and the field after it. Undefined if the name is that of a field. */
+function hopOf(
+  name: string,
+  { declared }: Definitions,
+  stack_id: number,
+): { attribute: Attribute; rest: string } | undefined {
+  const field = fieldOf(name, stack_id)
+  const attributes = declared.get(stack_id)
+  if (field?.kind !== 'attribute' || attributes?.has(field.key)) return undefined
+  const [key = ''] = field.key.split('.', 1)
+  const attribute = key === field.key ? undefined : attributes?.get(key)
+  return attribute && { attribute, rest: field.key.slice(key.length + 1) }
+}
+
+/** The field of the entity itself with that name, with the type of its values. */
+export function typedFieldOf(name: string, definitions: Definitions, stack_id: number): TypedField | FieldFault {
   const field = fieldOf(name, stack_id)
   if (!field)
     return { fault: `is not a field of a ${stack_id === peopleStackId ? 'person' : 'record'} that a filter accepts` }
   if (field.kind !== 'attribute') return { field, type: typeOfColumn(field) }
-  const attributes = declared.get(stack_id)
-  const attribute = attributes?.get(field.key)
+  const attribute = definitions.declared.get(stack_id)?.get(field.key)
   if (!attribute) {
-    const first = attributes?.get(field.key.split('.', 1)[0]!)
-    return first && isRelationship(first) ? { fault: acrossRelationship(first) } : { field, type: 'json' }
+    const hop = hopOf(name, definitions, stack_id)
+    return hop && isRelationship(hop.attribute)
+      ? {
+          fault: `leads across the relationship ${hop.attribute.key}: only a field of the entity itself can be used here`,
+        }
+      : { field, type: 'json' }
   }
   return { field, type: isRelationship(attribute) ? 'name' : (attribute.type as ValueType), attribute }
 }

@@ -3,13 +3,13 @@ import type { Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
+import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { startOf } from '../entities/read/pagination.ts'
 import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { openExportedSnapshot } from './exported-snapshot.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024

@@ -208,33 +208,46 @@ const aggregated = {
       'email_consent',
       'created_at',
       ...['city', 'score', 'vip', 'joined', 'referrer', 'free'].map(of),
+      ...['referrer.email', 'referrer.state', 'mixed.id', `referrer.${of('city')}`].map(of),
     ],
-    times: ['created_at', 'updated_at', of('joined')],
-    dates: ['date_of_birth', of('born')],
-    numbers: [of('score')],
+    ofTargets: [
+      ...['friends.external_id', `friends.${of('city')}`, 'bought.record_id', `bought.${of('buyer')}`].map(of),
+    ],
+    times: ['created_at', 'updated_at', of('joined'), ...['referrer.created_at', `referrer.${of('joined')}`].map(of)],
+    dates: ['date_of_birth', of('born'), of('referrer.date_of_birth')],
+    numbers: [of('score'), of(`referrer.${of('score')}`)],
     ordered: [
       'first_name',
       'external_id',
       'updated_at',
       'date_of_birth',
       ...['city', 'score', 'joined', 'born'].map(of),
+      of('referrer.first_name'),
     ],
   },
   orders: {
-    groups: ['state', 'external_id', ...['total', 'buyer', 'free'].map(of)],
-    times: ['created_at'],
+    groups: ['state', 'external_id', ...['total', 'buyer', 'free', 'buyer.language', `buyer.${of('free')}`].map(of)],
+    ofTargets: [],
+    times: ['created_at', of(`buyer.${of('joined')}`)],
     dates: [],
     numbers: [of('total')],
     ordered: ['created_at', of('total')],
   },
-  visits: { groups: ['record_id', of('page')], times: ['updated_at'], dates: [], numbers: [], ordered: [of('page')] },
+  visits: {
+    groups: ['record_id', of('page')],
+    ofTargets: [],
+    times: ['updated_at'],
+    dates: [],
+    numbers: [],
+    ordered: [of('page')],
+  },
 }
 function of(key: string): string {
   return `attribute_values.${key}`
 }
 
 function aggregates(isPeople: boolean, stack_key: string): FieldGenerators {
-  const { groups, times, dates, numbers, ordered } =
+  const { groups, ofTargets, times, dates, numbers, ordered } =
     aggregated[isPeople ? 'people' : (stack_key as 'orders' | 'visits')]
   const by = fc.constantFrom('day', 'week', 'month', 'quarter', 'year')
   const time_zone = fc.constantFrom(undefined, 'UTC', 'Europe/Berlin', 'America/St_Johns')
@@ -256,7 +269,14 @@ function aggregates(isPeople: boolean, stack_key: string): FieldGenerators {
     ]),
   ]
   return {
-    group_by: fc.array(fc.oneof(fc.constantFrom(...groups), ...spans), { maxLength: 2 }),
+    // Groups use one relationship with many targets.
+    group_by: fc
+      .tuple(
+        fc.oneof(fc.constantFrom(...groups, ...ofTargets), ...spans),
+        fc.oneof(fc.constantFrom(...groups), ...spans),
+        fc.nat(2),
+      )
+      .map(([first, second, length]) => [first, second].slice(0, length)),
     measures: fc.array(fc.oneof(...measures), { minLength: 1, maxLength: 4 }),
     // Their positions depend on the groups and measures: see `withSelection`.
     having: fc.constant(undefined),

@@ -3,8 +3,16 @@ import type { Question } from '../../src/consents/answers.ts'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
 
-/** An entity as a read returns it, and the ids of its link targets by attribute. */
-export type StoredEntity = { stack_id: number; id: string; json: Json; links: ReadonlyMap<number, readonly string[]> }
+/** An entity, and the ids of its link targets by attribute. */
+export type StoredEntity = {
+  stack_id: number
+  id: string
+  /** As a read returns it, but null for a target without an external identifier. */
+  json: Json
+  /** As a read returns it. */
+  shown: Json
+  links: ReadonlyMap<number, readonly string[]>
+}
 
 /** The definitions and all entities of an organization, the entities by id. */
 export type Dataset = { definitions: Definitions; entities: ReadonlyMap<string, StoredEntity> }

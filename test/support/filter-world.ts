@@ -144,8 +144,12 @@ export async function readDataset({ db, sql }: Service, organization_id: number)
     const selectIds = 'select id from entities where organization_id = $1 and stack_id = $2 order by id'
     const ids = (await sql<{ id: string }>(selectIds, [organization_id, stack_id])).map(({ id }) => id)
     const found = await readSerialized(db, organization_id, stack_id, { by: 'id', identifiers: ids })
-    const jsonById = new Map(found.map(({ identifier, json }) => [identifier, JSON.parse(json!, nameOfTarget)]))
-    for (const id of ids) entities.set(id, { stack_id, id, json: jsonById.get(id), links: await linksOf(id) })
+    const textById = new Map(found.map(({ identifier, json }) => [identifier, json!]))
+    for (const id of ids) {
+      const text = textById.get(id)!
+      const [json, shown] = [JSON.parse(text, nameOfTarget), JSON.parse(text)]
+      entities.set(id, { stack_id, id, json, shown, links: await linksOf(id) })
+    }
   }
   return { definitions, entities }
 

@@ -353,6 +353,9 @@ async function useEveryEndpoint(shop: Shop) {
   const byNumber = { field: 'incoming.people.friends', measure: { op: 'count' }, where: { state: 'active' } }
   for (const filtered of [{}, { external_id: 'ada' }])
     await ok('POST', '/v1/people/filter', { sort: byNumber, filter: filtered })
+  const ofFriends = ['attribute_values.city', 'attribute_values.employer'].map(key => `attribute_values.friends.${key}`)
+  for (const group_by of [['attribute_values.referrer.email'], ofFriends])
+    await ok('POST', '/v1/people/aggregate', { filter: { email: person.email }, group_by })
   await recognizePeople(shop)
   await useAliases(shop)
   await mergePeople(shop)
