@@ -156,6 +156,30 @@ describe('the rows that a command prints', () => {
 })
 
 describe('kith records', () => {
+  it('print names for people to read with --labels, first in a table', async () => {
+    await organization.client.schema.stacks.patch('orders', { label: '{buyer}: {total}' })
+    const labeled = { label: 'Ada Lovelace: 10', relationship_labels: { buyer: { ada: 'Ada Lovelace' } } }
+    const get = ['records', 'get', 'o-1', ...orders, '--labels']
+    expect(await rowsOf(...get, '--fields', 'external_id')).toEqual([{ external_id: 'o-1', ...labeled }])
+    const one = await kith(...get, '--format', 'table')
+    expect(one.stdout).toMatch(/^label +Ada Lovelace: 10$/m)
+    expect(one.stdout).toMatch(/^relationship_labels\.buyer +Ada Lovelace$/m)
+    const fields = ['--labels', '--fields', 'external_id']
+    const [, first] = await rowsOf('records', 'list', ...orders, ...fields)
+    expect(first).toEqual({ external_id: 'o-1', ...labeled, relationship_labels: {} })
+    const table = await kith(
+      'records',
+      'filter',
+      ...orders,
+      '--where',
+      'external_id=o-1',
+      ...fields,
+      '--format',
+      'table',
+    )
+    expect(table.stdout).toBe('label             external_id\nAda Lovelace: 10  o-1\n')
+  })
+
   it('list a stack, with a column for each attribute and the included targets', async () => {
     const { stdout } = await kith('records', 'list', ...orders, '--format', 'table')
     const header = stdout.split('\n')[0]!.split(/ +/)

@@ -1,21 +1,23 @@
 import type { Command } from 'commander'
-import { newPlainCommand, UsageError } from './command.ts'
+import { givenOf, newPlainCommand, UsageError } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRow, printRows, type Row } from './print-rows.ts'
 import { entityColumns, fieldsFor, membersOf } from './questions/columns.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
 import {
   addFieldsOption,
+  addLabelsOption,
   addLimitOption,
   addListOptions,
   type ListOptions,
   printListing,
+  type Selection,
 } from './questions/list-options.ts'
 import { type Reads, readsOf } from './questions/reads.ts'
 
 type Kind = 'people' | 'records'
 type Options = ConnectionOptions & { stack?: string }
-type GetOptions = Options & FormatOption & { id?: true; at?: string; fields?: string[] }
+type GetOptions = Options & FormatOption & { id?: true; at?: string; fields?: string[]; labels?: true }
 
 export const peopleCommand = (environment: NodeJS.ProcessEnv): Command =>
   entitiesCommand('people', 'Reads, lists, filters, searches and counts people.', environment)
@@ -60,19 +62,21 @@ function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
     .argument('<external_id>', 'The external identifier.')
     .option('--id', 'The argument is the internal identifier.')
     .option('--at <time>', 'Print the values of this time: 2026-01-31T09:00:00Z.')
-  return addConnectionOptions(addFormatOption(addFieldsOption(command))).action((name: string, options: GetOptions) =>
-    get(kind, environment, name, options),
+  return addConnectionOptions(addFormatOption(addLabelsOption(addFieldsOption(command)))).action(
+    (name: string, options: GetOptions) => get(kind, environment, name, options),
   )
 }
 
 async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, options: GetOptions) {
   const reads = await openReads(environment, options, options.at === undefined ? '' : ' changes:read')
-  const past = options.at === undefined ? {} : { at: options.at }
-  const whole = (await (options.id ? reads.get({ id: name }, past) : reads.get(name, past))) as Row
-  const entity = options.fields ? selectFields(whole, options.fields) : whole
+  const read = givenOf(options, 'at', 'labels')
+  const { label, relationship_labels, ...whole } = (await reads.get(options.id ? { id: name } : name, read)) as Row
+  const selected = options.fields ? selectFields(whole, options.fields) : whole
+  const entity = options.labels ? { label, ...selected, relationship_labels } : selected
   const format = formatOf(options)
   if (format === 'table') return printRows(format, ['field', { name: 'value', isWhole: true }], membersOf(entity))
-  return printRow(format, entityColumns(fieldsFor(options.fields, format, kind) ?? [], [], format)([entity]), entity)
+  const fields = [...(options.labels ? ['label'] : []), ...(fieldsFor(options.fields, format, kind) ?? [])]
+  return printRow(format, entityColumns(fields, [], format)([entity]), entity)
 }
 
 /** The named members of an entity. Throws a UsageError if one does not exist. */
@@ -130,12 +134,14 @@ function searchCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
       : 'Finds records by the attributes that are declared searchable, also misspelt ones. The best match comes first.'
   const examples = kind === 'people' ? ['"ada lovlace"', 'ada@example.org --limit 1 --format json'] : ['"blue kettle"']
   const command = subcommand(kind, 'search', description, examples).argument('<text>', 'The words to find.')
-  const withOptions = addFormatOption(addLimitOption(addFieldsOption(command)))
+  const withOptions = addFormatOption(addLimitOption(addLabelsOption(addFieldsOption(command))))
   return addConnectionOptions(withOptions).action(async (text: string, options: Options & ListOptions) => {
     const reads = await openReads(environment, options)
     const { fields } = options
-    const convert = (entity: Row) => (fields ? selectFields(entity, fields) : entity)
-    await printListing(kind, options, ({ size }) => reads.search(text, { size }), { maxSize: 100, convert })
+    const convert = (entity: Row) =>
+      fields ? { ...selectFields(entity, fields), ...givenOf(entity, 'label', 'relationship_labels') } : entity
+    const search = (selection: Selection) => reads.search(text, givenOf(selection, 'size', 'labels'))
+    await printListing(kind, options, search, { maxSize: 100, convert })
   })
 }
 

@@ -95,7 +95,17 @@ export type {
 } from './src/people.ts'
 export { isTemporary } from './src/retry.ts'
 export type { SegmentEndpoints, SegmentFilterOptions, SegmentOptions, SegmentPeopleOptions } from './src/segments.ts'
-export type { FieldName, ItemOf, RelationshipKey, Selection, Sort, SortField, SortMeasure } from './src/selection.ts'
+export type {
+  FieldName,
+  ItemOf,
+  LabeledOf,
+  Labels,
+  RelationshipKey,
+  Selection,
+  Sort,
+  SortField,
+  SortMeasure,
+} from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'
 export type { Endpoint, RequestOf, RequestOptions } from './src/transport.ts'
 export { ReceiptError, type VerifiedReceipt, type VerifyReceiptOptions, verifyReceipt } from './src/verify-receipt.ts'

@@ -10,6 +10,7 @@ create table stacks (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   retention_days integer check (retention_days > 0),
+  label text,
   primary key (organization_id, id),
   unique (organization_id, key)
 );
@@ -17,6 +18,7 @@ comment on table stacks is 'A kind of record, such as orders.';
 comment on column stacks.id is 'People are stack 0, which has no row.';
 comment on column stacks.retention_days is
   'How many days after their creation the records of an event stack are erased. Null: they are kept.';
+comment on column stacks.label is 'The template of the names of records, such as {name} ({sku}). Null: their identifiers name them.';
 
 create table attributes (
   organization_id integer not null,

@@ -659,6 +659,7 @@ create table stacks (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   retention_days integer,
+  label text,
   constraint stacks_pkey PRIMARY KEY (organization_id, id),
   constraint stacks_organization_id_key_key UNIQUE (organization_id, key),
   constraint stacks_id_check CHECK ((id > 0)),
@@ -668,6 +669,7 @@ create table stacks (
 comment on table stacks is 'A kind of record, such as orders.';
 comment on column stacks.id is 'People are stack 0, which has no row.';
 comment on column stacks.retention_days is 'How many days after their creation the records of an event stack are erased. Null: they are kept.';
+comment on column stacks.label is 'The template of the names of records, such as {name} ({sku}). Null: their identifiers name them.';
 
 create table terms (
   organization_id integer not null,

@@ -65,6 +65,11 @@ export function membersOf(entity: Row): Row[] {
     if (value === null) return []
     if (field === 'attribute_values')
       return Object.entries(value as Row).map(([key, each]) => ({ field: attributePrefix + key, value: each }))
+    if (field === 'relationship_labels')
+      return Object.entries(value as Row).map(([key, each]) => ({
+        field: `${field}.${key}`,
+        value: Object.values(each as Row).join(', '),
+      }))
     if (field === 'consents') return (value as Person['consents']).map(consentRow)
     return [{ field, value }]
   })

@@ -10,18 +10,19 @@ import type { Pages } from './reads.ts'
 export type ListOptions = FormatOption & {
   fields?: string[]
   include?: string[]
+  labels?: true
   sort?: { field: string; direction: 'asc' | 'desc' }
   limit?: number
 }
 
 const defaultLimit = 50
 
-/** Adds `--fields`, `--sort`, `--include`, `--limit` and `--format`. */
+/** Adds `--fields`, `--sort`, `--include`, `--labels`, `--limit` and `--format`. */
 export function addListOptions(command: Command): Command {
   addFieldsOption(command)
     .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
     .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
-  return addFormatOption(addLimitOption(command))
+  return addFormatOption(addLimitOption(addLabelsOption(command)))
 }
 
 /** Adds `--fields`. */
@@ -30,6 +31,13 @@ export const addFieldsOption = (command: Command): Command =>
     '--fields <names>',
     'Only these fields, separated by commas: external_id,attribute_values.city.',
     parseList,
+  )
+
+/** Adds `--labels`. */
+export const addLabelsOption = (command: Command): Command =>
+  command.option(
+    '--labels',
+    'Also show names for people to read: `label`, and those of targets. Tables begin with `label`.',
   )
 
 /** Adds `--limit`. */
@@ -54,7 +62,7 @@ function parseLimit(text: string): number {
 }
 
 type Kind = 'people' | 'records'
-type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'sort'>
+export type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'labels' | 'sort'>
 
 /** The service of a listing: the most items of a page, and what it does not do with the items itself. */
 type ListingOptions = { maxSize?: number; convert?: (item: Row) => Row }
@@ -70,7 +78,7 @@ export async function printListing(
   const format = formatOf(options)
   const fields = fieldsFor(options.fields, format, kind)
   const size = Math.min(limit, maxSize)
-  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'sort') }
+  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'labels', 'sort') }
   let count = 0
   let hasMore = false
   let warned = false
@@ -85,7 +93,8 @@ export async function printListing(
       if (count >= limit) return
     }
   }
-  await printRows(format, entityColumns(fields ?? [], include ?? [], format), readRows())
+  const columns = [...(options.labels ? ['label'] : []), ...(fields ?? [])]
+  await printRows(format, entityColumns(columns, include ?? [], format), readRows())
   reportCount({ kind, count, hasMore, isTable: format === 'table', isLimitChosen: options.limit !== undefined })
 }
 

@@ -34,7 +34,7 @@ function faultsOf(text: string): string[] {
 it('parses a file as the service parses a body: it trims texts and fills in defaults', () => {
   const file = fileOf({ stacks: [{ ...orders, name: ' Orders ' }], attributes: [total] })
   expect(parseSchemaFile(Buffer.from(JSON.stringify(file)), 'shop.json')).toEqual({
-    stacks: [{ ...orders, name: 'Orders', retention_days: null }],
+    stacks: [{ ...orders, name: 'Orders', retention_days: null, label: null }],
     attributes: [
       {
         ...{ ...total, name: 'total', description: null, target_stack: null },
@@ -58,6 +58,7 @@ it.each<[string, object | string, string[]]>([
   ['people as a stack', { stacks: [{ ...orders, key: 'people' }] }, ['/stacks/0/key']],
   ['a repeated stack', { stacks: [orders, orders] }, ['/stacks/1/key']],
   ['a retention of an item stack', { stacks: [{ ...orders, retention_days: 30 }] }, ['/stacks/0/retention_days']],
+  ['a malformed label', { stacks: [{ ...orders, label: 'Order {number' }] }, ['/stacks/0/label']],
   ['a repeated attribute', { stacks: [orders], attributes: [total, total] }, ['/attributes/1/key']],
   ['a searchable number', { attributes: [{ ...total, searchable: true }] }, ['/attributes/0/searchable']],
   ['an indexed JSON attribute', { attributes: [{ ...total, type: 'json', indexed: true }] }, ['/attributes/0/indexed']],

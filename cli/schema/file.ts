@@ -62,7 +62,9 @@ export function parseSchemaFile(bytes: Buffer, name: string): Declared {
 
 function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFile): Declared {
   return {
-    stacks: stacks.map(({ key, kind, name = key, retention_days = null }) => ({ key, kind, name, retention_days })),
+    stacks: stacks.map(({ key, kind, name = key, retention_days = null, label = null }) => ({
+      ...{ key, kind, name, retention_days, label },
+    })),
     attributes: attributes.map(({ key, name = key, description = null, target_stack = null, ...rest }) => ({
       key,
       name,
@@ -114,8 +116,13 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-function stackEntry({ key, kind, name, retention_days }: Stack): SchemaFile['stacks'][number] {
-  return { key, kind, ...(name !== key && { name }), ...(retention_days !== null && { retention_days }) }
+function stackEntry({ key, kind, name, retention_days, label }: Stack): SchemaFile['stacks'][number] {
+  return {
+    ...{ key, kind },
+    ...(name !== key && { name }),
+    ...(retention_days !== null && { retention_days }),
+    ...(label !== null && { label }),
+  }
 }
 
 function segmentEntry({ key, name, description, filter }: Segment): NonNullable<SchemaFile['segments']>[number] {

@@ -48,6 +48,7 @@ export function planPush(
   const plan: Plan = { steps: [], missing: [], faults: [] }
   planStacks(declared, current, plan)
   planAttributes(declared, current, plan, archiveMissing)
+  planLabels(declared, current, plan)
   planConsentTypes(declared, current, plan, archiveMissing)
   if (declared.segments) planSegments(declared.segments, segments, plan)
   return plan
@@ -101,6 +102,14 @@ function planStacks({ stacks }: Declared, current: Definitions, { steps, missing
   }
   const named = new Set(stacks.map(stack => stack.key))
   for (const { key: name } of current.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
+}
+
+/** The label of an existing stack changes after the attributes, because it may name new ones. */
+function planLabels({ stacks }: Declared, current: Definitions, { steps }: Plan) {
+  for (const { key: name, label } of stacks) {
+    const existing = current.stacks.find(stack => stack.key === name)
+    if (existing) addChange(steps, { kind: 'stack', name, id: name }, differing(existing, { label }))
+  }
 }
 
 function planAttributes(declared: Declared, current: Definitions, plan: Plan, archiveMissing: boolean) {

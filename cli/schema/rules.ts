@@ -1,18 +1,20 @@
 import { findRuleFaults } from '../../src/attributes/rules.ts'
 import { type Detail, pointer } from '../../src/errors.ts'
 import { peopleKey } from '../../src/organizations/definitions.ts'
+import { parseLabel } from '../../src/stacks/label.ts'
 import { attributeName, type Declared, type DeclaredAttribute, type DeclaredConsentType } from './declared.ts'
 
 /** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
 export function findFaults({ stacks, attributes, consent_types, segments = [] }: Declared): Detail[] {
   return [
-    ...stacks.flatMap(({ key, kind, retention_days }, index) => [
+    ...stacks.flatMap(({ key, kind, retention_days, label }, index) => [
       ...(key === peopleKey
         ? [{ path: pointer('stacks', index, 'key'), message: 'is reserved: people are not a stack' }]
         : []),
       ...(kind === 'item' && retention_days !== null
         ? [{ path: pointer('stacks', index, 'retention_days'), message: 'applies to event stacks only' }]
         : []),
+      ...findLabelFormFaults(label).map(message => ({ path: pointer('stacks', index, 'label'), message })),
     ]),
     ...findRepeatedNames('stacks', stacks, ({ key }) => key),
     ...findRepeatedNames('attributes', attributes, attributeName),
@@ -22,6 +24,12 @@ export function findFaults({ stacks, attributes, consent_types, segments = [] }:
     ...consent_types.flatMap(findConsentTypeFaults),
     ...findSecondDefaults(consent_types),
   ]
+}
+
+/** Whether the names of a label are declared depends on the organization. */
+function findLabelFormFaults(label: string | null): string[] {
+  const parsed = label === null ? undefined : parseLabel(label)
+  return parsed && 'fault' in parsed ? [parsed.fault] : []
 }
 
 function findRepeatedNames<T>(list: keyof Declared, definitions: T[], nameOf: (definition: T) => string): Detail[] {

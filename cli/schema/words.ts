@@ -35,8 +35,9 @@ function missingText({ kind, name }: Missing): string {
 
 function createText(step: Create): string {
   if (step.kind === 'stack') {
-    const { kind, retention_days } = step.definition
-    return retention_days === null ? kind : `${kind}, erased after ${retention_days} days`
+    const { kind, retention_days, label } = step.definition
+    const erased = retention_days === null ? [] : [`erased after ${retention_days} days`]
+    return [kind, ...erased, ...(label === null ? [] : [`label ${label}`])].join(', ')
   }
   if (step.kind === 'segment') return JSON.stringify(step.definition.filter)
   if (step.kind === 'attribute') {

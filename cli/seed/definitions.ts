@@ -1,11 +1,12 @@
 import { noRules } from '../../src/attributes/rules.ts'
 import type { Declared, DeclaredAttribute, DeclaredStack } from '../schema/declared.ts'
 
-const stack = (key: string, kind: DeclaredStack['kind']): DeclaredStack => ({
+const stack = (key: string, kind: DeclaredStack['kind'], label: string): DeclaredStack => ({
   key,
   name: key,
   kind,
   retention_days: null,
+  label,
 })
 
 /** Builds an attribute. The default is one value without an index; `more` overrides it. */
@@ -30,7 +31,12 @@ const indexed = { indexed: true }
 
 /** The definitions of the shop, without `marketing`, which every new organization has. */
 export const shop: Declared = {
-  stacks: [stack('companies', 'item'), stack('products', 'item'), stack('orders', 'item'), stack('visits', 'event')],
+  stacks: [
+    stack('companies', 'item', '{name}'),
+    stack('products', 'item', '{name}'),
+    stack('orders', 'item', '{buyer}: {products}'),
+    stack('visits', 'event', '{visitor} on {page}'),
+  ],
   attributes: [
     attribute('people', 'city', 'text', indexed),
     attribute('people', 'loyalty', 'number'),

@@ -198,6 +198,8 @@ export type Endpoints = {
       at?: string
       /** Return the entity as it was right after the write of this version. Needs the scope `changes:read`. */
       version?: number
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
     }
     data: Person
     repeatable: 'read'
@@ -270,6 +272,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       cursor_configuration?: {
@@ -324,6 +328,10 @@ export type Endpoints = {
             version: number
             created_at: string
             updated_at: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -375,6 +383,10 @@ export type Endpoints = {
             version?: number
             created_at?: string
             updated_at?: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -410,6 +422,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
@@ -457,6 +471,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** The kind of entity to list: `people`, or the key of a stack. */
@@ -502,6 +518,10 @@ export type Endpoints = {
             version: number
             created_at: string
             updated_at: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -545,6 +565,10 @@ export type Endpoints = {
             version?: number
             created_at?: string
             updated_at?: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -577,6 +601,10 @@ export type Endpoints = {
             version: number
             created_at: string
             updated_at: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -609,6 +637,10 @@ export type Endpoints = {
             version?: number
             created_at?: string
             updated_at?: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -966,6 +998,10 @@ export type Endpoints = {
             version: number
             created_at: string
             updated_at: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -1006,6 +1042,10 @@ export type Endpoints = {
             version?: number
             created_at?: string
             updated_at?: string
+            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+            label?: string
+            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+            relationship_labels?: Record<string, Record<string, string>>
             /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
             as_of?: {
               at: string
@@ -1302,6 +1342,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }

@@ -5,7 +5,7 @@ import { Listing, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
 import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
-import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
+import type { FieldName, ItemOf, LabeledOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
 import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
 import type { Aggregate, AggregateBody, AggregateLine, Change, HistoryPage } from './wire.ts'
@@ -33,9 +33,15 @@ export type RelatedOptions<Target> = ListOptions & {
 
 /**
  * The options of a read of one entity. `at`, a time of RFC 3339 with its offset or a Date, or `version` returns the entity
- * as a read returned it then, with `as_of`. They take the scope `changes:read` as well.
+ * as a read returned it then, with `as_of`. They take the scope `changes:read` as well. `labels` adds the names of the entity and of the
+ * targets of its relationships, which are those of today.
  */
-export type GetOptions = CallOptions & ({ at?: string | Date; version?: never } | { at?: never; version?: number })
+export type GetOptions<Labeled extends boolean = boolean> = CallOptions &
+  (
+    | { at?: never; version?: never; labels?: Labeled }
+    | { at: string | Date; version?: never; labels?: never }
+    | { at?: never; version: number; labels?: never }
+  )
 
 /** The options of a history: `size` changes per request, 100 by default, at most 1,000. */
 export type HistoryOptions = PageOptions & CallOptions
@@ -43,8 +49,8 @@ export type HistoryOptions = PageOptions & CallOptions
 /** The options of an export. It begins after the entity with this internal identifier. */
 export type ExportOptions = Pick<PageOptions, 'after'> & CallOptions
 
-/** The options of a search: `size` items per request, 20 by default, at most 100. */
-export type SearchOptions = PageOptions & CallOptions
+/** The options of a search: `size` items per request, 20 by default, at most 100, with their names if `labels` is set. */
+export type SearchOptions<Labeled extends boolean = boolean> = PageOptions & CallOptions & { labels?: Labeled }
 
 /** The options of a count. `strict` is that of a filter. */
 export type CountOptions = Pick<FilterOptions, 'strict'> & CallOptions
@@ -81,10 +87,20 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * const before = await client.people.get('ada', { version: 1 })
    * console.log(before.first_name, before.as_of?.version) // Ada 1
    * ```
+   *
+   * With `labels`, it has names for people to read:
+   *
+   * ```ts
+   * const labeled = await client.stack('orders').get('o-1', { labels: true })
+   * console.log(labeled.label, labeled.relationship_labels.buyer?.ada) // o-1 Ada Lovelace
+   * ```
    */
-  get(address: EntityAddress, { at: moment, version, ...options }: GetOptions = {}): Call<EntityOf<S, O>> {
+  get<Labeled extends boolean = false>(
+    address: EntityAddress,
+    { at: moment, version, labels, ...options }: GetOptions<Labeled> = {},
+  ): Call<LabeledOf<EntityOf<S, O>, Labeled>> {
     const { at, params } = addressOf(address)
-    return this.send(`GET ${at}`, { params, query: { at: moment, version } }, options)
+    return this.send(`GET ${at}`, { params, query: { at: moment, version, labels } }, options)
   }
 
   /**
@@ -122,9 +138,13 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * }
    * ```
    */
-  list<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
-    options: ListOptions & Selection<S, O, Field, Include> = {},
-  ): Listing<ItemOf<S, O, Field, Include>> {
+  list<
+    Field extends FieldName<S, O> = never,
+    Include extends RelationshipKey<S, O> = never,
+    Labeled extends boolean = false,
+  >(
+    options: ListOptions & Selection<S, O, Field, Include, Labeled> = {},
+  ): Listing<ItemOf<S, O, Field, Include, Labeled>> {
     const { order, ...rest } = options
     return this.#listing('POST /list', {}, { sorting_type: order }, rest)
   }
@@ -144,10 +164,14 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(count, items[0]?.external_id, items[0]?.included.buyer !== null) // 1 o-1 true
    * ```
    */
-  filter<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
+  filter<
+    Field extends FieldName<S, O> = never,
+    Include extends RelationshipKey<S, O> = never,
+    Labeled extends boolean = false,
+  >(
     filter: FilterOf<S, O>,
-    options: FilterOptions & Selection<S, O, Field, Include> = {},
-  ): Listing<ItemOf<S, O, Field, Include>> {
+    options: FilterOptions & Selection<S, O, Field, Include, Labeled> = {},
+  ): Listing<ItemOf<S, O, Field, Include, Labeled>> {
     const { order, ...rest } = options
     return this.#listing('POST /filter', {}, { filter, sort_direction: order }, rest)
   }
@@ -175,10 +199,17 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(items.map(person => person.external_id).join()) // ada
    * ```
    */
-  search(text: string, { size, after, ...options }: SearchOptions = {}): Listing<EntityOf<S, O>> {
+  search<Labeled extends boolean = false>(
+    text: string,
+    { size, after, labels, ...options }: SearchOptions<Labeled> = {},
+  ): Listing<LabeledOf<EntityOf<S, O>, Labeled>> {
     const read = (cursor?: string) =>
-      this.send<Page<EntityOf<S, O>>>('POST /search', { body: { text, size, cursor } }, options)
-    return new Listing(cursor => pageOf(read(cursor), idOf), after)
+      this.send<Page<LabeledOf<EntityOf<S, O>, Labeled>>>(
+        'POST /search',
+        { body: { text, size, cursor, labels } },
+        options,
+      )
+    return new Listing(cursor => pageOf(read(cursor), last => idOf(last as EntityOf<S, O>)), after)
   }
 
   /**
@@ -219,10 +250,15 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    *   console.log(order.attribute_values.buyer) // ada
    * ```
    */
-  related<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
+  related<
+    T extends Owner<S>,
+    Field extends FieldName<S, T> = never,
+    Include extends RelationshipKey<S, T> = never,
+    Labeled extends boolean = false,
+  >(
     address: EntityAddress,
-    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
-  ): Listing<ItemOf<S, T, Field, Include>> {
+    options: RelatedOptions<T> & Selection<S, T, Field, Include, Labeled>,
+  ): Listing<ItemOf<S, T, Field, Include, Labeled>> {
     const { at, params } = addressOf(address)
     const { target, attribute_key, direction, order: sorting_type, ...rest } = options
     return this.#listing(`POST ${at}/related`, params, { target, attribute_key, direction, sorting_type }, rest)
@@ -252,10 +288,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     endpoint: BelowPeople,
     params: Params,
     query: Record<string, unknown>,
-    { size, after, fields, include, sort, count, ...options }: ListingOptions,
+    { size, after, fields, include, labels, sort, count, ...options }: ListingOptions,
   ): Listing<Item> {
     const read = (position: string | undefined, isFirst: boolean) => {
-      const selection = { fields, include, sort, count: (count && isFirst) || undefined }
+      const selection = { fields, include, labels, sort, count: (count && isFirst) || undefined }
       // A page with a sort or fields ends with a cursor, and any other page at its last entity.
       const cursor_configuration = { size, [fields || sort ? 'cursor' : 'after_id']: position }
       return this.send<Page<Item>>(
@@ -294,4 +330,4 @@ function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
 }
 
 type ListingOptions = PageOptions &
-  CallOptions & { fields?: unknown; include?: unknown; sort?: unknown; count?: boolean }
+  CallOptions & { fields?: unknown; include?: unknown; labels?: unknown; sort?: unknown; count?: boolean }

@@ -1,5 +1,5 @@
 import type { AttributeShape, AttributesOf, OrganizationSchema, Owner } from './organization.ts'
-import type { TargetOf } from './selection.ts'
+import type { Labels, TargetOf } from './selection.ts'
 import type { ProfileField, profileFields } from './vocabulary.ts'
 import type { Person, StackRecord } from './wire.ts'
 
@@ -49,7 +49,7 @@ type Dates = { [F in ProfileField]: (typeof profileFields)[F]['type'] extends 'd
 type Shared = { state?: StateCondition } & { [F in Times]?: TimeCondition }
 type Texts<Entity> = Exclude<
   keyof Entity,
-  Times | Flags | Dates | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of'
+  Times | Flags | Dates | 'state' | 'consents' | 'attribute_values' | 'version' | 'stack_key' | 'as_of' | keyof Labels
 >
 
 type ConsentMethod = NonNullable<Person['consents'][number]['method']>

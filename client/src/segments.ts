@@ -104,16 +104,28 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
    * console.log(items.length, count) // 1 2
    * ```
    */
-  people<Field extends FieldName<S, 'people'> = never, Include extends RelationshipKey<S, 'people'> = never>(
+  people<
+    Field extends FieldName<S, 'people'> = never,
+    Include extends RelationshipKey<S, 'people'> = never,
+    Labeled extends boolean = false,
+  >(
     key: string,
-    options: SegmentPeopleOptions & Selection<S, 'people', Field, Include> & { sort?: FieldSort<S, 'people'> } = {},
-  ): Listing<ItemOf<S, 'people', Field, Include>> {
-    const { size, after, order: sort_direction, sort, fields, include, count, ...callOptions } = options
+    options: SegmentPeopleOptions &
+      Selection<S, 'people', Field, Include, Labeled> & { sort?: FieldSort<S, 'people'> } = {},
+  ): Listing<ItemOf<S, 'people', Field, Include, Labeled>> {
+    const { size, after, order: sort_direction, sort, fields, include, labels, count, ...callOptions } = options
     const sorting = sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':')
     const read = (position: string | undefined, isFirst: boolean) => {
-      const selection = { fields, include, sort: sorting, sort_direction, count: (count && isFirst) || undefined }
+      const selection = {
+        fields,
+        include,
+        labels,
+        sort: sorting,
+        sort_direction,
+        count: (count && isFirst) || undefined,
+      }
       const query = { size, [fields || sort ? 'cursor' : 'after_id']: position, ...selection }
-      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include>>>(
+      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include, Labeled>>>(
         'GET /v1/segments/{segment_key}/people',
         { params: { segment_key: key }, query },
         callOptions,

@@ -2,11 +2,20 @@ import type { FilterOf } from './filter.ts'
 import type { AttributeShape, AttributesOf, EntityOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
 import type { Person } from './wire.ts'
 
+/**
+ * The names of an entity for people to read, with `labels: true`: its own, and those of the targets of its relationships, by key of the
+ * relationship and by identifier of the target: its `external_id`, or the internal one if it has none.
+ */
+export type Labels = { label: string; relationship_labels: Record<string, Record<string, string>> }
+
+/** An entity that was read with or without `labels: true`. */
+export type LabeledOf<Item, Labeled extends boolean> = [Labeled] extends [true] ? Item & Labels : Item
+
 type Key<S extends OrganizationSchema, O extends Owner<S>> = keyof AttributesOf<S, O> & string
 
 /** The name of a part of a read: one of its members, or `attribute_values.<key>`. */
 export type FieldName<S extends OrganizationSchema, O extends Owner<S>> =
-  | Exclude<keyof EntityOf<S, O> & string, 'as_of'>
+  | Exclude<keyof EntityOf<S, O> & string, 'as_of' | keyof Labels>
   | `attribute_values.${string}`
 
 /** The owner that a relationship leads to. */
@@ -53,15 +62,16 @@ export type FieldSort<S extends OrganizationSchema, O extends Owner<S>> = {
 }
 
 /**
- * Selects what a list returns, and in which order: only these `fields`, the targets of these relationships in `included` (`include`), and
- * with `count` the number of all matches on the first page.
+ * Selects what a list returns, and in which order: only these `fields`, the targets of these relationships in `included` (`include`), with
+ * `labels` the names of items and targets, and with `count` the number of all matches on the first page.
  */
 export type Selection<
   S extends OrganizationSchema,
   O extends Owner<S>,
   Field extends string = FieldName<S, O>,
   Include extends string = RelationshipKey<S, O>,
-> = { fields?: readonly Field[]; include?: readonly Include[]; sort?: Sort<S, O>; count?: boolean }
+  Labeled extends boolean = boolean,
+> = { fields?: readonly Field[]; include?: readonly Include[]; labels?: Labeled; sort?: Sort<S, O>; count?: boolean }
 
 type Flat<T> = { [K in keyof T]: T[K] }
 type AttributeKey<Field extends string> = Field extends `attribute_values.${infer K}` ? K : never
@@ -95,12 +105,19 @@ type Included<S extends OrganizationSchema, O extends Owner<S>, Include extends 
     : Any<S> | Any<S>[] | null
 }
 
-/** An item of a list: exactly the members that `fields` names, or all, and the targets that `include` names in `included`. */
+/**
+ * An item of a list: exactly the members that `fields` names, or all, the targets that `include` names in `included`, and its labels if they
+ * were asked for.
+ */
 export type ItemOf<
   S extends OrganizationSchema,
   O extends Owner<S>,
   Field extends string = never,
   Include extends string = never,
-> = [Include] extends [never]
-  ? Selected<S, O, Field>
-  : Flat<Selected<S, O, Field> & { included: Included<S, O, Include> }>
+  Labeled extends boolean = false,
+> = LabeledOf<
+  [Include] extends [never]
+    ? Selected<S, O, Field>
+    : Flat<Selected<S, O, Field> & { included: Included<S, O, Include> }>,
+  Labeled
+>

@@ -47,6 +47,10 @@ export type Person = {
   version: number
   created_at: string
   updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: Record<string, Record<string, string>>
   /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
   as_of?: {
     at: string
@@ -346,6 +350,8 @@ export type SearchBody = {
   text: string
   /** The most items of a page. The default is 20. */
   size?: number
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
   /** The `next_cursor` of the page before. */
   cursor?: string
 }
@@ -386,6 +392,10 @@ export type StackRecord = {
   version: number
   created_at: string
   updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: Record<string, Record<string, string>>
   /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
   as_of?: {
     at: string
@@ -1332,6 +1342,8 @@ export type Stack = {
   kind: 'item' | 'event'
   /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
   retention_days: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label: string | null
   created_at: string
   updated_at: string
 }
@@ -1344,6 +1356,8 @@ export type NewStack = {
   name?: string
   /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
   retention_days?: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label?: string | null
 }
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. */
@@ -1351,6 +1365,8 @@ export type StackPatch = {
   name?: string
   /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
   retention_days?: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label?: string | null
 }
 
 /** An attribute as reads return it. */

@@ -25,10 +25,12 @@ export function writable<R extends Omit<StackRecord, 'attribute_values'> & { att
 ): Omit<Required<RecordBody>, 'attribute_values'> & { attribute_values: R['attribute_values'] }
 export function writable(read: Person | StackRecord): PersonBody | RecordBody {
   if (!('consents' in read)) {
-    const { record_id, stack_key, state, version, created_at, updated_at, as_of, ...body } = read
+    const { record_id, stack_key, state, version, created_at, updated_at, as_of, label, relationship_labels, ...body } =
+      read
     return body
   }
-  const { id, state, version, created_at, updated_at, as_of, email_consent, sms_consent, ...body } = read
+  const { id, state, version, created_at, updated_at, as_of, label, relationship_labels, ...writable } = read
+  const { email_consent, sms_consent, ...body } = writable
   const answers = body.consents.filter(({ source }) => source === 'answer')
   const consents = answers
     .filter(({ pending }) => !pending)

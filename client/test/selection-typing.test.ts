@@ -85,6 +85,30 @@ describe('a selection', () => {
     never(() => shop.people.filter({}, { include: ['referer'] }))
   })
 
+  it('with labels has the names of items and targets', () => {
+    never(async () => {
+      const { items } = await shop.people.list({ fields: ['external_id'], labels: true }).page()
+      expectTypeOf(items[0]!.label).toEqualTypeOf<string>()
+      expectTypeOf(items[0]!.relationship_labels.referrer?.ada).toEqualTypeOf<string | undefined>()
+      const order = await shop.stack('orders').get('o-1', { labels: true })
+      expectTypeOf(order.label).toEqualTypeOf<string>()
+      expectTypeOf(order.attribute_values.total).toEqualTypeOf<number | undefined>()
+      const found = await shop.people.search('ada', { labels: true }).page()
+      expectTypeOf(found.items[0]!.label).toEqualTypeOf<string>()
+      for await (const { label } of shop.segments.people('vips', { include: ['referrer'], labels: true }))
+        expectTypeOf(label).toEqualTypeOf<string>()
+      for await (const { label } of shop.people.related('ada', { target: 'orders', labels: true }))
+        expectTypeOf(label).toEqualTypeOf<string>()
+      expectTypeOf((await shop.people.get('ada')).label).toEqualTypeOf<string | undefined>()
+      // @ts-expect-error: it is not asked for
+      console.log((await shop.people.list({ fields: ['external_id'] }).page()).items[0]!.label)
+    })
+    // @ts-expect-error: labels are those of today
+    never(() => shop.people.get('ada', { labels: true, version: 1 }))
+    // @ts-expect-error: it is not a field
+    never(() => shop.people.list({ fields: ['label'] }))
+  })
+
   it('is sorted by declared fields', () => {
     never(() => shop.people.list({ sort: { field: 'last_name', direction: 'desc' } }))
     // @ts-expect-error: it is called age

@@ -5,6 +5,7 @@ import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
 import { type Identifiers, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
+import { labeler } from './read/labels.ts'
 import { readMatch } from './write/match.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
 import { dryRun } from './write/run.ts'
@@ -178,7 +179,27 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
   const response =
     entity &&
     (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, { status: 200 }))
-  return response ?? refuse('not_found', `There is no such ${kind.noun}.`)
+  if (!response) refuse('not_found', `There is no such ${kind.noun}.`)
+  return body.labels ? addLabels(kind, call, stack_id, response) : response
+}
+
+type EntityResponse = Extract<HandlerResult, { json: string }>
+
+/** Adds the labels to the response with an entity. The version stays, though labels change without it. */
+async function addLabels(
+  { identifier }: EntityKind,
+  call: Call<AsOfQuery>,
+  stack_id: number,
+  response: EntityResponse,
+): Promise<EntityResponse> {
+  try {
+    const id = identifier.toUuid(JSON.parse(response.json)[identifier.field])
+    const added = await labeler(call, { stack_id })([id])
+    return { ...response, json: `${response.json.slice(0, -1)}${Buffer.concat([...added.of(id)])}}` }
+  } catch (error) {
+    response.release?.()
+    throw error
+  }
 }
 
 type Whole = SerializedEntity & { json: string }
@@ -219,7 +240,7 @@ async function respondLarge(
   by: Identifiers['by'],
   { identifier }: SerializedEntity,
   { status, headers }: Head,
-): Promise<HandlerResult | undefined> {
+): Promise<EntityResponse | undefined> {
   const release = await memory.take(reservedBytes)
   try {
     const identifiers = [identifier]

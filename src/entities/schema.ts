@@ -51,6 +51,14 @@ export const matchBody = Type.Optional(
   }),
 )
 
+/** `labels` of a read: a member of its body, or a parameter of its query. */
+export const labels = Type.Optional(
+  Type.Boolean({
+    description:
+      'Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships.',
+  }),
+)
+
 /** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {
   attribute_values: Type.Record(Type.String(), Type.Unknown(), {
@@ -64,6 +72,19 @@ export const entityFields = {
   }),
   version: Type.Integer({ minimum: 1, description: 'Incremented by every write that changes something.' }),
   ...times,
+  label: Type.Optional(
+    Type.String({
+      description:
+        'Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier.',
+    }),
+  ),
+  relationship_labels: Type.Optional(
+    Type.Record(Type.String(), Type.Record(Type.String(), Type.String()), {
+      title: 'RelationshipLabels',
+      description:
+        'Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label.',
+    }),
+  ),
   as_of: Type.Optional(
     Type.Object(
       {

@@ -4,6 +4,7 @@ import { addressOf } from '../entities/handlers.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
 import { answerPage, type PageEnd } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPageOfStack } from '../entities/read/entity-reader.ts'
+import { labeler, withLabels } from '../entities/read/labels.ts'
 import {
   type Count,
   findEntity,
@@ -133,13 +134,15 @@ async function sortEntities(
 
 /** A page as a request asks for it. */
 async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
-  const { fields, include, sort, cursor_configuration } = call.body
+  const { fields, include, labels, sort, cursor_configuration } = call.body
   const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
   const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
+  const readIncluded = include && (await includer(call, stack_id, include))
+  const { projection } = position
   return {
     stack_id,
     position,
-    include: include && (await includer(call, stack_id, include)),
+    include: labels ? withLabels(labeler(call, { stack_id, projection, include }), readIncluded) : readIncluded,
     isCounted: call.body.count,
     lastMembers: (end: PageEnd, counted: Count | undefined) =>
       (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import { labels } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 import { maxCursorCharacters } from './cursor.ts'
@@ -51,6 +52,7 @@ const pageMembers = {
         'Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too.',
     }),
   ),
+  labels,
   count: Type.Optional(
     Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
   ),
@@ -248,7 +250,13 @@ type Cursor = { size?: number; after_id?: string; cursor?: string }
 type Direction = 'asc' | 'desc'
 
 /** The members that list, filter and related share. */
-export type PageBody = { fields?: string[]; include?: string[]; count?: boolean; cursor_configuration?: Cursor }
+export type PageBody = {
+  fields?: string[]
+  include?: string[]
+  labels?: boolean
+  count?: boolean
+  cursor_configuration?: Cursor
+}
 type SortMeasure = { op: 'count' | 'sum' | 'avg' | 'min' | 'max'; field?: string }
 export type SortBody = { field: string; direction?: Direction; measure?: SortMeasure; where?: Record<string, unknown> }
 export type MeasuredSortBody = SortBody & { measure: SortMeasure }

@@ -15,6 +15,8 @@ export type Stack = {
   kind: 'item' | 'event'
   /** Records of an event stack are erased this many days after their creation. Null: never. */
   retention_days: number | null
+  /** The template of the names of its records (stacks/label.ts). Null: they are named by their identifier. */
+  label: string | null
   created_at: string
   updated_at: string
 }

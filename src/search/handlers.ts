@@ -4,6 +4,7 @@ import { searchedKeys } from '../entities/indexes/search-index.ts'
 import { searchFollowerName } from '../entities/indexes/search-index-sql.ts'
 import { answerPage } from '../entities/read/answer-page.ts'
 import { type RowsOfPage, readPortion } from '../entities/read/entity-reader.ts'
+import { labeler, withLabels } from '../entities/read/labels.ts'
 import type { Position } from '../entities/read/pagination.ts'
 import { refuse } from '../errors.ts'
 import { beginFollower } from '../followers/begin-follower.ts'
@@ -52,7 +53,8 @@ export async function searchEntities(call: Call<SearchBody>, stack_id: number): 
     const next_cursor = page.has_more && last ? printCursor(last, digest) : null
     return `,"next_cursor":${JSON.stringify(next_cursor)},"sequence":${page.sequence}`
   }
-  return answerPage(call, { stack_id, position, lastMembers }, readRows)
+  const include = body.labels ? withLabels(labeler(call, { stack_id })) : undefined
+  return answerPage(call, { stack_id, position, include, lastMembers }, readRows)
 }
 
 /** Reads the rows of the entities that exist. Past the size of a whole page, it returns ids in place of rows. */

@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import { pageSchema } from '../entities/schema.ts'
+import { labels, pageSchema } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 
@@ -16,6 +16,7 @@ export const searchBody = Type.Object(
     size: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
     ),
+    labels,
     cursor: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
     ),

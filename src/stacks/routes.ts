@@ -58,7 +58,7 @@ export function stackRoutes(): Route[] {
       ...byKey,
       scope: 'schema:write',
       operationId: 'patchStack',
-      summary: 'Change the name or the retention of a stack',
+      summary: 'Change the name, the retention or the label of a stack',
       body: stackPatch,
       handle: async call => {
         const stack = await patchStack(authorOf(call), call.params.stack_key!, call.body)

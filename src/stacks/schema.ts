@@ -15,6 +15,15 @@ const retention_days = nullable(
   }),
 )
 
+const label = nullable(
+  Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description:
+      'The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier.',
+  }),
+)
+
 /** Body of POST /v1/schema/stacks. */
 export const newStack = Type.Object(
   {
@@ -22,6 +31,7 @@ export const newStack = Type.Object(
     kind,
     name: Type.Optional(definitionName),
     retention_days: Type.Optional(retention_days),
+    label: Type.Optional(label),
   },
   { additionalProperties: false, title: 'NewStack', examples: [{ key: 'your_key', kind: 'item' }] },
 )
@@ -29,14 +39,18 @@ export type NewStack = Static<typeof newStack>
 
 /** Body of PATCH /v1/schema/stacks/{stack_key}. The key and the kind never change. */
 export const stackPatch = Type.Object(
-  { name: Type.Optional(definitionName), retention_days: Type.Optional(retention_days) },
+  {
+    name: Type.Optional(definitionName),
+    retention_days: Type.Optional(retention_days),
+    label: Type.Optional(label),
+  },
   { additionalProperties: false, title: 'StackPatch', examples: [{}] },
 )
 export type StackPatch = Static<typeof stackPatch>
 
 /** A stack as a read shows it. */
 export const stack = Type.Object(
-  { key: Type.String(), name: Type.String(), kind, retention_days, ...times },
+  { key: Type.String(), name: Type.String(), kind, retention_days, label, ...times },
   {
     title: 'Stack',
     examples: [
@@ -45,6 +59,7 @@ export const stack = Type.Object(
         name: 'orders',
         kind: 'item',
         retention_days: null,
+        label: null,
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',
       },

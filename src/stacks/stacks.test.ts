@@ -22,7 +22,7 @@ describe('a stack', () => {
     const created = await send('POST', path, { key: 'orders', kind: 'item' })
     expect([created.status, created.headers.get('location')]).toEqual([201, `${path}/orders`])
     const { created_at, updated_at, ...rest } = created.body.data
-    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item', retention_days: null })
+    expect(rest).toEqual({ key: 'orders', name: 'orders', kind: 'item', retention_days: null, label: null })
     expect(created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(updated_at).toBe(created_at)
     expect((await send('GET', `${path}/orders`)).body.data).toEqual(created.body.data)
@@ -62,7 +62,7 @@ describe('a stack', () => {
     expect((await send('PATCH', `${path}/visits`, { retention_days: null })).body.data.retention_days).toBeNull()
     const { items } = (await send('GET', '/v1/changes?subject=stack')).body.data
     expect(items.map((change: { after: object }) => change.after)).toEqual([
-      { key: 'visits', name: 'visits', kind: 'event', retention_days: 36_500 },
+      { key: 'visits', name: 'visits', kind: 'event', retention_days: 36_500, label: null },
       { retention_days: 30 },
       { name: 'Visits' },
       { retention_days: null },
@@ -70,7 +70,68 @@ describe('a stack', () => {
     expect(items[1].before).toEqual({ retention_days: 36_500 })
   })
 
-  it.each([{}, { name: 'orders' }, { retention_days: null }])(
+  it('has a label: a template of its attributes, which PATCH changes and null ends', async () => {
+    const label = 'Order {number} of {buyer.email} ({buyer.city}, {buyer})'
+    const created = await send('POST', path, { key: 'orders', kind: 'item', label: ' {number} ' })
+    expect(created.body.data.label).toBe('{number}')
+    for (const [owner, key, type] of [
+      ['orders', 'number', 'text'],
+      ['orders', 'buyer', 'person'],
+      ['people', 'city', 'text'],
+    ])
+      await organization.ok('POST', '/v1/schema/attributes', { owner, key, type })
+    expect((await send('PATCH', `${path}/orders`, { label })).body.data.label).toBe(label)
+    expect((await send('PATCH', `${path}/orders`, { name: 'Orders' })).body.data.label).toBe(label)
+    expect((await send('PATCH', `${path}/orders`, { label: null })).body.data.label).toBeNull()
+    const { items } = (await send('GET', '/v1/changes?subject=stack')).body.data
+    const changes = items.map(({ before, after }: Record<string, object>) => [before, after])
+    expect(changes.slice(1)).toEqual([
+      [{ label: '{number}' }, { label }],
+      [{ name: 'orders' }, { name: 'Orders' }],
+      [{ label }, { label: null }],
+    ])
+  })
+
+  it('can have the label of an attribute that was archived since, but takes no new one', async () => {
+    await organization.ok('POST', path, { key: 'orders', kind: 'item' })
+    const attribute = { owner: 'orders', key: 'number', type: 'text' }
+    const { id } = await organization.ok('POST', '/v1/schema/attributes', attribute)
+    await organization.ok('PATCH', `${path}/orders`, { label: '{number}' })
+    await organization.ok('PATCH', `/v1/schema/attributes/${id}`, { state: 'archived' })
+    expect((await send('PATCH', `${path}/orders`, { label: '{number}', name: 'Orders' })).status).toBe(200)
+    expect((await send('PATCH', `${path}/orders`, { label: '{number}!' })).status).toBe(400)
+  })
+
+  it.each([
+    ['', 'must not be empty'],
+    ['x'.repeat(201), 'characters'],
+    ['Order', 'must name an attribute'],
+    ['{number', 'single brace'],
+    ['{number or total}', 'is neither'],
+    ['{total}', 'names {total}, which is not a declared attribute of the stack'],
+    ['{number.total}', 'is not a relationship'],
+    ['{buyer.total}', 'is not a declared attribute of the target'],
+    ['{buyer.language}', 'is not a declared attribute of the target'],
+    ['{buyer.friend}', 'follows one relationship only'],
+    ['{extra}', 'has JSON'],
+    ['{buyer.extra}', 'has JSON'],
+  ])('with the label %j is 400: %s', async (label, message) => {
+    await organization.ok('POST', path, { key: 'orders', kind: 'item' })
+    for (const [owner, key, type] of [
+      ['orders', 'number', 'text'],
+      ['orders', 'extra', 'json'],
+      ['orders', 'buyer', 'person'],
+      ['people', 'friend', 'person'],
+      ['people', 'extra', 'json'],
+    ])
+      await organization.ok('POST', '/v1/schema/attributes', { owner, key, type })
+    const before = await stored()
+    const { status, body } = await send('PATCH', `${path}/orders`, { label })
+    expect([status, body.details?.[0]]).toEqual([400, { path: '/label', message: expect.stringContaining(message) }])
+    expect(await stored()).toEqual(before)
+  })
+
+  it.each([{}, { name: 'orders' }, { retention_days: null }, { label: null }])(
     'is not written by a PATCH with %j, which changes nothing',
     async body => {
       await send('POST', path, { key: 'orders', kind: 'item' })
@@ -114,6 +175,8 @@ describe('an invalid request for stacks', () => {
     [{ key: 'visits', kind: 'event', retention_days: 0 }, 400, 'invalid_parameter', '/retention_days'],
     [{ key: 'visits', kind: 'event', retention_days: 36_501 }, 400, 'invalid_parameter', '/retention_days'],
     [{ key: 'visits', kind: 'event', retention_days: '30' }, 400, 'invalid_json', '/retention_days'],
+    [{ key: 'visits', kind, label: 'Visit' }, 400, 'invalid_parameter', '/label'],
+    [{ key: 'visits', kind, label: 7 }, 400, 'invalid_json', '/label'],
     [{ key: 'orders', kind: 'event' }, 409, 'duplicate_entry', '/key'],
   ])('POST with %j returns %i %s at %s and changes nothing', async (body, status, code, where) => {
     await send('POST', path, { key: 'orders', kind })

@@ -9,6 +9,7 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, peopleKey, type Stack } from '../organizations/definitions.ts'
+import { findLabelFault, parseLabel } from './label.ts'
 import type { NewStack, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
 
@@ -23,31 +24,36 @@ export function findStack({ stacks }: Definitions, key: string): Stack {
 
 /** Creates a stack. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createStack(author: Author, body: NewStack): Promise<Stack> {
-  const { kind, retention_days = null } = body
+  const { kind, retention_days = null, label = null } = body
   throwUnlessEvents(kind, retention_days)
+  throwIfMalformed(label)
   if (body.key === peopleKey) throwInvalidField('/key', 'is reserved: people are not a stack')
   const after = await changeDefinitions(author, (current, at, tx) => {
     const { stacks } = current
     if (stacks.some(stack => stack.key === body.key)) throwKeyTaken('is the key of another stack')
     throwIfLimitReached('stacks', current, author.limits)
     const id = nextId(stacks)
-    const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days }
-    const values = [author.organization_id, id, stack.key, stack.name, kind, retention_days, at]
+    const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days, label }
+    const values = [author.organization_id, id, stack.key, stack.name, kind, retention_days, label, at]
     const store = () => tx.query(insertStackSql, values)
     return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store }]
   })
   return findStack(after, body.key)
 }
 
-/** Changes the name or the retention of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention. */
+/**
+ * Changes the name, the retention or the label of a stack. Throws a Fault: 404 if there is none with that key, 400 for a wrong retention
+ * or label.
+ */
 export async function patchStack(author: Author, key: string, patch: StackPatch): Promise<Stack> {
   const after = await changeDefinitions(author, (definitions, at, tx) => {
     const stack = findStack(definitions, key)
     throwUnlessEvents(stack.kind, patch.retention_days)
     const changed = differences(stack, patch)
     if (!changed) return []
-    const { name, retention_days } = { ...stack, ...patch }
-    const store = () => tx.query(updateStackSql, [author.organization_id, stack.id, name, retention_days, at])
+    if (typeof changed.after.label === 'string') throwUnlessDeclared(changed.after.label, stack, definitions)
+    const { name, retention_days, label } = { ...stack, ...patch }
+    const store = () => tx.query(updateStackSql, [author.organization_id, stack.id, name, retention_days, label, at])
     return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store }]
   })
   return findStack(after, key)
@@ -59,7 +65,18 @@ function throwUnlessEvents(kind: Stack['kind'], retention_days: number | null | 
     throwInvalidField('/retention_days', 'applies to event stacks only; this is an item stack')
 }
 
+/** A new stack has no attributes yet, so the form of its label is all there is to check. */
+function throwIfMalformed(label: string | null) {
+  const parsed = label === null ? undefined : parseLabel(label)
+  if (parsed && 'fault' in parsed) throwInvalidField('/label', parsed.fault)
+}
+
+function throwUnlessDeclared(label: string, stack: Stack, definitions: Definitions) {
+  const fault = findLabelFault(label, stack.id, definitions)
+  if (fault) throwInvalidField('/label', fault)
+}
+
 /** A stack as a read shows it. */
-export function stackToJson({ key, name, kind, retention_days, created_at, updated_at }: Stack) {
-  return { key, name, kind, retention_days, created_at, updated_at }
+export function stackToJson({ key, name, kind, retention_days, label, created_at, updated_at }: Stack) {
+  return { key, name, kind, retention_days, label, created_at, updated_at }
 }

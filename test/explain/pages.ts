@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
 import { readIncludedSql } from '../../src/entities/read/included-sql.ts'
+import { readLabelsSql } from '../../src/entities/read/labels-sql.ts'
 import { countRelatedSql, readProjectedRelatedSql, readRelatedSql } from '../../src/entities/read/pagination-sql.ts'
 import { projectionOf, projectionValues } from '../../src/entities/read/projection.ts'
 import {
@@ -79,6 +80,14 @@ export function testPages(world: World): void {
       8 * limit,
     ]
     await expectRows(readIncludedSql, shared, 2 * maxRows)
+  })
+
+  it('the labels of a page are read by its links and those of the targets, each target once', async () => {
+    const { agent, bought, product } = world.attributes
+    const named = [[product], [1, 2], ['number', 'name'], 10_000, 200]
+    // Each person has an agent, every second one an order, and each order a product.
+    await expectRows(readLabelsSql, [0, personIds(1_001, 50), [agent, bought], ...named], 6 * 50)
+    await expectRows(readLabelsSql, [0, personIds(1_001, 50), [], [], [], [], 10_000, 200], 2 * 50)
   })
 
   describe('a count', () => {

@@ -125,6 +125,9 @@ const shared: FieldGenerators = {
   at: fc.constantFrom(...dateTimes),
   // Only an event stack may have one.
   retention_days: fc.constant(null),
+  // The names of a label must be declared, and a read of the past has none.
+  label: fc.constant(null),
+  labels: fc.constantFrom(undefined, false),
   by: fc.constantFrom(undefined, ['email'], ['name', 'email']),
   cursor: fc.constantFrom(undefined, Buffer.from('["email","b"]').toString('base64url')),
   from: fc.constantFrom('2026-01-02T03:04:05Z', '2026-02-28T23:59:59.999+23:59'),
@@ -184,6 +187,7 @@ export function fieldGenerators(
   if (/\/(list|filter|related)$/.test(template)) {
     generators.fields = fieldsOf(template, isPeople, Object.keys(model))
     generators.include = includeOf(template, isPeople, stack_key)
+    generators.labels = fc.boolean()
   }
   if (/\/(list|filter)$/.test(template)) generators.sort = fc.option(sortOf(isPeople), { freq: 3, nil: undefined })
   if (template.includes('/related')) {

@@ -158,6 +158,7 @@ const bodyPositions: Record<string, BodyPosition[]> = {
   include: [
     { kind: 'attribute_key', description: 'a relationship', body: key => ({ target: 'people', include: [key] }) },
   ],
+  label: [{ kind: 'attribute_key', description: 'a template', body: key => ({ label: `{${key}}` }) }],
   sort: [
     { kind: 'attribute_key', description: 'a key', body: key => ({ sort: { field: `attribute_values.${key}` } }) },
   ],

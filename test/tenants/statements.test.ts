@@ -340,7 +340,7 @@ async function useEveryEndpoint(shop: Shop) {
     await ok('POST', '/v1/people/bob/related', { target: 'people', sorting_type: direction })
     await ok('POST', `/v1/stacks/companies/acme/related`, { target: 'people', sorting_type: direction })
     for (const fields of [['attribute_values'], ['external_id', 'attribute_values.friends']])
-      await readMembers(ok, { fields, include: ['friends'], count: true }, direction)
+      await readMembers(ok, { fields, include: ['friends'], labels: true, count: true }, direction)
   }
   for (const filter of filters(ada.id)) await ok('POST', '/v1/people/filter', { filter, sort_direction: 'asc' })
   // The first filter searches the stack for the key, the second only the changes since.

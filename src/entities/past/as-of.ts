@@ -14,6 +14,7 @@ import { requireScope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
+import { labels } from '../schema.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../write/load-sql.ts'
 import type { Address } from '../write-request.ts'
 import {
@@ -41,6 +42,7 @@ export const asOfQuery = Type.Object({
       description: 'Return the entity as it was right after the write of this version. Needs the scope `changes:read`.',
     }),
   ),
+  labels,
 })
 export type AsOfQuery = Static<typeof asOfQuery>
 
@@ -57,6 +59,8 @@ export async function readAsOf(
   address: Address,
 ): Promise<EnvelopeResult | undefined> {
   const { caller, db, signal, body } = call
+  if (body.labels)
+    throw new Fault(createValueRefusal('/labels', 'cannot be given with `at` or `version`: labels are those of today'))
   const time = momentOf(body)
   requireScope(call.caller, 'changes:read')
   const organization_id = caller.organization.id
