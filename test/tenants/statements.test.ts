@@ -503,7 +503,7 @@ async function searchWords({ id, send }: Shop) {
   for (const [text, owners] of [
     ['wilhelmna', ['people', 'companies']],
     ['engin', ['companies', 'people']],
-    ['v1', ['people', 'visits']],
+    ['words', ['visits', 'companies']],
   ])
     expect((await ok('POST', '/v1/search', { text, owners })).body.data.items).not.toEqual([])
   // All words are frequent.
