@@ -9,7 +9,7 @@ export type {
   ChangeStream,
   FollowOptions,
 } from './src/changes.ts'
-export { type Client, createClient, type Readiness, type StackEntities } from './src/client.ts'
+export { type Client, createClient, type Readiness, type SearchHitOf, type StackEntities } from './src/client.ts'
 export type {
   ConsentEndpoints,
   ConsentHistoryOptions,

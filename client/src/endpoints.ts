@@ -54,12 +54,14 @@ import type {
   ObservedKeys,
   OperationsMetrics,
   Organization,
+  OwnersSearchBody,
   Person,
   PersonBody,
   PersonSearchPage,
   RecordBody,
   RecordSearchPage,
   SearchBody,
+  SearchPage,
   Segment,
   SegmentPatch,
   Settings,
@@ -1124,6 +1126,12 @@ export type Endpoints = {
     repeatable: 'read'
     scope: 'records:read'
   }
+  'POST /v1/search': {
+    body: OwnersSearchBody
+    data: SearchPage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
   'POST /v1/schema/stacks': {
     body: NewStack
     data: Stack | DefinitionDryRun
@@ -1623,6 +1631,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/stacks/{stack_key}/{external_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/internal/{record_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/search': 'read',
+  'POST /v1/search': 'read',
   'POST /v1/schema/stacks': 'keyed',
   'PATCH /v1/schema/stacks/{stack_key}': 'safe',
   'POST /v1/schema/attributes': 'keyed',

@@ -346,14 +346,14 @@ export type LookupBody = {
 
 /** Body of POST /v1/people/search and of a stack. */
 export type SearchBody = {
-  /** At most 8 words, and 200 characters without accents. All words must be found. */
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
   text: string
   /** The most items of a page. The default is 20. */
   size?: number
-  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
-  labels?: boolean
   /** The `next_cursor` of the page before. */
   cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
 }
 
 /** A page of POST /v1/people/search. */
@@ -370,6 +370,36 @@ export type PersonSearchPage = {
 /** A page of POST /v1/stacks/{stack_key}/search. */
 export type RecordSearchPage = {
   items: StackRecord[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** Body of POST /v1/search. */
+export type OwnersSearchBody = {
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
+  text: string
+  /** `people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
+  owners?: string[]
+  /** The most items of a page. The default is 20. */
+  size?: number
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+}
+
+/** A person or record that POST /v1/search finds. */
+export type SearchHit = {
+  /** `people`, or the key of the stack. */
+  owner: string
+  entity: Person | StackRecord
+}
+
+/** A page of POST /v1/search. */
+export type SearchPage = {
+  items: SearchHit[]
   /** Whether another page follows. */
   has_more: boolean
   /** The `cursor` of the next page. Null on the last page. */

@@ -117,6 +117,7 @@ const shared: FieldGenerators = {
   mandatory: fc.constant(false),
   target: fc.constantFrom('people', 'orders', 'visits'),
   owner: fc.constantFrom('people', 'orders', 'visits'),
+  owners: fc.option(fc.shuffledSubarray(['people', 'orders', 'visits'], { minLength: 1 }), { nil: undefined }),
   attribute_key: fc.constantFrom(undefined, undefined, undefined, 'referrer', 'bought', 'buyer'),
   target_stack: fc.constant(null),
   // The consent type 1 has both channels and is never changed.

@@ -506,11 +506,17 @@ async function searchWords({ id, send }: Shop) {
   for (const text of ['wilhelmina', 'wil w', 'wilhelmna w1', 'w2', 'match@example.com', '+39 333 7654321'])
     expect((await ok('POST', '/v1/people/search', { text })).body.data.items).not.toEqual([])
   expect((await ok('POST', '/v1/stacks/companies/search', { text: 'engin' })).body.data.items).toHaveLength(1)
+  for (const [text, owners] of [
+    ['wilhelmna', ['people', 'companies']],
+    ['engin', ['companies', 'people']],
+    ['words', ['visits', 'companies']],
+  ])
+    expect((await ok('POST', '/v1/search', { text, owners })).body.data.items).not.toEqual([])
   // All words are frequent.
   for (const frequent of [0, 1_000])
     for (const text of ['wilhelmina w1', 'wil w'])
       await service.db.transaction(tx => {
-        const searched = { organization_id: id, stack_id: 0, text: parseSearchText(text, 0) }
+        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
         return findPlaces(tx, searched, undefined, 10, { rare: 0, frequent })
       })
   await ok('PATCH', '/v1/people/w1', { first_name: 'Augusta' })
