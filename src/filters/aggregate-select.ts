@@ -1,4 +1,3 @@
-import { statement } from '../db/db.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { type Column, ColumnLevels, type Source } from './aggregate-columns.ts'
@@ -40,7 +39,7 @@ export type AggregateStatements = {
   probe?: Query
   /** Reads the groups. */
   aggregate(useCandidates: boolean): Query
-  /** Declares the cursor {@link fetchPartSql} of any number of groups. */
+  /** Declares the cursor {@link fetchPart} of any number of groups. */
   stream(useCandidates: boolean): Query
 }
 
@@ -48,7 +47,7 @@ export type AggregateStatements = {
 export type PartRow = { lines: string | null; sequence: number; skipped: number[] }
 
 /** Reads the next part of the groups of {@link AggregateStatements.stream}. */
-export const fetchPartSql = statement('', 'fetch next from groups')
+export const fetchPart: Query = { text: 'fetch next from groups', values: [] }
 
 const partBytes = 128 * 1024
 
@@ -196,8 +195,8 @@ function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, 
 const leadsToMany = ({ across }: GroupKey) => across?.cardinality === 'many'
 
 /**
- * Has each entity once in each group, of whose targets several may have the same value. `misfits` counts the values of another type. Of the
- * columns `ofTargets` it counts them before they are left out.
+ * The rows to group, with each entity once in each group: several of its targets may have the same value. `misfits` counts the values of
+ * another type. Those of the columns `ofTargets` are counted before these columns are left out.
  */
 function onceInGroup(
   rows: Fragment,

@@ -1,4 +1,4 @@
-import { statement } from '../db/db.ts'
+import { type Row, statement } from '../db/db.ts'
 import type { Snapshot } from '../db/snapshot.ts'
 import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { waitForClientSql } from '../entities/read/read-sql.ts'
@@ -9,7 +9,7 @@ import type { Signal } from '../signal.ts'
 import { groupByHashSql, printFindings, throwExplained } from './aggregate.ts'
 import { type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
 import type { AggregateBody } from './aggregate-schema.ts'
-import { aggregateStatements, areFew, fetchPartSql, type PartRow } from './aggregate-select.ts'
+import { aggregateStatements, areFew, fetchPart, type PartRow } from './aggregate-select.ts'
 import { filterOptionsOf, printNotes } from './handlers.ts'
 import { DefinitionsChanged, planWithValuesSql, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
@@ -28,7 +28,7 @@ export async function streamAggregate(call: Call<AggregateBody>, stack_id: numbe
     const end = closeAtAbort(call.signal, snapshot, close)
     try {
       await declareGroups(snapshot, parsed, definitions, stack_id)
-      const first = await fetchPart(snapshot)
+      const first = await readPart(snapshot)
       return linesFrom(call, {
         snapshot,
         end,
@@ -61,16 +61,19 @@ async function declareGroups(
   definitions: Definitions,
   stack_id: number,
 ): Promise<void> {
-  const run = ({ text, values }: Query) => snapshot.query<{ count: number }>(statement('', text), values)
   const { countCandidates, stream } = aggregateStatements(parsed, definitions, stack_id)
   for (const setting of [waitForClientSql, planWithValuesSql, groupByHashSql]) await snapshot.query(setting, [])
   const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [definitions.organization_id])
   if (head?.schema_version !== definitions.version) throw new DefinitionsChanged('the definitions changed')
-  const useCandidates = countCandidates !== undefined && areFew((await run(countCandidates))[0]!)
-  await run(stream(useCandidates))
+  const useCandidates =
+    countCandidates !== undefined && areFew((await run<{ count: number }>(snapshot, countCandidates))[0]!)
+  await run(snapshot, stream(useCandidates))
 }
 
-const fetchPart = async (snapshot: Snapshot) => (await snapshot.query<PartRow>(fetchPartSql, []))[0]!
+const run = <R extends Row>(snapshot: Snapshot, { text, values }: Query) =>
+  snapshot.query<R>(statement('', text), values)
+
+const readPart = async (snapshot: Snapshot) => (await run<PartRow>(snapshot, fetchPart))[0]!
 
 type Groups = { snapshot: Snapshot; end: () => Promise<void>; first: PartRow; print: (last: PartRow) => string }
 
@@ -79,7 +82,7 @@ async function* linesFrom({ within, signal }: Call, { snapshot, end, first, prin
   try {
     signal.throwIfAborted()
     let part = first
-    for (; part.lines !== null; part = await within(() => fetchPart(snapshot))) yield part.lines
+    for (; part.lines !== null; part = await within(() => readPart(snapshot))) yield part.lines
     yield print(part)
   } finally {
     await end()

@@ -48,7 +48,7 @@ export function testAggregates(world: World): void {
           { op: 'count_distinct', field: field('score') },
           { op: 'median', field: field('score') },
         ],
-        having: [{ measure: 0, $gt: 1 }],
+        having: [{ measure: 0, $gt: 1 } as { measure: number }],
         sort: [{ measure: 1, direction: 'desc' }],
         limit: 10,
       })

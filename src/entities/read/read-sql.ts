@@ -205,10 +205,7 @@ export const findPersonByAnyIdentifier = {
 /** The COPY lasts as long as its client reads. */
 export const waitForReaderSql = statement('', 'set local statement_timeout = 0')
 /** Lets the transaction wait for a client that reads slowly. The stream ends for one that reads nothing for too long. */
-export const waitForClientSql = statement(
-  'wait_for_client',
-  `select set_config('idle_in_transaction_session_timeout', '0', true)`,
-)
+export const waitForClientSql = statement('', `select set_config('idle_in_transaction_session_timeout', '0', true)`)
 /** The planner has to use the order of the index. */
 export const readInOrderSql = statement('', 'set local enable_sort = off')
 
