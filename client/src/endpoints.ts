@@ -270,6 +270,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       cursor_configuration?: {
@@ -386,6 +388,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
@@ -527,6 +531,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** The kind of entity to list: `people`, or the key of a stack. */
@@ -1436,6 +1442,8 @@ export type Endpoints = {
       fields?: string[]
       /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
       include?: string[]
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }
@@ -1459,6 +1467,8 @@ export type Endpoints = {
       operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase')[]
       /** Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable. */
       segment?: string[]
+      /** Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since. */
+      links?: 'id'
       /** The `log_id` that `after` belongs to. If the log has another one by now, the response is 410. */
       log_id?: string
     }

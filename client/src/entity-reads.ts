@@ -3,7 +3,7 @@ import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
 import { Listing, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import type { EntityOf, LinksForm, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
@@ -40,8 +40,11 @@ export type GetOptions = CallOptions & ({ at?: string | Date; version?: never } 
 /** The options of a history: `size` changes per request, 100 by default, at most 1,000. */
 export type HistoryOptions = PageOptions & CallOptions
 
-/** The options of an export. It begins after the entity with this internal identifier. */
-export type ExportOptions = Pick<PageOptions, 'after'> & CallOptions
+/**
+ * The options of an export. It begins after the entity with this internal identifier, and with `links: 'id'` it shows the targets of
+ * relationships by their internal identifiers.
+ */
+export type ExportOptions<L extends LinksForm = LinksForm> = Pick<PageOptions, 'after'> & { links?: L } & CallOptions
 
 /** The options of a search: `size` items per request, 20 by default, at most 100. */
 export type SearchOptions = PageOptions & CallOptions
@@ -122,9 +125,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * }
    * ```
    */
-  list<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
-    options: ListOptions & Selection<S, O, Field, Include> = {},
-  ): Listing<ItemOf<S, O, Field, Include>> {
+  list<
+    Field extends FieldName<S, O> = never,
+    Include extends RelationshipKey<S, O> = never,
+    L extends LinksForm = never,
+  >(options: ListOptions & Selection<S, O, Field, Include, L> = {}): Listing<ItemOf<S, O, Field, Include, L>> {
     const { order, ...rest } = options
     return this.#listing('POST /list', {}, { sorting_type: order }, rest)
   }
@@ -144,10 +149,14 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(count, items[0]?.external_id, items[0]?.included.buyer !== null) // 1 o-1 true
    * ```
    */
-  filter<Field extends FieldName<S, O> = never, Include extends RelationshipKey<S, O> = never>(
+  filter<
+    Field extends FieldName<S, O> = never,
+    Include extends RelationshipKey<S, O> = never,
+    L extends LinksForm = never,
+  >(
     filter: FilterOf<S, O>,
-    options: FilterOptions & Selection<S, O, Field, Include> = {},
-  ): Listing<ItemOf<S, O, Field, Include>> {
+    options: FilterOptions & Selection<S, O, Field, Include, L> = {},
+  ): Listing<ItemOf<S, O, Field, Include, L>> {
     const { order, ...rest } = options
     return this.#listing('POST /filter', {}, { filter, sort_direction: order }, rest)
   }
@@ -204,10 +213,15 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    *   console.log(order.attribute_values.buyer) // ada
    * ```
    */
-  related<T extends Owner<S>, Field extends FieldName<S, T> = never, Include extends RelationshipKey<S, T> = never>(
+  related<
+    T extends Owner<S>,
+    Field extends FieldName<S, T> = never,
+    Include extends RelationshipKey<S, T> = never,
+    L extends LinksForm = never,
+  >(
     address: EntityAddress,
-    options: RelatedOptions<T> & Selection<S, T, Field, Include>,
-  ): Listing<ItemOf<S, T, Field, Include>> {
+    options: RelatedOptions<T> & Selection<S, T, Field, Include, L>,
+  ): Listing<ItemOf<S, T, Field, Include, L>> {
     const { at, params } = addressOf(address)
     const { target, attribute_key, direction, order: sorting_type, ...rest } = options
     return this.#listing(`POST ${at}/related`, params, { target, attribute_key, direction, sorting_type }, rest)
@@ -221,15 +235,20 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1
    * ```
    */
-  export({ after: after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
+  export<L extends LinksForm = never>({
+    after: after_id,
+    links,
+    ...options
+  }: ExportOptions<L> = {}): AsyncIterable<EntityOf<S, O, L>> {
     const request = {
       method: 'POST',
-      path: `${this.path}/export${queryOf({ after_id })}`,
+      path: `${this.path}/export${queryOf({ after_id, links })}`,
       options,
       format: ndjson,
     } as const
     return {
-      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<EntityOf<S, O>, void, undefined>,
+      [Symbol.asyncIterator]: () =>
+        this.transport.stream(request) as AsyncGenerator<EntityOf<S, O, L>, void, undefined>,
     }
   }
 
@@ -237,10 +256,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     endpoint: BelowPeople,
     params: Params,
     query: Record<string, unknown>,
-    { size, after, fields, include, sort, count, ...options }: ListingOptions,
+    { size, after, fields, include, links, sort, count, ...options }: ListingOptions,
   ): Listing<Item> {
     const read = (position: string | undefined, isFirst: boolean) => {
-      const selection = { fields, include, sort, count: (count && isFirst) || undefined }
+      const selection = { fields, include, links, sort, count: (count && isFirst) || undefined }
       // A page with a sort or fields ends with a cursor, and any other page at its last entity.
       const cursor_configuration = { size, [fields || sort ? 'cursor' : 'after_id']: position }
       return this.send<Page<Item>>(
@@ -279,4 +298,4 @@ function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
 }
 
 type ListingOptions = PageOptions &
-  CallOptions & { fields?: unknown; include?: unknown; sort?: unknown; count?: boolean }
+  CallOptions & { fields?: unknown; include?: unknown; links?: LinksForm; sort?: unknown; count?: boolean }

@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import { linksById } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 import { maxCursorCharacters } from './cursor.ts'
@@ -33,7 +34,7 @@ export const nextCursor = Type.Optional(
 export const maxFields = 100
 const maxIncludes = 10
 
-/** The members that list, filter and related share: the members of the items, the entities to include, and a count. */
+/** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
 const pageMembers = {
   fields: Type.Optional(
     Type.Array(Type.String(), {
@@ -51,6 +52,7 @@ const pageMembers = {
         'Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too.',
     }),
   ),
+  links: linksById,
   count: Type.Optional(
     Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
   ),
@@ -222,7 +224,13 @@ type Cursor = { size?: number; after_id?: string; cursor?: string }
 type Direction = 'asc' | 'desc'
 
 /** The members that list, filter and related share. */
-export type PageBody = { fields?: string[]; include?: string[]; count?: boolean; cursor_configuration?: Cursor }
+export type PageBody = {
+  fields?: string[]
+  include?: string[]
+  links?: 'id'
+  count?: boolean
+  cursor_configuration?: Cursor
+}
 export type SortBody = { field: string; direction?: Direction }
 export type ListBody = PageBody & { sorting_type?: Direction; sort?: SortBody }
 export type FilterBody = PageBody & {
