@@ -241,7 +241,7 @@ describe('the bounds of include', () => {
       `select id from entities where organization_id = $1 and external_id = 'p1'`,
       [own.id],
     )
-    const values = [own.id, [source!.id, false], [relationship!.id, false], maxIncluded, 8_388_608, false]
+    const values = [own.id, [source!.id], [relationship!.id], maxIncluded, 8_388_608, false]
     const [read] = await service.db.query<{ octets: number }>(readIncludedSql, values)
     expect(read!.octets).toBeGreaterThan(8_388_608)
     expect(read!.octets).toBeLessThan(8_388_608 + 32 * 110_000)
