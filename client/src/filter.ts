@@ -64,6 +64,9 @@ export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent
   answered_at?: TimeCondition
 }
 
+/** Matches the people who may be written to for a purpose on a channel, as a contact decision answers. */
+export type Contactable = Pick<Person['consents'][number], 'consent_type_id' | 'channel'>
+
 /** Matches the people of a segment. */
 type InSegment = { $segment?: string }
 
@@ -72,6 +75,7 @@ type PersonFields = InSegment &
     [F in Dates]?: DateCondition
   } & {
     consents?: { $some: ConsentCondition }
+    contactable?: Contactable
   }
 type RecordFields = Shared & { [F in Texts<StackRecord>]?: TextCondition }
 

@@ -355,6 +355,8 @@ describe('a filter without a schema', () => {
       $not: { 'attribute_values.orders': { $some: { 'attribute_values.total': { $gt: 1 } } } }
     }>().toExtend<Filter>()
     expectTypeOf<{ consents: { $some: { consent_type_id: 1; channel: 'email'; state: true } } }>().toExtend<Filter>()
+    expectTypeOf<{ contactable: { consent_type_id: 1; channel: 'email' } }>().toExtend<Filter>()
+    expectTypeOf<{ contactable: { channel: 'email' } }>().not.toExtend<Filter>()
     expectTypeOf<{ email: { $like: 'x' } }>().not.toExtend<Filter>()
     // @ts-expect-error: there is no such field
     never(() => client.people.filter({ mail: 'x' }))

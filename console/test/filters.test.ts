@@ -147,6 +147,15 @@ describe('the filter builder', () => {
     ).toEqual({})
   })
 
+  test('has controls for who may be written to', () => {
+    const filter = { contactable: { consent_type_id: 2, channel: 'email' } }
+    expect(kindsIn(read(filter))).toEqual(['contactable'])
+    const twice = { $and: [filter, { contactable: { consent_type_id: 1, channel: 'sms' } }] }
+    expect(writeFilter(read(twice), people)).toEqual(twice)
+    const incomplete = { contactable: { channel: 'email' } }
+    expect([kindsIn(read(incomplete)), writeFilter(read(incomplete), people)]).toEqual([['raw'], incomplete])
+  })
+
   test('keeps two selections of those who link here apart', () => {
     const many = { 'incoming.orders.buyer': { $count: { $gte: 2 } } }
     const dear = { 'incoming.orders.buyer': { $count: { $lt: 5 }, $where: since } }
@@ -166,6 +175,7 @@ describe('the filter builder', () => {
     for (const [filter, limit] of [
       [{ $and: [...conditionsOf(44), buyer] }, 50],
       [{ consents: { $some: { consent_type_id: 1, channel: 'email' } }, $or: conditionsOf(49) }, 50],
+      [{ contactable: { consent_type_id: 1, channel: 'sms' }, $or: conditionsOf(49) }, 50],
     ] as const) {
       const send = async (sent: Filter) =>
         (await organization.send('POST', '/v1/people/filter', { filter: sent })).status

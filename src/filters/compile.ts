@@ -4,7 +4,7 @@ import { mayHaveAliases, nameOrAlias, selectByAlias } from './aliases.ts'
 import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
-import { consentCondition } from './consents.ts'
+import { consentCondition, contactableCondition } from './consents.ts'
 import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
 import { measuredCondition, relatedCondition, rows } from './linked.ts'
@@ -32,6 +32,8 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
       return unindexed(negated(compile(condition.condition, subject).check))
     case 'consents':
       return unindexed(consentCondition(condition, subject))
+    case 'contactable':
+      return unindexed(contactableCondition(condition, subject))
     case 'related':
       return relatedCondition(condition, subject, compile)
     case 'measured':

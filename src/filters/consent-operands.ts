@@ -1,5 +1,5 @@
 import { type Channel, channels } from '../channels.ts'
-import { consentDefaults } from '../consents/answers.ts'
+import { consentDefaults, type Question } from '../consents/answers.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 import type { OperandFault } from './operand-types.ts'
@@ -36,13 +36,38 @@ export function consentFault(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],
 ): OperandFault | undefined {
+  return partsFault(operand, Object.keys(parts)) ?? unavailableConsentFault(operand as ConsentOperand, consent_types)
+}
+
+function partsFault(operand: Record<string, unknown>, names: readonly string[]): OperandFault | undefined {
   for (const [name, value] of Object.entries(operand)) {
-    const part = Object.hasOwn(parts, name) ? parts[name] : undefined
+    const part = names.includes(name) ? parts[name]! : undefined
     if (!part) return { path: [name], message: 'unknown key' }
     if (!part.isValid(value)) return { path: [name], message: part.message }
   }
-  return unavailableConsentFault(operand as ConsentOperand, consent_types)
+  return undefined
 }
+
+/** The question that `contactable` asks of people, or the first fault. Of an archived consent type, it may be asked: nobody matches. */
+export function contactableQuestion(
+  operand: Record<string, unknown>,
+  consent_types: readonly ConsentType[],
+): Question | OperandFault {
+  const names = ['consent_type_id', 'channel'] as const
+  const fault = partsFault(operand, names)
+  if (fault) return fault
+  const missing = names.find(name => operand[name] === undefined)
+  if (missing) return { path: [missing], message: 'is required' }
+  const { consent_type_id, channel } = operand as Question
+  const type = consent_types.find(({ id }) => id === consent_type_id)
+  if (!type) return { path: ['consent_type_id'], message: 'is not a consent type of the organization' }
+  const available = type.channels.map(configured => configured.channel)
+  if (available.includes(channel)) return { consent_type_id, channel }
+  return { path: ['channel'], message: notAChannelOf(type, available) }
+}
+
+const notAChannelOf = ({ id }: ConsentType, available: readonly Channel[]) =>
+  `is not a channel of consent type ${id}, which has: ${available.join(', ')}`
 
 /** Reads show one consent for each active type and each of its channels. A filter can match no other consent. */
 function unavailableConsentFault(
@@ -57,6 +82,5 @@ function unavailableConsentFault(
   const available = consentDefaults(type ? [type] : consent_types).map(({ consent }) => consent.channel)
   if (channel === undefined || available.includes(channel)) return undefined
   if (!type) return { path: ['channel'], message: 'is not a channel of an active consent type' }
-  const message = `is not a channel of consent type ${type.id}, which has: ${available.join(', ')}`
-  return { path: ['channel'], message }
+  return { path: ['channel'], message: notAChannelOf(type, available) }
 }

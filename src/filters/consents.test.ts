@@ -62,6 +62,92 @@ it('a filter finds exactly the people whose reads show such a consent, and is re
   await fc.assert(property, someRuns(12))
 })
 
+const purpose = fc.record({
+  channels: fc
+    .uniqueArray(fc.constantFrom('email', 'sms'), { minLength: 1 })
+    .chain(names =>
+      fc.tuple(...names.map(channel => fc.record({ channel: fc.constant(channel), double_opt_in: fc.boolean() }))),
+    ),
+  mandatory: fc.boolean(),
+  default_state: fc.boolean(),
+})
+const reachable = fc.record(
+  {
+    email: fc.constant('ada@example.com'),
+    mobile_number: fc.constant('+390612345'),
+    consents: fc.array(answer, { maxLength: 3 }),
+  },
+  { requiredKeys: ['consents'] },
+)
+
+it('finds exactly the people who may be written to, by the answers of contact decisions, and refuses the questions that these refuse', async () => {
+  const world = fc.record({
+    purposes: fc.array(purpose, { minLength: 1, maxLength: 3 }),
+    people: fc.array(reachable, { minLength: 8, maxLength: 12 }),
+    patches: fc.array(patch, { maxLength: 3 }),
+  })
+  const property = fc.asyncProperty(world, async ({ purposes, people, patches }) => {
+    const { send } = await service.organization()
+    const path = '/v1/schema/consent-types'
+    for (const [index, type] of purposes.entries()) await send('POST', path, { ...type, key: `type${index}` })
+    const external_ids: string[] = []
+    for (const [index, { email, ...person }] of people.entries()) {
+      const written = { ...person, ...(email && { email: `p${index}@example.com` }), external_id: `p${index}` }
+      const { status } = await send('POST', '/v1/people', written)
+      if (status === 201) external_ids.push(written.external_id)
+    }
+    await send('POST', '/v1/people', { external_id: 'nobody' })
+    external_ids.push('nobody')
+    for (const [index, changes] of patches.entries()) await send('PATCH', `${path}/${index + 1}`, changes)
+
+    for (const consent_type_id of [1, 2, 3, 4])
+      for (const channel of ['email', 'sms']) {
+        const question = { consent_type_id, channel }
+        const decided = await send('POST', '/v1/people/contactable', { external_ids, ...question })
+        const body = { filter: { contactable: question }, sort_direction: 'asc' }
+        const found = await send('POST', '/v1/people/filter', body)
+        expect([question, found.status]).toEqual([question, decided.status])
+        if (found.status !== 200) continue
+        const allowed = decided.body.data.items.filter((item: { allowed: boolean }) => item.allowed)
+        const names = (items: { external_id: string }[]) => items.map(({ external_id }) => external_id)
+        expect([question, names(found.body.data.items)]).toEqual([question, names(allowed)])
+        const others = await send('POST', '/v1/people/filter', {
+          filter: { $not: { contactable: question } },
+          count: true,
+        })
+        expect(others.body.data.count).toBe(external_ids.length - allowed.length)
+      }
+  })
+  await fc.assert(property, someRuns(12))
+})
+
+it('names what is wrong with the question of who may be written to', async () => {
+  const shop = await createShop(service)
+  const cases: [unknown, string, string][] = [
+    [true, '/filter/contactable', 'must be an object of consent_type_id and channel'],
+    [{}, '/filter/contactable/consent_type_id', 'is required'],
+    [{ consent_type_id: 1 }, '/filter/contactable/channel', 'is required'],
+    [
+      { consent_type_id: 99, channel: 'email' },
+      '/filter/contactable/consent_type_id',
+      'is not a consent type of the organization',
+    ],
+    [{ consent_type_id: 1, channel: 'fax' }, '/filter/contactable/channel', 'must be one of: email, sms'],
+    [{ consent_type_id: 1, channel: 'email', state: true }, '/filter/contactable/state', 'unknown key'],
+  ]
+  for (const [contactable, path, message] of cases) {
+    const { status, body } = await shop.send('POST', '/v1/people/filter', { filter: { contactable } })
+    expect([status, body.details]).toEqual([400, [{ path, message }]])
+  }
+  const inQuery = '/v1/people/filter?filter[contactable][consent_type_id]=1&filter[contactable][channel]=email'
+  expect((await shop.send('POST', inQuery)).status).toBe(200)
+  const many = { $or: Array.from({ length: 51 }, () => ({ contactable: { consent_type_id: 1, channel: 'email' } })) }
+  const { body } = await shop.send('POST', '/v1/people/filter', { filter: many })
+  expect(body.details).toMatchObject([{ message: 'exceeds the maximum of 50 conditions in a filter' }])
+  const fifty = { $or: many.$or.slice(1) }
+  expect((await shop.send('POST', '/v1/people/filter', { filter: fifty })).status).toBe(200)
+})
+
 type Answered = Consent & { text_version?: number; method?: string; answered_at: string | null }
 
 const times = ['2020-01-01T00:00:00.000Z', '2020-06-01T12:00:00.001Z', '2021-01-01T00:00:00.000Z']

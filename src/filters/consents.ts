@@ -1,7 +1,8 @@
-import { consentDefaults } from '../consents/answers.ts'
+import { channels, channelTable } from '../channels.ts'
+import { answerKey, consentDefaults, type Question } from '../consents/answers.ts'
 import { type Comparable, rangeSigns, testOf, textColumn, timeColumn } from './comparable.ts'
 import type { Subject } from './condition.ts'
-import { allOf, always, anyOf, type Fragment, never, sql } from './fragment.ts'
+import { allOf, always, anyOf, columnFragments, type Fragment, never, sql } from './fragment.ts'
 import type { Condition, ConsentField } from './grammar.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
@@ -30,6 +31,20 @@ export function consentCondition(
 function hasState(answer: Fragment | null, defaultState: boolean, state: boolean): Fragment {
   if (answer === null) return state === defaultState ? always : never
   return sql`coalesce((${answer}->>'state')::boolean, ${defaultState}::boolean) = ${state}::boolean`
+}
+
+const addressOn = columnFragments(channels.map(channel => channelTable[channel].address))
+
+/**
+ * Whether a person may be written to, by the rules of `decideContact`. Under an archived consent type, nobody may. A grant that waits
+ * for its confirmation is stored as false.
+ */
+export function contactableCondition({ consent_type_id, channel }: Question, { definitions, row }: Subject): Fragment {
+  const { state, mandatory, default_state } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
+  if (state === 'archived') return never
+  const answer = mandatory ? null : sql`${row}.answers->${answerKey(consent_type_id, channel)}::text`
+  const address = addressOn[channelTable[channel].address](row)
+  return allOf([sql`coalesce(${address}, '') <> ''`, hasState(answer, mandatory || default_state, true)])
 }
 
 /** A field of a consent that no answer decides. */

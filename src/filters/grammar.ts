@@ -1,4 +1,5 @@
 import type { Channel } from '../channels.ts'
+import type { Question } from '../consents/answers.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import type { ProfileFlag, ProfileText } from '../profile-fields.ts'
 
@@ -74,6 +75,7 @@ export type Condition =
       state?: boolean
       tests: readonly { field: ConsentField; test: Test }[]
     }
+  | ({ kind: 'contactable' } & Question)
   | (Linked & { kind: 'related'; quantifier: Quantifier })
   | (Linked & { kind: 'measured'; measured: Measured; tests: Test[] })
 

@@ -73,6 +73,7 @@ function keyOf(text: string): string {
 function isCondition({ role, at }: Frame, isOpening: boolean): boolean {
   if (role === 'operators') return at !== '$where'
   if (role === 'consents') return at === '$some'
+  if (role === 'filter' && at === 'contactable') return true
   return role === 'filter' && !isOpening && (at === '$segment' || !`${at}`.startsWith('$'))
 }
 
@@ -85,6 +86,7 @@ function openedIn(frame: Frame | undefined, isObject: boolean): Pick<Frame, 'rol
   if (role === 'filters' && isObject) return { role: 'filter', depth }
   if (role === 'filter') {
     if (isObject ? key === '$not' : key === '$and' || key === '$or') return deeper(isObject ? 'filter' : 'filters')
+    if (key === 'contactable') return { role: 'other', depth }
     if (isObject && !key.startsWith('$')) return { role: key === 'consents' ? 'consents' : 'operators', depth }
   }
   if (role === 'operators') {

@@ -122,6 +122,7 @@ function addRelationships(
           add('outgoing', id)
       break
     case 'consents':
+    case 'contactable':
       break
   }
 }

@@ -1,6 +1,6 @@
 import { pointer, refuse } from '../errors.ts'
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
-import { consentFault, consentFromQuery } from './consent-operands.ts'
+import { consentFault, consentFromQuery, contactableQuestion } from './consent-operands.ts'
 import { fieldOf } from './fields.ts'
 import {
   type Condition,
@@ -151,6 +151,7 @@ function parseSegment(key: unknown, context: ParseContext): Condition {
 
 function parseField(key: string, operand: unknown, context: ParseContext): Condition {
   if (key === 'consents' && context.stack_id === peopleStackId) return parseConsents(operand, context)
+  if (key === 'contactable' && context.stack_id === peopleStackId) return parseContactable(operand, context)
   if (key.startsWith(incomingPrefix)) return parseIncoming(key.slice(incomingPrefix.length), operand, context)
   const field = fieldOf(key, context.stack_id)
   if (!field)
@@ -290,6 +291,15 @@ function parseConsents(operand: unknown, context: ParseContext): Condition {
     return parseTests(consentOperandTypes[field], value, within(inner, field)).map(test => ({ field, test }))
   })
   return { kind: 'consents', ...given, tests }
+}
+
+function parseContactable(operand: unknown, context: ParseContext): Condition {
+  if (!isObject(operand)) return throwInvalid(context, 'must be an object of consent_type_id and channel')
+  const given = context.boundFrom === 'query' ? consentFromQuery(operand) : operand
+  const question = contactableQuestion(given, context.definitions.consent_types)
+  if ('message' in question) return throwInvalid(within(context, ...question.path), question.message)
+  countCondition(context)
+  return { kind: 'contactable', ...question }
 }
 
 const isConsentField = (name: string) => consentFields.some(field => field === name)

@@ -17,6 +17,10 @@ const segments: Record<string, [object, object]> = {
   rome: [inRome, { 'attribute_values.city': { $in: ['Rome', 'Oslo'] } }],
   high: [{ 'attribute_values.score': { $gte: 2 } }, { 'attribute_values.score': { $lt: 2 } }],
   readers: [answered(true), answered(false)],
+  texted: [
+    { contactable: { consent_type_id: 1, channel: 'sms' } },
+    { $not: { contactable: { consent_type_id: 1, channel: 'sms' } } },
+  ],
   romans_without_news: [{ $and: [{ $segment: 'rome' }, { $not: { $segment: 'readers' } }] }, { $segment: 'rome' }],
   of_pro: [some('employer', { 'attribute_values.plan': 'pro' }), { 'attribute_values.employer': 'c1' }],
   not_of_pro: [{ 'attribute_values.employer': { $none: { 'attribute_values.plan': 'pro' } } }, {}],
@@ -52,7 +56,10 @@ const body = fc.record(
       },
       { requiredKeys: [], noNullPrototype: true },
     ),
-    consents: fc.boolean().map(state => [{ consent_type_id: 1, channel: 'email', state }]),
+    mobile_number: fc.constantFrom('+390612345', null),
+    consents: fc
+      .record({ consent_type_id: fc.constant(1), channel: fc.constantFrom('email', 'sms'), state: fc.boolean() })
+      .map(answer => [answer]),
   },
   { requiredKeys: [], noNullPrototype: true },
 )

@@ -76,6 +76,7 @@ const filters: Record<string, (text: string) => unknown> = {
   'a structure': text => ({ 'attribute_values.free': { $eq: { [text]: [text] } } }),
   'an identifier': text => ({ id: text }),
   'a time': text => ({ created_at: { $gt: text } }),
+  'a contact': text => ({ contactable: { consent_type_id: 1, channel: text } }),
   'a consent': text => ({ consents: { $some: { channel: text } } }),
   'a target': text => ({ 'attribute_values.referrer': text }),
   'a negation': text => ({ $not: { $and: [{ 'attribute_values.tags': text }, { state: text }] } }),

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Question } from '../../src/consents/answers.ts'
 import { isDate, isDateTime } from '../../src/formats.ts'
 import type { Attribute, Definitions } from '../../src/organizations/definitions.ts'
 
@@ -21,8 +22,22 @@ function memberMatches(key: string, operand: unknown, read: StoredEntity, world:
   if (key === '$not') return !matches(operand, read, world)
   if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
     return testMatches(key, '$eq', operand, read, world)
+  if (key === 'contactable') return isContactable(operand as Question, read, world)
   if (key.startsWith('incoming.')) return incomingMatches(key, operand as Json, read, world)
   return Object.entries(operand).every(([operator, value]) => testMatches(key, operator, value, read, world))
+}
+
+function isContactable(
+  { consent_type_id, channel }: Question,
+  { json }: StoredEntity,
+  { definitions }: Dataset,
+): boolean {
+  const { state, mandatory } = definitions.consent_types.find(({ id }) => id === consent_type_id)!
+  const isGranted = (json.consents as Json[]).some(
+    entry => entry.consent_type_id === consent_type_id && entry.channel === channel && entry.state === true,
+  )
+  const address = json[channel === 'email' ? 'email' : 'mobile_number']
+  return state === 'active' && Boolean(address) && (mandatory || isGranted)
 }
 
 function testMatches(key: string, operator: string, operand: unknown, read: StoredEntity, world: Dataset): boolean {

@@ -130,6 +130,9 @@ const consents = fc
   )
   .chain(condition => fc.option(fc.boolean()).map(state => ({ ...condition, ...(state !== null && { state }) })))
   .map(condition => ({ consents: { $some: condition } }))
+const contactable = fc
+  .constantFrom({ consent_type_id: 1, channel: 'sms' }, { consent_type_id: 2, channel: 'email' })
+  .map(question => ({ contactable: question }))
 
 /** Generates operands of every type on every field of people, most of which the field can never equal. */
 export const mistypedFilters: fc.Arbitrary<unknown> = fc
@@ -186,6 +189,7 @@ export function personFilters({ levels, hops }: Depth = { levels: 4, hops: 3 }):
     { weight: 4, arbitrary: fieldsOf(personFields) },
     { weight: 6, arbitrary: fieldsOf(personKeys, 'attribute_values.') },
     { weight: 1, arbitrary: consents },
+    { weight: 1, arbitrary: contactable },
   )
   if (levels === 1) return plain
   const targetDepth = { levels: levels - 1, hops: hops - 1 }

@@ -3,7 +3,7 @@ import { useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { ComboBox } from '../ui/combo-box.tsx'
 import { Select } from '../ui/select.tsx'
-import { ConsentFields } from './consent-fields.tsx'
+import { ConsentFields, ContactableFields } from './consent-fields.tsx'
 import type { Owner } from './field-types.ts'
 import { type FilterField, operatorsOf } from './fields.ts'
 import { useFields, useFilterChoices, useMayFollow } from './filter-context.ts'
@@ -26,6 +26,7 @@ import { changeOperator } from './relative-time.ts'
 export const nameOf = (node: FilterNode): string => {
   if ('field' in node) return node.field
   if (node.kind === 'consent') return 'consents'
+  if (node.kind === 'contactable') return 'contactable'
   return node.kind === 'segment' ? '$segment' : ''
 }
 
@@ -45,7 +46,12 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
     type !== 'incoming' || name === nameOf(node) || (mayFollow && scopes.includes(scopesOf(target!).read))
   const choices = [
     ...fields.filter(isOffered),
-    ...(hasConsents ? [{ name: 'consents', label: texts.consent }] : []),
+    ...(hasConsents
+      ? [
+          { name: 'contactable', label: texts.contactable },
+          { name: 'consents', label: texts.consent },
+        ]
+      : []),
     ...(owner === 'people' && segments.length > 0 ? [{ name: '$segment', label: texts.segment }] : []),
   ]
   const choose = (name: string) => {
@@ -66,6 +72,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
 /** The empty condition on a field. It keeps the id of the one before, so the focus stays. */
 function nodeFor(id: number, name: string, field: FilterField | undefined, mayFollow: boolean): FilterNode {
   if (name === 'consents') return { id, kind: 'consent', consentTypeId: '', channel: '', state: 'true' }
+  if (name === 'contactable') return { id, kind: 'contactable', consentTypeId: '', channel: '' }
   if (name === '$segment') return { id, kind: 'segment', key: '' }
   if (field?.type === 'incoming')
     return { id, kind: 'related', field: name, quantifier: 'some', group: newGroup('all') }
@@ -81,6 +88,7 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
   const { fields } = useFields(owner)
   const { segments } = useFilterChoices()
   if (node.kind === 'consent') return <ConsentFields node={node} onChange={onChange} />
+  if (node.kind === 'contactable') return <ContactableFields node={node} onChange={onChange} />
   if (node.kind === 'segment')
     return (
       <Select

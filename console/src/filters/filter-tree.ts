@@ -54,6 +54,7 @@ export type FilterNode =
   /** A measure of the entities that link here. `group` selects those that are measured, `of` is the measured field of all measures but `count`. */
   | ({ id: number; kind: 'measured'; field: string; measure: Measure; of: string; group: FilterGroup } & Test)
   | { id: number; kind: 'consent'; consentTypeId: string; channel: string; state: string }
+  | { id: number; kind: 'contactable'; consentTypeId: string; channel: string }
   | { id: number; kind: 'segment'; key: string }
   /** A part of a filter that the builder has no controls for. */
   | { id: number; kind: 'raw'; filter: Filter }

@@ -47,6 +47,7 @@ function readMember(key: string, operand: unknown, types: FieldTypes): FilterNod
   }
   if (key === '$segment') return typeof operand === 'string' ? [{ id: newId(), kind: 'segment', key: operand }] : raw
   if (key === 'consents') return [readConsent(operand) ?? raw[0]!]
+  if (key === 'contactable') return [readContactable(operand) ?? raw[0]!]
   return readField(key, operand, types) ?? raw
 }
 
@@ -71,6 +72,12 @@ function readConsent(operand: unknown): FilterNode | undefined {
     channel: String(channel),
     state: String(state),
   }
+}
+
+function readContactable(operand: unknown): FilterNode | undefined {
+  if (!isObject(operand) || Object.keys(operand).sort().join() !== 'channel,consent_type_id') return undefined
+  const { consent_type_id, channel } = operand
+  return { id: newId(), kind: 'contactable', consentTypeId: String(consent_type_id), channel: String(channel) }
 }
 
 /** The conditions on a field, or undefined if the builder cannot show one of them. */

@@ -38,7 +38,7 @@ function combine(filters: Filter[]): Filter {
 
 /** One operand for two of a field, or undefined if they need two conditions. */
 function joinOperands(name: string, one: unknown, other: unknown): Filter | undefined {
-  if (name.startsWith('$') || name === 'consents') return undefined
+  if (name.startsWith('$') || name === 'consents' || name === 'contactable') return undefined
   const [first, second] = [operatorsIn(one), operatorsIn(other)]
   if (!name.startsWith(incomingPrefix)) return join(first, second)
   const isSameSelection =
@@ -86,6 +86,8 @@ function writeNode(node: FilterNode, types: FieldTypes): Filter | undefined {
       return writeMeasured(node, types)
     case 'consent':
       return writeConsent(node)
+    case 'contactable':
+      return writeContactable(node)
     case 'segment':
       return node.key === '' ? undefined : { $segment: node.key }
     case 'raw':
@@ -116,6 +118,11 @@ function writeTest(field: string, type: FieldType, test: Test): unknown {
   const value = operandOfText(type, operand)
   if (value === undefined) return undefined
   return operator === 'eq' && !isObject(value) ? value : { [`$${operator}`]: value }
+}
+
+function writeContactable({ consentTypeId, channel }: NodeOf<'contactable'>): Filter | undefined {
+  if (consentTypeId === '' || channel === '') return undefined
+  return { contactable: { consent_type_id: Number(consentTypeId), channel } }
 }
 
 function writeConsent({ consentTypeId, channel, state }: NodeOf<'consent'>): Filter | undefined {
