@@ -276,6 +276,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       cursor_configuration?: {
@@ -426,6 +428,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
@@ -475,6 +479,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** The kind of entity to list: `people`, or the key of a stack. */
@@ -1352,6 +1358,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }
@@ -1375,6 +1383,8 @@ export type Endpoints = {
       operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase')[]
       /** Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable. */
       segment?: string[]
+      /** Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since. */
+      links?: 'id'
       /** The `log_id` that `after` belongs to. If the log has another one by now, the response is 410. */
       log_id?: string
     }

@@ -388,6 +388,8 @@ export type OwnersSearchBody = {
   size?: number
   /** The `next_cursor` of the page before. */
   cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
 }
 
 /** A person or record that POST /v1/search finds. */

@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import { labels } from '../entities/schema.ts'
+import { labels, linksById } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 import { maxCursorCharacters } from './cursor.ts'
@@ -34,7 +34,7 @@ export const nextCursor = Type.Optional(
 export const maxFields = 100
 const maxIncludes = 10
 
-/** The members that list, filter and related share: the members of the items, the entities to include, and a count. */
+/** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
 const pageMembers = {
   fields: Type.Optional(
     Type.Array(Type.String(), {
@@ -53,6 +53,7 @@ const pageMembers = {
     }),
   ),
   labels,
+  links: linksById,
   count: Type.Optional(
     Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
   ),
@@ -254,6 +255,7 @@ export type PageBody = {
   fields?: string[]
   include?: string[]
   labels?: boolean
+  links?: 'id'
   count?: boolean
   cursor_configuration?: Cursor
 }

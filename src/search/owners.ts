@@ -1,6 +1,7 @@
 import { searchedKeys } from '../entities/indexes/search-index.ts'
 import { printEntity } from '../entities/read/entity-json.ts'
 import { readPortion } from '../entities/read/entity-reader.ts'
+import { labeler } from '../entities/read/labels.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
@@ -92,18 +93,25 @@ const stackOf = (owner: string, { stacks }: Definitions): number | undefined =>
  * exist, undefined if the entities of its stack before it are a page already.
  */
 async function readEntities(
-  { db, caller, signal }: Call<unknown>,
+  call: Call<OwnersSearchBody>,
   { stacks }: SearchedIndexes,
   places: readonly Place[],
 ): Promise<(place: Place) => string | null | undefined> {
+  const { db, caller, signal, body } = call
   const entities = new Map<Place, string | null>()
   for (const [stack, found] of Map.groupBy(places, place => place.stack)) {
     const { stack_id } = stacks[stack]!
     const ids = found.map(({ id }) => id)
     const portion = { ids, minBytes: maxPageBytes }
     const { rows, definitions } = await readPortion(db, caller.organization.id, stack_id, portion, signal)
-    for (const [index, row] of rows.entries())
-      entities.set(found[index]!, row === null ? null : printEntity(row, definitions, stack_id))
+    const labels = body.labels ? await labeler(call, { stack_id })(ids) : undefined
+    for (const [index, row] of rows.entries()) {
+      const json = row === null ? null : printEntity(row, definitions, stack_id)
+      entities.set(found[index]!, json && labels ? withMembers(json, labels.of(ids[index]!)) : json)
+    }
   }
   return place => entities.get(place)
 }
+
+/** The JSON of an object with members added, which begin with a comma. */
+const withMembers = (json: string, members: readonly Buffer[]) => `${json.slice(0, -1)}${Buffer.concat(members)}}`

@@ -43,6 +43,7 @@ export const ownersSearchBody = Type.Object(
       }),
     ),
     ...position,
+    labels,
   },
   {
     additionalProperties: false,
