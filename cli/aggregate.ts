@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Aggregate, AggregateBody, Filter } from '../client/index.ts'
+import type { AggregateBody, AggregateLine, Filter } from '../client/index.ts'
 import { newPlainCommand, UsageError, wholeNumber } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
 import { addConditionOptions, type ConditionOptions, readCondition } from './questions/condition.ts'
-import { createExactFetch } from './questions/exact-numbers.ts'
+import { createExactFetch, type ExactFetch } from './questions/exact-numbers.ts'
 import { printStderr } from './stderr.ts'
 import { visible } from './visible.ts'
 
@@ -35,10 +35,16 @@ export function aggregateCommand(environment: NodeJS.ProcessEnv): Command {
   const command = newPlainCommand('aggregate', description, [
     'aggregate people --group-by language',
     'aggregate orders --group-by created_at:month --measure count --measure sum:attribute_values.total',
+    'aggregate orders --group-by attribute_values.buyer.attribute_values.country',
     'aggregate orders --group-by attribute_values.buyer --measure sum:attribute_values.total --sort sum:attribute_values.total:desc --limit 10',
   ])
     .argument('<people|stack_key>', 'Either people or the key of a stack.')
-    .option('--group-by <field[:unit]>', `A field, and for a time ${units.join(', ')} (repeatable).`, parseGroup, [])
+    .option(
+      '--group-by <field[:unit]>',
+      `A field, also across a relationship, and for a time ${units.join(', ')} (repeatable).`,
+      parseGroup,
+      [],
+    )
     .option(
       '--measure <operation[:field]>',
       `${operations.join(', ')} (repeatable): percentile:0.95:attribute_values.total. Default: count.`,
@@ -52,7 +58,7 @@ export function aggregateCommand(environment: NodeJS.ProcessEnv): Command {
       [],
     )
     .option('--sort <group or measure[:desc]>', 'The order of the groups (repeatable): count:desc.', parseSort, [])
-    .option('--limit <count>', 'The most groups to print. Default: all, at most 10000.', wholeNumber(1))
+    .option('--limit <count>', 'The most groups to print. Default: all.', wholeNumber(1))
     .option('--time-zone <name>', 'The time zone of the groups by time: Europe/Berlin. Default: UTC.')
   return addConnectionOptions(addFormatOption(addConditionOptions(command, true))).action(
     (owner: string, options: Options) => run(environment, owner, options),
@@ -105,8 +111,11 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Optio
   } as AggregateBody & { filter?: Filter }
   const exact = createExactFetch()
   const { client } = await connect(environment, options, { scope: 'people:read records:read', fetch: exact.fetch })
-  await client.entities(owner).aggregate(body)
-  await printGroups(options, exact.payload() as Aggregate)
+  await printGroups(options, exactLines(client.entities(owner).groups(body), exact))
+}
+
+async function* exactLines(lines: AsyncIterable<unknown>, { nextLine }: ExactFetch): AsyncGenerator<AggregateLine> {
+  for await (const _ of lines) yield nextLine() as AggregateLine
 }
 
 const measureNames = ({ measure }: Options) => (measure.length > 0 ? measure.map(({ name }) => name) : ['count'])
@@ -125,17 +134,24 @@ function havingOf({ name, value: { operator, operand } }: Having, options: Optio
   return { measure, [operator]: operand }
 }
 
-async function printGroups(options: Options, { groups, sequence, skipped, warnings = [] }: Aggregate) {
-  const { groupBy } = options
+type AggregateEnd = Exclude<AggregateLine, { by: unknown }>
+
+async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>) {
+  const names = [...options.groupBy.map(({ name }) => name), ...measureNames(options)]
+  const format = formatOf(options)
+  let count = 0
+  let end: AggregateEnd | undefined
+  async function* rows() {
+    for await (const line of lines)
+      if ('by' in line) {
+        count += 1
+        yield Object.fromEntries([...line.by, ...line.measures].map((value, at) => [names[at]!, value]))
+      } else end = line
+  }
+  await printRows(format, names, rows())
+  const { sequence, skipped, warnings = [] } = end!
   for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
   for (const { path, values } of skipped)
     printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
-  const names = [...groupBy.map(({ name }) => name), ...measureNames(options)]
-  const format = formatOf(options)
-  const rows = groups.map(({ by, measures: numbers }) =>
-    Object.fromEntries([...by, ...numbers].map((value, at) => [names[at]!, value])),
-  )
-  await printRows(format, names, rows)
-  if (format === 'table')
-    printStderr(`${groups.length === 1 ? '1 group' : `${groups.length} groups`}, at change ${sequence}`)
+  if (format === 'table') printStderr(`${count === 1 ? '1 group' : `${count} groups`}, at change ${sequence}`)
 }

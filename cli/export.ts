@@ -16,6 +16,7 @@ type ExportOptions = ConnectionOptions & {
   format?: Format
   output?: string
   afterId?: string
+  links?: 'id'
   gzip?: true
   resume?: true
   force?: true
@@ -50,6 +51,9 @@ export function exportCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')
     .option('--force', 'Overwrite an existing file.')
     .option('--after-id <id>', 'Start after the entity with this internal identifier.')
+    .addOption(
+      new Option('--links <form>', 'Write the targets of relationships by their internal identifiers.').choices(['id']),
+    )
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, options: ExportOptions) => run(environment, owner, options))
@@ -99,7 +103,10 @@ async function transfer(job: Job): Promise<Error | null> {
       )
     const { signal } = interrupt
     await exportAll<Entity>({
-      open: after => client.entities(owner).export({ after, signal }) as AsyncIterable<Entity>,
+      open: after =>
+        client
+          .entities(owner)
+          .export({ after, signal, ...(options.links && { links: options.links }) }) as AsyncIterable<Entity>,
       identify: idOf,
       write: batch => output.write(shape.rowsOf(batch)),
       stop: interrupt,

@@ -15,6 +15,7 @@ type FollowOptions = ConnectionOptions & {
   stack?: string[]
   operation?: Change['operation'][]
   segment?: string[]
+  links?: 'id'
   state?: string
 }
 
@@ -30,6 +31,9 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
     .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
     .option('--segment <key...>', 'Only changes by which a person entered or left these segments (repeatable).')
+    .addOption(
+      new Option('--links <form>', 'Show the targets of relationships by internal identifiers.').choices(['id']),
+    )
     .option(
       '--state <file>',
       'Keep the position in this file. If the file exists, continue from it, and ignore --after.',
@@ -59,7 +63,7 @@ async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
 async function followUntil(
   stopping: AbortController,
   environment: NodeJS.ProcessEnv,
-  { state: file, after, subject, stack, operation, segment, ...options }: FollowOptions,
+  { state: file, after, subject, stack, operation, segment, links, ...options }: FollowOptions,
 ) {
   const path = file === undefined ? undefined : pathOf(environment, file)
   const position = path === undefined ? null : await readPosition(path, file!)
@@ -70,6 +74,7 @@ async function followUntil(
     ...(stack && { stack }),
     ...(operation && { operation }),
     ...(segment && { segment }),
+    ...(links && { links }),
     signal: stopping.signal,
     onRetry: (error, pauseMs) =>
       printStderr(`${errorMessage(error)} Connecting again in ${(pauseMs / 1_000).toFixed(1)} s.`),

@@ -16,6 +16,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   duplicates: async () => (await import('./duplicates.ts')).duplicatesCommand,
   people: async () => (await import('./entities.ts')).peopleCommand,
   records: async () => (await import('./entities.ts')).recordsCommand,
+  search: async () => (await import('./search.ts')).searchCommand,
   aggregate: async () => (await import('./aggregate.ts')).aggregateCommand,
   segments: async () => (await import('./segments.ts')).segmentsCommand,
   observed: async () => (await import('./observed.ts')).observedCommand,

@@ -72,6 +72,21 @@ it('kith schema push makes an attribute unique when the index of its stored valu
   expect(changed.stdout).toContain('~ attribute people.code: enum null → ["x","y"]; pattern "^.$" → null')
 })
 
+it('kith schema push changes the label of a stack after it has declared the attributes that the label names', async () => {
+  await write({ stacks: [orders] })
+  await schema(['push'])
+  const visits = { key: 'visits', kind: 'event', label: '{page}' }
+  await write({ stacks: [{ ...orders, label: '{total}' }, visits], attributes: [total] })
+  const pushed = await schema(['push'])
+  expect(pushed.code).toBe(0)
+  expect(pushed.stdout).toContain('+ stack visits (event, label {page})')
+  expect(pushed.stdout).toContain('~ stack orders: label null → "{total}"')
+  expect((await client.schema.stacks.list().all()).map(({ label }) => label)).toEqual(['{total}', '{page}'])
+  expect((await schema(['diff'])).code).toBe(0)
+  await schema(['pull'])
+  expect(await readFile(join(directory, 'kith.schema.json'), 'utf8')).toContain('"label": "{total}"')
+})
+
 describe('kith schema pull', () => {
   it('writes a sorted file without times, ids and defaults', async () => {
     const { stacks, attributes } = client.schema

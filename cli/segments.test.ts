@@ -145,6 +145,30 @@ describe('kith people search', () => {
     const words = ['people', 'search', 'hopper', '--fields', 'external_id,last_name']
     expect(await output(...words, '--format', 'ndjson')).toBe('{"external_id":"grace","last_name":"Hopper"}\n')
     expect(await output(...words, '--format', 'csv')).toBe('external_id,last_name\ngrace,Hopper\n')
-    expect(await kith('people', 'search', ' ')).toMatchObject({ code: 1, stdout: '' })
+    expect(await kith('people', 'search', ' ')).toMatchObject({ code: 0, stdout: '' })
+    expect(await kith('people', 'search', 'a b c d e f g h i')).toMatchObject({ code: 1, stdout: '' })
+  })
+})
+
+describe('kith search', () => {
+  it('prints the hits of several owners with their owner', async () => {
+    const { send } = organization
+    await send('POST', '/v1/schema/stacks', { key: 'tickets', kind: 'item' })
+    await send('POST', '/v1/stacks/tickets', { external_id: 'ada', attribute_values: { title: 'Lost' } })
+    await follow(service.db, [searchFollower()])
+    const both = ['--owner', 'people', '--owner', 'tickets']
+    const lines = (await output('search', 'ada', ...both, '--format', 'ndjson')).trimEnd().split('\n')
+    expect(lines.map(line => JSON.parse(line)).map(({ owner, entity }) => [owner, entity.external_id])).toEqual([
+      ['people', 'ada'],
+      ['tickets', 'ada'],
+    ])
+    expect(await output('search', 'ada', ...both, '--format', 'csv')).toMatch(
+      /^owner,external_id,first_name,last_name,email,attribute_values,created_at\npeople,ada,Ada,Lovelace,.*,,.*\ntickets,ada,,,,.*Lost.*\n$/,
+    )
+    const one = await kith('search', 'ada', ...both, '--limit', '1', '--format', 'ndjson')
+    expect([one.code, one.stdout.trimEnd().split('\n').length]).toEqual([0, 1])
+    expect((await output('search', 'lovlace')).trimEnd().split('\n')).toHaveLength(1)
+    expect(await kith('search', '…')).toMatchObject({ code: 0, stdout: '' })
+    expect((await kith('search', 'ada', '--owner', 'none')).stderr).toContain('/owners/0')
   })
 })

@@ -9,7 +9,7 @@ export type {
   ChangeStream,
   FollowOptions,
 } from './src/changes.ts'
-export { type Client, createClient, type Readiness, type StackEntities } from './src/client.ts'
+export { type Client, createClient, type Readiness, type SearchHitOf, type StackEntities } from './src/client.ts'
 export type {
   ConsentEndpoints,
   ConsentHistoryOptions,
@@ -104,6 +104,7 @@ export type {
   Selection,
   Sort,
   SortField,
+  SortMeasure,
 } from './src/selection.ts'
 export type { SessionEndpoints } from './src/sessions.ts'
 export type { Endpoint, RequestOf, RequestOptions } from './src/transport.ts'

@@ -38,7 +38,7 @@ import {
 import { consentStatistics, statisticsBody } from '../src/consents/statistics-schema.ts'
 import { batchDryRunAnswer, dryRunReduced, dryRunShape } from '../src/entities/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
-import { aggregateAnswer, aggregateBody } from '../src/filters/aggregate-schema.ts'
+import { aggregateAnswer, aggregateBody, aggregateLine } from '../src/filters/aggregate-schema.ts'
 import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
 import { lookupBody } from '../src/identity/lookup-schema.ts'
 import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
@@ -55,7 +55,7 @@ import { dossierLine } from '../src/rights/dossier-schema.ts'
 import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure/erasure-schema.ts'
 import { schema } from '../src/schema/schema.ts'
 import { violation, violationPage } from '../src/schema/violations-schema.ts'
-import { searchBody, searchPageSchema } from '../src/search/schema.ts'
+import { ownersSearchBody, searchBody, searchHitSchema, searchPageSchema } from '../src/search/schema.ts'
 import { newSegment, segment, segmentPatch, writtenSegment } from '../src/segments/schema.ts'
 import { listedSession } from '../src/sessions/schema.ts'
 import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
@@ -110,6 +110,12 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   SearchBody: { about: 'Body of POST /v1/people/search and of a stack.', schema: searchBody },
   PersonSearchPage: { about: 'A page of POST /v1/people/search.', schema: searchPageSchema(person) },
   RecordSearchPage: { about: 'A page of POST /v1/stacks/{stack_key}/search.', schema: searchPageSchema(record) },
+  OwnersSearchBody: { about: 'Body of POST /v1/search.', schema: ownersSearchBody },
+  SearchHit: { about: 'A person or record that POST /v1/search finds.', schema: searchHitSchema({ person, record }) },
+  SearchPage: {
+    about: 'A page of POST /v1/search.',
+    schema: searchPageSchema(searchHitSchema({ person, record }), 'SearchPage'),
+  },
   StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
   RecordBody: {
     about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
@@ -152,6 +158,10 @@ const shapes: Record<string, { about: string; schema: TSchema }> = {
   Aggregate: {
     about: 'The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse.',
     schema: aggregateAnswer,
+  },
+  AggregateLine: {
+    about: 'A line of a stream of groups: a group, or at the end what was counted.',
+    schema: aggregateLine,
   },
   ObservedTypes: { about: 'Numbers of values by type.', schema: observedTypeCounts },
   ObservedKey: { about: 'A key that was not declared when values were written under it.', schema: observedKey },

@@ -29,6 +29,7 @@ import { recordRoutes } from './records/routes.ts'
 import { record } from './records/schema.ts'
 import { erasureRoutes } from './rights/erasure/erasure-routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
+import { searchRoutes } from './search/routes.ts'
 import { findSegments } from './segments/feed.ts'
 import { segmentRoutes } from './segments/routes.ts'
 import { stackRoutes } from './stacks/routes.ts'
@@ -47,6 +48,7 @@ export function routeTable(services: TableServices): Route[] {
     ...erasureRoutes(config),
     ...linkRoutes(config),
     ...recordRoutes(config, responses),
+    ...searchRoutes(responses),
     ...stackRoutes(),
     ...attributeRoutes(),
     ...observedRoutes(),
@@ -75,6 +77,7 @@ const info = {
 const tags = [
   { name: 'People', description: 'Contacts with their profile, consents, attributes and relationships.' },
   { name: 'Records', description: 'Objects in Item stacks and events in Event stacks.' },
+  { name: 'Search', description: 'People and records in one list.' },
   { name: 'Stacks', description: 'The kinds of records.' },
   { name: 'Attributes', description: 'Custom fields and relationships, with their types.' },
   { name: 'Consent types', description: 'The purposes that people grant or refuse.' },

@@ -87,6 +87,12 @@ export function refuse(code: ErrorCode, message: string, options: RefusalOptions
   )
 }
 
+/** Throws a Fault of 503: as many long requests of a kind already run as may. */
+export function throwBusy(message: string): never {
+  const headers = { 'Retry-After': '10' }
+  return refuse('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
+}
+
 /** Builds a refusal with one faulty value. */
 export function createValueRefusal(path: string, message: string, code: ErrorCode = 'invalid_parameter'): Refusal {
   return createRefusal(code, message, { details: [{ path, message }] })

@@ -15,17 +15,29 @@ export const parseExactly = (text: string): unknown =>
     typeof value === 'number' && String(value) !== source ? rawJSON(source) : value,
   )
 
-/** A fetch for a client, and the payload of its last response with all digits of its numbers. */
-export type ExactFetch = { fetch: typeof fetch; payload: () => unknown }
+/** A fetch for a client that reads lines, and the line that it read last, each once, with all digits of its numbers. */
+export type ExactFetch = { fetch: typeof fetch; nextLine: () => unknown }
 
 export function createExactFetch(): ExactFetch {
   let text = ''
   return {
     fetch: async (input, init) => {
       const response = await fetch(input, init)
-      text = await response.text()
-      return new Response(text, response)
+      text = ''
+      const decoder = new TextDecoder()
+      const keep = new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, controller) => {
+          text += decoder.decode(bytes, { stream: true })
+          controller.enqueue(bytes)
+        },
+      })
+      return new Response(response.body?.pipeThrough(keep) ?? null, response)
     },
-    payload: () => (parseExactly(text) as { data: unknown }).data,
+    nextLine: () => {
+      const end = text.indexOf('\n')
+      const line = text.slice(0, end)
+      text = text.slice(end + 1)
+      return parseExactly(line)
+    },
   }
 }

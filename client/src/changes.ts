@@ -27,17 +27,22 @@ export type ChangeFilter<S extends OrganizationSchema> = {
  */
 export type ChangePosition = { after?: number | undefined; logId?: string | undefined }
 
+/** With `links: 'id'`, `before` and `after` show the targets of relationships by their internal identifiers, as they were written. */
+export type ChangeForm = { links?: 'id' }
+
 /**
  * The options of a list of changes: `size` of them per request (100 by default, at most 1,000). If none matches yet, the service waits
  * up to `wait` seconds for the first, at most 20.
  */
 export type ChangeListOptions<S extends OrganizationSchema> = ChangePosition &
   ChangeFilter<S> &
+  ChangeForm &
   CallOptions & { size?: number; wait?: number }
 
 /** The options of {@link ChangeEndpoints.follow}. The signal ends the iteration. */
 export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
   ChangeFilter<S> &
+  ChangeForm &
   CallOptions & {
     /** Called before each attempt to connect again, with the reason and the pause in milliseconds. */
     onRetry?: (error: Error, pauseMs: number) => void
@@ -62,10 +67,10 @@ export class ChangeEndpoints<S extends OrganizationSchema> {
    * ```
    */
   list({ logId, ...rest }: ChangeListOptions<S> = {}): Listing<Change, Omit<ChangePage, 'items'>> {
-    const { after, subject, stack, operation, segment, size, wait, ...options } = rest
+    const { after, subject, stack, operation, segment, links, size, wait, ...options } = rest
     const read = async (position: string | undefined, isFirst: boolean) => {
       const at = { after: numberOf(position), log_id: logId, limit: size, wait: isFirst ? wait : undefined }
-      const query = { ...at, subject, stack, operation, segment }
+      const query = { ...at, subject, stack, operation, segment, links }
       const page = await this.#transport.send('GET /v1/changes', { query }, options)
       const has_more = page.last < page.head
       return { ...page, has_more, next: has_more ? String(page.last) : null }
@@ -156,8 +161,8 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   #connect(onResponse: (headers: Headers) => void) {
-    const { subject, stack, operation, segment, onRetry: _, after: __, logId: ___, ...options } = this.#options
-    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment })
+    const { subject, stack, operation, segment, links, onRetry: _, after: __, logId: ___, ...options } = this.#options
+    const query = queryOf({ after: this.#last, log_id: this.#logId, subject, stack, operation, segment, links })
     return this.#transport.stream({
       method: 'GET',
       path: `/v1/changes${query}`,

@@ -4,11 +4,13 @@ import { ConsentEndpoints } from './consents.ts'
 import { SchemaEndpoints } from './definitions.ts'
 import type { Endpoints } from './endpoints.ts'
 import { Entities } from './entities.ts'
+import type { SearchOptions } from './entity-reads.ts'
 import { ErasureEndpoints } from './erasures.ts'
 import { LedgerEndpoints } from './ledger.ts'
+import { Listing, type Page, pageOf } from './listing.ts'
 import { OperationsEndpoints } from './operations.ts'
 import type { Call, CallOptions, ClientOptions } from './options.ts'
-import type { AnySchema, OrganizationSchema, Owner, StackKey } from './organization.ts'
+import type { AnySchema, EntityOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
 import { People } from './people.ts'
 import { SegmentEndpoints } from './segments.ts'
 import { SessionEndpoints } from './sessions.ts'
@@ -25,6 +27,11 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
 
 /** That a service accepts requests, and whether its standby answers reads, if it has one. */
 export type Readiness = Endpoints['GET /readyz']['data']
+
+/** An entity that a search finds, with its owner: `people`, or the key of its stack. */
+export type SearchHitOf<S extends OrganizationSchema, O extends Owner<S>> = {
+  [Each in O]: { owner: Each; entity: EntityOf<S, Each> }
+}[O]
 
 type Method = Endpoint extends `${infer M} ${string}` ? M : never
 type PathOf<M extends Method> = Endpoint extends infer E ? (E extends `${M} ${infer P}` ? P : never) : never
@@ -102,6 +109,28 @@ export class Client<S extends OrganizationSchema = AnySchema> {
    */
   entities<O extends Owner<S>>(owner: O): O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O> {
     return new Entities<S, O>(this.#transport, owner) as O extends StackKey<S> ? StackEntities<S, O> : Entities<S, O>
+  }
+
+  /**
+   * Finds people, and records of the stacks that `owners` names, in one list, best match first. Records are found by their external
+   * identifier, and by words if their stack has an attribute that is declared `searchable`. The default owner is `people`.
+   *
+   * ```ts
+   * const { items } = await client.search('o-1', { owners: ['people', 'orders'] }).page()
+   * console.log(items.map(hit => `${hit.owner} ${hit.entity.external_id}`).join()) // orders o-1
+   * ```
+   */
+  search<O extends Owner<S> = 'people'>(
+    text: string,
+    { owners, size, after, ...options }: { owners?: readonly O[] } & SearchOptions = {},
+  ): Listing<SearchHitOf<S, O>> {
+    const read = (cursor?: string) =>
+      this.#transport.sendAs<Page<SearchHitOf<S, O>>>(
+        'POST /v1/search',
+        { body: { text, owners, size, cursor } },
+        options,
+      )
+    return new Listing(cursor => pageOf(read(cursor), () => ''), after)
   }
 
   /**

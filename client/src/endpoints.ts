@@ -54,12 +54,14 @@ import type {
   ObservedKeys,
   OperationsMetrics,
   Organization,
+  OwnersSearchBody,
   Person,
   PersonBody,
   PersonSearchPage,
   RecordBody,
   RecordSearchPage,
   SearchBody,
+  SearchPage,
   Segment,
   SegmentPatch,
   Settings,
@@ -274,6 +276,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       cursor_configuration?: {
@@ -286,10 +290,18 @@ export type Endpoints = {
       }
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sorting_type?: 'asc' | 'desc'
-      /** Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
       sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute. */
+        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
+        /** What is computed of those who link here. */
+        measure?: {
+          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+          /** A number, date or time of those who link here. Only `count` takes none. */
+          field?: string
+        }
+        /** Only with `measure`: a filter on those who link here. The others are not measured. */
+        where?: Record<string, unknown>
         /** Entities without a value come last in both. Default: 'asc'. */
         direction?: 'asc' | 'desc'
       }
@@ -341,6 +353,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
       | {
           items: {
@@ -388,6 +408,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
     repeatable: 'read'
     scope: 'people:read'
@@ -400,6 +428,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
@@ -414,125 +444,23 @@ export type Endpoints = {
       }
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sort_direction?: 'asc' | 'desc'
-      /** Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
       sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute. */
+        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
+        /** What is computed of those who link here. */
+        measure?: {
+          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+          /** A number, date or time of those who link here. Only `count` takes none. */
+          field?: string
+        }
+        /** Only with `measure`: a filter on those who link here. The others are not measured. */
+        where?: Record<string, unknown>
         /** Entities without a value come last in both. Default: 'asc'. */
         direction?: 'asc' | 'desc'
       }
     }
-    data:
-      | {
-          items: {
-            /** The internal identifier. */
-            id: string
-            external_id: string | null
-            first_name: string | null
-            last_name: string | null
-            email: string | null
-            mobile_prefix: string | null
-            mobile_number: string | null
-            date_of_birth: string | null
-            language: string | null
-            email_consent: boolean | null
-            sms_consent: boolean | null
-            push_notification_consent: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier. */
-            id?: string
-            external_id?: string | null
-            first_name?: string | null
-            last_name?: string | null
-            email?: string | null
-            mobile_prefix?: string | null
-            mobile_number?: string | null
-            date_of_birth?: string | null
-            language?: string | null
-            email_consent?: boolean | null
-            sms_consent?: boolean | null
-            push_notification_consent?: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents?: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    data: Endpoints['POST /v1/people/list']['data']
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -551,6 +479,8 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
       /** The kind of entity to list: `people`, or the key of a stack. */
@@ -1097,6 +1027,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
       | {
           items: {
@@ -1133,6 +1071,14 @@ export type Endpoints = {
           count?: number
           /** The number of the last change that `count` includes. */
           sequence?: number
+          /** The time that the relative times of the filter counted from. Absent if it has none. */
+          evaluated_at?: string
+          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+          warnings?: {
+            /** A JSON Pointer into the body. */
+            path: string
+            message: string
+          }[]
         }
     repeatable: 'read'
     scope: 'records:read'
@@ -1140,95 +1086,7 @@ export type Endpoints = {
   'POST /v1/stacks/{stack_key}/filter': {
     params: { stack_key: string }
     body?: Endpoints['POST /v1/people/filter']['body']
-    data:
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id: string
-            external_id: string | null
-            stack_key: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id?: string
-            external_id?: string | null
-            stack_key?: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    data: Endpoints['POST /v1/stacks/{stack_key}/list']['data']
     repeatable: 'read'
     scope: 'records:read'
   }
@@ -1273,6 +1131,12 @@ export type Endpoints = {
     data: HistoryPage
     repeatable: 'read'
     scope: 'records:read'
+  }
+  'POST /v1/search': {
+    body: OwnersSearchBody
+    data: SearchPage
+    repeatable: 'read'
+    scope: 'people:read'
   }
   'POST /v1/schema/stacks': {
     body: NewStack
@@ -1494,10 +1358,12 @@ export type Endpoints = {
       include?: string[]
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }
-    data: Endpoints['POST /v1/people/filter']['data']
+    data: Endpoints['POST /v1/people/list']['data']
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -1517,6 +1383,8 @@ export type Endpoints = {
       operation?: ('create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase')[]
       /** Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable. */
       segment?: string[]
+      /** Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since. */
+      links?: 'id'
       /** The `log_id` that `after` belongs to. If the log has another one by now, the response is 410. */
       log_id?: string
     }
@@ -1773,6 +1641,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/stacks/{stack_key}/{external_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/internal/{record_id}/related': 'read',
   'POST /v1/stacks/{stack_key}/search': 'read',
+  'POST /v1/search': 'read',
   'POST /v1/schema/stacks': 'keyed',
   'PATCH /v1/schema/stacks/{stack_key}': 'safe',
   'POST /v1/schema/attributes': 'keyed',

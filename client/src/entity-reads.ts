@@ -3,12 +3,12 @@ import type { FilterOf } from './filter.ts'
 import { segment } from './json.ts'
 import { Listing, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions } from './options.ts'
-import type { EntityOf, OrganizationSchema, Owner } from './organization.ts'
+import type { EntityOf, LinksForm, OrganizationSchema, Owner } from './organization.ts'
 import { queryOf } from './query.ts'
 import type { FieldName, ItemOf, LabeledOf, RelationshipKey, Selection } from './selection.ts'
 import { ndjson } from './stream.ts'
 import type { Endpoint, Parts, RequestOptions, Transport } from './transport.ts'
-import type { Aggregate, AggregateBody, Change, HistoryPage } from './wire.ts'
+import type { Aggregate, AggregateBody, AggregateLine, Change, HistoryPage } from './wire.ts'
 
 type Direction = 'asc' | 'desc'
 
@@ -46,8 +46,11 @@ export type GetOptions<Labeled extends boolean = boolean> = CallOptions &
 /** The options of a history: `size` changes per request, 100 by default, at most 1,000. */
 export type HistoryOptions = PageOptions & CallOptions
 
-/** The options of an export. It begins after the entity with this internal identifier. */
-export type ExportOptions = Pick<PageOptions, 'after'> & CallOptions
+/**
+ * The options of an export. It begins after the entity with this internal identifier, and with `links: 'id'` it shows the targets of
+ * relationships by their internal identifiers.
+ */
+export type ExportOptions<L extends LinksForm = LinksForm> = Pick<PageOptions, 'after'> & { links?: L } & CallOptions
 
 /** The options of a search: `size` items per request, 20 by default, at most 100, with their names if `labels` is set. */
 export type SearchOptions<Labeled extends boolean = boolean> = PageOptions & CallOptions & { labels?: Labeled }
@@ -142,9 +145,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     Field extends FieldName<S, O> = never,
     Include extends RelationshipKey<S, O> = never,
     Labeled extends boolean = false,
+    L extends LinksForm = never,
   >(
-    options: ListOptions & Selection<S, O, Field, Include, Labeled> = {},
-  ): Listing<ItemOf<S, O, Field, Include, Labeled>> {
+    options: ListOptions & Selection<S, O, Field, Include, Labeled, L> = {},
+  ): Listing<ItemOf<S, O, Field, Include, Labeled, L>> {
     const { order, ...rest } = options
     return this.#listing('POST /list', {}, { sorting_type: order }, rest)
   }
@@ -168,10 +172,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     Field extends FieldName<S, O> = never,
     Include extends RelationshipKey<S, O> = never,
     Labeled extends boolean = false,
+    L extends LinksForm = never,
   >(
     filter: FilterOf<S, O>,
-    options: FilterOptions & Selection<S, O, Field, Include, Labeled> = {},
-  ): Listing<ItemOf<S, O, Field, Include, Labeled>> {
+    options: FilterOptions & Selection<S, O, Field, Include, Labeled, L> = {},
+  ): Listing<ItemOf<S, O, Field, Include, Labeled, L>> {
     const { order, ...rest } = options
     return this.#listing('POST /filter', {}, { filter, sort_direction: order }, rest)
   }
@@ -228,6 +233,21 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
+   * Streams any number of groups, where `aggregate` has at most 10,000. The last line has no `by`: it is what was counted of all groups.
+   *
+   * ```ts
+   * for await (const line of client.stack('orders').groups({ group_by: ['attribute_values.buyer.first_name'] }))
+   *   if ('by' in line) console.log(line.by.join(), line.measures.join()) // Ada 1
+   * ```
+   */
+  groups(query: AggregateQuery<S, O>, options?: CallOptions): AsyncIterable<AggregateLine> {
+    const request = { method: 'POST', path: `${this.path}/aggregate`, options, body: query, format: ndjson } as const
+    return {
+      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<AggregateLine, void, undefined>,
+    }
+  }
+
+  /**
    * Lists the entities of one owner that are linked to an entity.
    *
    * ```ts
@@ -240,10 +260,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     Field extends FieldName<S, T> = never,
     Include extends RelationshipKey<S, T> = never,
     Labeled extends boolean = false,
+    L extends LinksForm = never,
   >(
     address: EntityAddress,
-    options: RelatedOptions<T> & Selection<S, T, Field, Include, Labeled>,
-  ): Listing<ItemOf<S, T, Field, Include, Labeled>> {
+    options: RelatedOptions<T> & Selection<S, T, Field, Include, Labeled, L>,
+  ): Listing<ItemOf<S, T, Field, Include, Labeled, L>> {
     const { at, params } = addressOf(address)
     const { target, attribute_key, direction, order: sorting_type, ...rest } = options
     return this.#listing(`POST ${at}/related`, params, { target, attribute_key, direction, sorting_type }, rest)
@@ -257,15 +278,20 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * for await (const order of client.stack('orders').export()) console.log(order.external_id) // o-1
    * ```
    */
-  export({ after: after_id, ...options }: ExportOptions = {}): AsyncIterable<EntityOf<S, O>> {
+  export<L extends LinksForm = never>({
+    after: after_id,
+    links,
+    ...options
+  }: ExportOptions<L> = {}): AsyncIterable<EntityOf<S, O, L>> {
     const request = {
       method: 'POST',
-      path: `${this.path}/export${queryOf({ after_id })}`,
+      path: `${this.path}/export${queryOf({ after_id, links })}`,
       options,
       format: ndjson,
     } as const
     return {
-      [Symbol.asyncIterator]: () => this.transport.stream(request) as AsyncGenerator<EntityOf<S, O>, void, undefined>,
+      [Symbol.asyncIterator]: () =>
+        this.transport.stream(request) as AsyncGenerator<EntityOf<S, O, L>, void, undefined>,
     }
   }
 
@@ -273,10 +299,10 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
     endpoint: BelowPeople,
     params: Params,
     query: Record<string, unknown>,
-    { size, after, fields, include, labels, sort, count, ...options }: ListingOptions,
+    { size, after, fields, include, labels, links, sort, count, ...options }: ListingOptions,
   ): Listing<Item> {
     const read = (position: string | undefined, isFirst: boolean) => {
-      const selection = { fields, include, labels, sort, count: (count && isFirst) || undefined }
+      const selection = { fields, include, labels, links, sort, count: (count && isFirst) || undefined }
       // A page with a sort or fields ends with a cursor, and any other page at its last entity.
       const cursor_configuration = { size, [fields || sort ? 'cursor' : 'after_id']: position }
       return this.send<Page<Item>>(
@@ -315,4 +341,11 @@ function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
 }
 
 type ListingOptions = PageOptions &
-  CallOptions & { fields?: unknown; include?: unknown; labels?: unknown; sort?: unknown; count?: boolean }
+  CallOptions & {
+    fields?: unknown
+    include?: unknown
+    labels?: unknown
+    links?: LinksForm
+    sort?: unknown
+    count?: boolean
+  }

@@ -38,9 +38,12 @@ export type InternalReference<A extends AttributeShape> = A['type'] extends 'per
 type Plain = { text: string; number: number; boolean: boolean; date: string; datetime: string; json: unknown }
 type Many<A extends AttributeShape, One> = A['cardinality'] extends 'many' ? One[] : One
 
-type ReadValue<A extends AttributeShape> = A['type'] extends keyof Plain
+/** The form of relationships in a read: `'id'` shows all targets by their internal identifiers. */
+export type LinksForm = 'id'
+
+type ReadValue<A extends AttributeShape, L extends LinksForm> = A['type'] extends keyof Plain
   ? Many<A, Plain[A['type']]>
-  : Many<A, string | InternalReference<A>>
+  : Many<A, InternalReference<A> | ([L] extends [never] ? string : never)>
 // A read may have a value that was stored before its attribute had an enum.
 type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
   ? Many<A, A extends { values: infer V } ? V : Plain[A['type']]>
@@ -60,7 +63,9 @@ type PatchValue<A extends AttributeShape> =
 type Undeclared = { [key: string]: unknown }
 
 /** The attribute values of a read. Declared ones have their types, all others are unknown. */
-export type ReadValues<A extends { [key: string]: AttributeShape }> = { [K in keyof A]?: ReadValue<A[K]> } & Undeclared
+export type ReadValues<A extends { [key: string]: AttributeShape }, L extends LinksForm = never> = {
+  [K in keyof A]?: ReadValue<A[K], L>
+} & Undeclared
 
 /** The attribute values of a write. Null clears a value and removes links, except of a required attribute. */
 export type WriteValues<A extends { [key: string]: AttributeShape }> = {
@@ -82,11 +87,11 @@ export type AttributesOf<S extends OrganizationSchema, O extends Owner<S>> = O e
   : S['stacks'][O]['attributes']
 
 /** The type of an owner's entities in a read. */
-export type EntityOf<S extends OrganizationSchema, O extends Owner<S>> = O extends 'people'
-  ? Omit<Person, 'attribute_values'> & { attribute_values: ReadValues<AttributesOf<S, O>> }
+export type EntityOf<S extends OrganizationSchema, O extends Owner<S>, L extends LinksForm = never> = O extends 'people'
+  ? Omit<Person, 'attribute_values'> & { attribute_values: ReadValues<AttributesOf<S, O>, L> }
   : Omit<StackRecord, 'attribute_values' | 'stack_key'> & {
       stack_key: O
-      attribute_values: ReadValues<AttributesOf<S, O>>
+      attribute_values: ReadValues<AttributesOf<S, O>, L>
     }
 
 /** The body of replace of an owner's entities. */

@@ -2,8 +2,8 @@ import { idOf } from './address.ts'
 import type { FilterOf } from './filter.ts'
 import { Listing, listingOfAll, type Page, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions } from './options.ts'
-import type { OrganizationSchema } from './organization.ts'
-import type { FieldName, ItemOf, RelationshipKey, Selection } from './selection.ts'
+import type { LinksForm, OrganizationSchema } from './organization.ts'
+import type { FieldName, FieldSort, ItemOf, RelationshipKey, Selection } from './selection.ts'
 import type { Transport } from './transport.ts'
 import type { NewSegment, Segment, SegmentPatch, WrittenSegment } from './wire.ts'
 
@@ -108,23 +108,26 @@ export class SegmentEndpoints<S extends OrganizationSchema> {
     Field extends FieldName<S, 'people'> = never,
     Include extends RelationshipKey<S, 'people'> = never,
     Labeled extends boolean = false,
+    L extends LinksForm = never,
   >(
     key: string,
-    options: SegmentPeopleOptions & Selection<S, 'people', Field, Include, Labeled> = {},
-  ): Listing<ItemOf<S, 'people', Field, Include, Labeled>> {
-    const { size, after, order: sort_direction, sort, fields, include, labels, count, ...callOptions } = options
+    options: SegmentPeopleOptions &
+      Selection<S, 'people', Field, Include, Labeled, L> & { sort?: FieldSort<S, 'people'> } = {},
+  ): Listing<ItemOf<S, 'people', Field, Include, Labeled, L>> {
+    const { size, after, order: sort_direction, sort, fields, include, labels, links, count, ...callOptions } = options
     const sorting = sort && [sort.field, ...(sort.direction ? [sort.direction] : [])].join(':')
     const read = (position: string | undefined, isFirst: boolean) => {
       const selection = {
         fields,
         include,
         labels,
+        links,
         sort: sorting,
         sort_direction,
         count: (count && isFirst) || undefined,
       }
       const query = { size, [fields || sort ? 'cursor' : 'after_id']: position, ...selection }
-      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include, Labeled>>>(
+      return this.#transport.sendAs<Page<ItemOf<S, 'people', Field, Include, Labeled, L>>>(
         'GET /v1/segments/{segment_key}/people',
         { params: { segment_key: key }, query },
         callOptions,

@@ -1,4 +1,13 @@
-import type { AttributeShape, AttributesOf, EntityOf, OrganizationSchema, Owner, StackKey } from './organization.ts'
+import type { FilterOf } from './filter.ts'
+import type {
+  AttributeShape,
+  AttributesOf,
+  EntityOf,
+  LinksForm,
+  OrganizationSchema,
+  Owner,
+  StackKey,
+} from './organization.ts'
 import type { Person } from './wire.ts'
 
 /**
@@ -38,15 +47,32 @@ export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
   | (O extends 'people' ? Texts | Flags : never)
   | `attribute_values.${string extends keyof S['stacks'] ? string : Key<S, O>}`
 
+/** What is computed of those who link here. Only `count` takes no field. */
+export type SortMeasure = { op: 'count' } | { op: 'sum' | 'avg' | 'min' | 'max'; field: string }
+
+/** The order of a list by a measure of those who link here by a relationship, or of those among them that `where` selects. */
+type MeasuredSort<S extends OrganizationSchema, O extends Owner<S>> = {
+  [F in `incoming.${string}` & keyof FilterOf<S, O>]: {
+    field: F
+    measure: SortMeasure
+    where?: FilterOf<S, F extends `incoming.${infer From extends Owner<S>}.${string}` ? From : Owner<S>>
+    direction?: 'asc' | 'desc'
+  }
+}[`incoming.${string}` & keyof FilterOf<S, O>]
+
 /** The order of a list: ascending by default, entities without a value last, and those with the same value by identifier. */
-export type Sort<S extends OrganizationSchema, O extends Owner<S>> = {
+export type Sort<S extends OrganizationSchema, O extends Owner<S>> = FieldSort<S, O> | MeasuredSort<S, O>
+
+/** The order of a list by a field. */
+export type FieldSort<S extends OrganizationSchema, O extends Owner<S>> = {
   field: SortField<S, O>
   direction?: 'asc' | 'desc'
 }
 
 /**
  * Selects what a list returns, and in which order: only these `fields`, the targets of these relationships in `included` (`include`), with
- * `labels` the names of items and targets, and with `count` the number of all matches on the first page.
+ * `labels` the names of items and targets, with `links: 'id'` the targets of relationships by their internal identifiers, and with `count` the
+ * number of all matches on the first page.
  */
 export type Selection<
   S extends OrganizationSchema,
@@ -54,38 +80,54 @@ export type Selection<
   Field extends string = FieldName<S, O>,
   Include extends string = RelationshipKey<S, O>,
   Labeled extends boolean = boolean,
-> = { fields?: readonly Field[]; include?: readonly Include[]; labels?: Labeled; sort?: Sort<S, O>; count?: boolean }
+  L extends LinksForm = LinksForm,
+> = {
+  fields?: readonly Field[]
+  include?: readonly Include[]
+  labels?: Labeled
+  links?: L
+  sort?: Sort<S, O>
+  count?: boolean
+}
 
 type Flat<T> = { [K in keyof T]: T[K] }
 type AttributeKey<Field extends string> = Field extends `attribute_values.${infer K}` ? K : never
-type Values<S extends OrganizationSchema, O extends Owner<S>> = EntityOf<S, O>['attribute_values']
+type Values<S extends OrganizationSchema, O extends Owner<S>, L extends LinksForm> = EntityOf<
+  S,
+  O,
+  L
+>['attribute_values']
 
-type SelectedValues<S extends OrganizationSchema, O extends Owner<S>, Field extends string> = [
+type SelectedValues<S extends OrganizationSchema, O extends Owner<S>, Field extends string, L extends LinksForm> = [
   AttributeKey<Field>,
 ] extends [never]
   ? unknown
-  : { attribute_values: { [K in AttributeKey<Field>]?: Exclude<Values<S, O>[K], undefined> } }
+  : { attribute_values: { [K in AttributeKey<Field>]?: Exclude<Values<S, O, L>[K], undefined> } }
 
 // The members of a list that the compiler does not know literally may be any.
-type Selected<S extends OrganizationSchema, O extends Owner<S>, Field extends string> = [Field] extends [never]
-  ? EntityOf<S, O>
+type Selected<S extends OrganizationSchema, O extends Owner<S>, Field extends string, L extends LinksForm> = [
+  Field,
+] extends [never]
+  ? EntityOf<S, O, L>
   : `attribute_values.${string}` extends Field
-    ? Partial<EntityOf<S, O>>
+    ? Partial<EntityOf<S, O, L>>
     : Flat<
-        Pick<EntityOf<S, O>, Extract<Field, keyof EntityOf<S, O>>> &
-          ('attribute_values' extends Field ? unknown : SelectedValues<S, O, Field>)
+        Pick<EntityOf<S, O, L>, Extract<Field, keyof EntityOf<S, O, L>>> &
+          ('attribute_values' extends Field ? unknown : SelectedValues<S, O, Field, L>)
       >
 
-type Any<S extends OrganizationSchema> = EntityOf<S, 'people'> | EntityOf<S, StackKey<S>>
+type Any<S extends OrganizationSchema, L extends LinksForm> = EntityOf<S, 'people', L> | EntityOf<S, StackKey<S>, L>
 
-type IncludedTarget<S extends OrganizationSchema, A extends AttributeShape> = A['cardinality'] extends 'many'
-  ? EntityOf<S, TargetOf<S, A>>[]
-  : EntityOf<S, TargetOf<S, A>> | null
+type IncludedTarget<
+  S extends OrganizationSchema,
+  A extends AttributeShape,
+  L extends LinksForm,
+> = A['cardinality'] extends 'many' ? EntityOf<S, TargetOf<S, A>, L>[] : EntityOf<S, TargetOf<S, A>, L> | null
 
-type Included<S extends OrganizationSchema, O extends Owner<S>, Include extends string> = {
+type Included<S extends OrganizationSchema, O extends Owner<S>, Include extends string, L extends LinksForm> = {
   [K in Include]: K extends keyof AttributesOf<S, O>
-    ? IncludedTarget<S, AttributesOf<S, O>[K]>
-    : Any<S> | Any<S>[] | null
+    ? IncludedTarget<S, AttributesOf<S, O>[K], L>
+    : Any<S, L> | Any<S, L>[] | null
 }
 
 /**
@@ -98,9 +140,10 @@ export type ItemOf<
   Field extends string = never,
   Include extends string = never,
   Labeled extends boolean = false,
+  L extends LinksForm = never,
 > = LabeledOf<
   [Include] extends [never]
-    ? Selected<S, O, Field>
-    : Flat<Selected<S, O, Field> & { included: Included<S, O, Include> }>,
+    ? Selected<S, O, Field, L>
+    : Flat<Selected<S, O, Field, L> & { included: Included<S, O, Include, L> }>,
   Labeled
 >

@@ -31,6 +31,8 @@ export type StreamCall<T> = {
   /** The maximum time in milliseconds until the response begins. */
   timeoutMs: number
   signal: AbortSignal | undefined
+  /** A body of JSON, if there are no lines. */
+  body?: string | undefined
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
   /** Whether the lines are collected and sent as one body. Browsers cannot stream a body over HTTP/1.1. */
   isBodyWhole: boolean
@@ -44,7 +46,7 @@ export type StreamCall<T> = {
  */
 export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, void, undefined> {
   const { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole, onResponse } = call
-  const text = lines && isBodyWhole ? await textOfLines(lines) : undefined
+  const text = lines && isBodyWhole ? await textOfLines(lines) : call.body
   const upload = lines === undefined || isBodyWhole ? undefined : uploadOf(lines)
   const watchdog = createWatchdog(signal)
   // fetch requires `half` for a streamed body. The response is nevertheless read while the body is being sent.

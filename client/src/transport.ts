@@ -116,6 +116,8 @@ export type StreamRequest<T> = {
   path: string
   options?: RequestOptions | undefined
   format: StreamFormat<T>
+  /** The value to send as JSON, if there are no lines. */
+  body?: unknown
   /** A string is sent as a line unchanged. */
   lines?: AsyncIterable<unknown> | Iterable<unknown>
   /** Called with the headers of a response that begins. */
@@ -202,7 +204,7 @@ export function createTransport(options: ClientOptions): Transport {
     }
   }
   async function* stream<T>(request: StreamRequest<T>, renewed = false): AsyncGenerator<T, void, undefined> {
-    const { method, path, options: callOptions, format, lines, onResponse } = request
+    const { method, path, options: callOptions, format, body: value, lines, onResponse } = request
     refuseMisspelt(callOptions)
     const signal = callOptions?.signal
     signal?.throwIfAborted()
@@ -220,7 +222,8 @@ export function createTransport(options: ClientOptions): Transport {
     }
     try {
       const isBodyWhole = options.session === true
-      const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, lines, isBodyWhole }
+      const body = value === undefined ? undefined : JSON.stringify(value)
+      const call = { fetchFunction, method, url, headers, format, timeoutMs, signal, body, lines, isBodyWhole }
       return yield* valuesFrom({ ...call, onResponse: note })
     } catch (error) {
       failure = error as Error
@@ -364,13 +367,14 @@ function headersOf(
 }
 
 function streamHeadersOf(
-  { options = {}, format, lines }: StreamRequest<unknown>,
+  { options = {}, format, body, lines }: StreamRequest<unknown>,
   newestWrite: number | undefined,
 ): Headers {
   // An import takes no Idempotency-Key.
   const headers = headersOf({ options, isKeyed: false, isWriting: false }, lines ? undefined : newestWrite)
   headers.set('Accept', `${format.mediaType}, application/json`)
   if (lines) headers.set('Content-Type', 'application/x-ndjson')
+  else if (body !== undefined) headers.set('Content-Type', 'application/json')
   return headers
 }
 

@@ -346,14 +346,14 @@ export type LookupBody = {
 
 /** Body of POST /v1/people/search and of a stack. */
 export type SearchBody = {
-  /** At most 8 words, and 200 characters without accents. All words must be found. */
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
   text: string
   /** The most items of a page. The default is 20. */
   size?: number
-  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
-  labels?: boolean
   /** The `next_cursor` of the page before. */
   cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
 }
 
 /** A page of POST /v1/people/search. */
@@ -370,6 +370,38 @@ export type PersonSearchPage = {
 /** A page of POST /v1/stacks/{stack_key}/search. */
 export type RecordSearchPage = {
   items: StackRecord[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** Body of POST /v1/search. */
+export type OwnersSearchBody = {
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
+  text: string
+  /** `people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
+  owners?: string[]
+  /** The most items of a page. The default is 20. */
+  size?: number
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+}
+
+/** A person or record that POST /v1/search finds. */
+export type SearchHit = {
+  /** `people`, or the key of the stack. */
+  owner: string
+  entity: Person | StackRecord
+}
+
+/** A page of POST /v1/search. */
+export type SearchPage = {
+  items: SearchHit[]
   /** Whether another page follows. */
   has_more: boolean
   /** The `cursor` of the next page. Null on the last page. */
@@ -756,7 +788,7 @@ export type AggregateBody = {
     /** Groups without a value come last in both. Default: 'asc'. */
     direction?: 'asc' | 'desc'
   }[]
-  /** The number of groups to keep, in that order. */
+  /** The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`. */
   limit?: number
 }
 
@@ -787,6 +819,34 @@ export type Aggregate = {
     message: string
   }[]
 }
+
+/** A line of a stream of groups: a group, or at the end what was counted. */
+export type AggregateLine =
+  | {
+      /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
+      by: unknown[]
+      /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
+      measures: (number | string | null)[]
+    }
+  | {
+      /** Values of another type than the attribute: they were stored before its declaration. */
+      skipped: {
+        /** A JSON Pointer to the measure or the field in the body. */
+        path: string
+        /** The number of values that are not of the type. */
+        values: number
+      }[]
+      /** The number of the last change that the result includes. */
+      sequence: number
+      /** The time that the relative times of the filter counted from. Absent if it has none. */
+      evaluated_at?: string
+      /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+      warnings?: {
+        /** A JSON Pointer into the body. */
+        path: string
+        message: string
+      }[]
+    }
 
 /** Numbers of values by type. */
 export type ObservedTypes = {

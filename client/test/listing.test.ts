@@ -95,6 +95,19 @@ describe('a listing', () => {
     ])
   })
 
+  it('of a search of several owners has the type of the entity by its owner', async () => {
+    const person = { owner: 'people', entity: { external_id: 'ada', first_name: 'Ada' } }
+    const order = { owner: 'orders', entity: { external_id: 'o-1', stack_key: 'orders' } }
+    const { client, sent } = scriptedClient([success({ items: [person, order], has_more: false, next_cursor: null })])
+    const hits = await client.search('o-1', { owners: ['people', 'orders'], size: 5 }).all()
+    expect(hits.map(hit => ('first_name' in hit.entity ? hit.entity.first_name : hit.entity.stack_key))).toEqual([
+      'Ada',
+      'orders',
+    ])
+    const body = { text: 'o-1', owners: ['people', 'orders'], size: 5 }
+    expect(sent.map(({ url, body }) => [url, body])).toEqual([['https://kith.test/v1/search', body]])
+  })
+
   it('of a segment sends its options in the query', async () => {
     const page = (next_cursor: string | null) =>
       success({ items: [{ email: 'a' }], has_more: next_cursor !== null, next_cursor })

@@ -116,6 +116,22 @@ describe('a selection', () => {
     // @ts-expect-error: records have no last_name
     never(() => shop.stack('orders').list({ sort: { field: 'last_name' } }))
     never(() => client.stack('orders').list({ sort: { field: 'attribute_values.anything' } }))
+    const age = { op: 'sum', field: 'attribute_values.age' } as const
+    const where = { 'attribute_values.vip': true }
+    never(() =>
+      shop.people.list({ sort: { field: 'incoming.people.referrer', measure: age, where, direction: 'desc' } }),
+    )
+    never(() => client.people.list({ sort: { field: 'incoming.orders.buyer', measure: { op: 'count' } } }))
+    // @ts-expect-error: leads to orders
+    never(() => shop.people.list({ sort: { field: 'incoming.people.orders', measure: { op: 'count' } } }))
+    // @ts-expect-error: a sum needs a field
+    never(() => shop.people.list({ sort: { field: 'incoming.people.referrer', measure: { op: 'sum' } } }))
+    // @ts-expect-error: a measure of those who link here
+    never(() => shop.people.list({ sort: { field: 'last_name', measure: { op: 'count' } } }))
+    // @ts-expect-error: it is called age
+    never(() => shop.people.list({ sort: { field: 'incoming.people.referrer', measure: age, where: { agee: 1 } } }))
+    // @ts-expect-error: the people of a segment are sorted by fields
+    never(() => client.segments.people('a', { sort: { field: 'incoming.orders.buyer', measure: { op: 'count' } } }))
   })
 
   it('of groups and segments has filters of the schema', () => {

@@ -1,10 +1,13 @@
 import type { Database } from '../db/db.ts'
+import { parseExactly } from '../parse-json.ts'
 import type { Signal } from '../signal.ts'
 import {
   type LinkNames,
+  type LinksForm,
   type LoggedLinks,
   printIdentifiers,
-  printNames,
+  printMembers,
+  printTargets,
   readLinkNames,
   recordIdOf,
 } from './link-names.ts'
@@ -59,11 +62,11 @@ export async function readNamed(
   reader: Pick<Database, 'query'>,
   organization_id: number,
   page: ChangePage,
-  signal?: Signal,
+  reading: { form?: LinksForm; signal?: Signal | undefined } = {},
 ): Promise<ReadChanges> {
   const changes = page.lines?.split('\n').map(readLine) ?? []
   const links = changes.flatMap(change => (change.links ? [change.links] : []))
-  return { changes, names: await readLinkNames(reader, organization_id, links, signal) }
+  return { changes, names: await readLinkNames(reader, organization_id, links, reading) }
 }
 
 function readLine(line: string): ReadChange {
@@ -116,8 +119,8 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
     merge_id,
     segments,
   ] = fields
-  const before = links ? withLinks(plainBefore, attributesBefore, printNames(links, 'before', names)) : plainBefore
-  const after = links ? withLinks(plainAfter, attributesAfter, printNames(links, 'after', names)) : plainAfter
+  const before = links ? withLinks(plainBefore, attributesBefore, printTargets(links, 'before', names)) : plainBefore
+  const after = links ? withLinks(plainAfter, attributesAfter, printTargets(links, 'after', names)) : plainAfter
   const id = stack === '' ? storedId : `"${stack === peopleStack ? storedId : recordIdOf(storedId)}"`
   return (
     `{"sequence":${sequence},"at":"${timeOf(at)}","subject":"${subjectOf(logged, stack)}","id":${id}` +
@@ -131,11 +134,18 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
 }
 
 /** Adds attribute values, and those of relationships, to the values of a change. All are texts, so numbers stay exact. */
-function withLinks(values: string, attributes: string, links: string): string {
-  if (values === '' || (attributes === '' && links === '')) return values
-  const members = [membersOf(attributes), links].filter(Boolean).join(', ')
+function withLinks(values: string, attributes: string, links: Map<string, string>): string {
+  if (values === '' || (attributes === '' && links.size === 0)) return values
+  const members = [membersOf(withoutNulls(attributes, links)), printMembers(links)].filter(Boolean).join(', ')
   const plain = membersOf(values)
   return `{${plain}${plain && ', '}"attribute_values": {${members}}}`
+}
+
+/** The attribute values without the keys of links. Such a key is there, as null, if no read showed its links, which are shown by id. */
+function withoutNulls(attributes: string, links: Map<string, string>): string {
+  if (!links.keys().some(key => attributes.includes(`${JSON.stringify(key)}: null`))) return attributes
+  const values = parseExactly(attributes) as Record<string, unknown>
+  return JSON.stringify(Object.fromEntries(Object.entries(values).filter(([key]) => !links.has(key))))
 }
 
 /** The text of a JSON object without its braces. */

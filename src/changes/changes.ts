@@ -21,8 +21,7 @@ const streamBytes = 1_048_576
 
 /** GET /v1/changes in the form that the client asks for. */
 export async function feedChanges(call: FeedCall, findSegments: FindSegments): Promise<HandlerResult> {
-  const { body } = call
-  const { mediaType } = call.following
+  const { body, mediaType } = call
   if (mediaType === undefined) return answerPage(call, await selectionOf(call, findSegments))
   for (const name of ['limit', 'wait'] as const)
     if (body[name] !== undefined) throwInvalid(`/${name}`, `applies to pages of JSON only, not to ${mediaType}`)

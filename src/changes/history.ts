@@ -32,7 +32,7 @@ export async function answerHistory(kind: HistoryKind, call: Call<HistoryQuery>)
   const values = [caller.organization.id, id, stack_id, before_version, limit + 1, maxPageBytes]
   const [row] = await db.query<ChangePage & { found: boolean }>(readHistorySql, values, signal)
   if (!row!.found) throwNotFound(kind)
-  const changes = parseChanges(await readNamed(db, caller.organization.id, row!, signal))
+  const changes = parseChanges(await readNamed(db, caller.organization.id, row!, { signal }))
   const items = changes.slice(0, limit).map(({ json }) => json)
   return { status: 200, json: `{"items":[${items.join()}],"has_more":${items.length < row!.matched}}` }
 }

@@ -11,23 +11,32 @@ export type LoggedLinks = Record<string, { before?: string[]; after?: string[]; 
 /** What a target is called now. A text is its external identifier; `id` is otherwise that of the person whom a merged one leads to. */
 type Target = string | { id: string; external_id: string | null; is_erased: boolean }
 
-type Relationship = { key: string; is_many: boolean; target_stack_id: number | null; targets: Record<string, Target> }
+/** Without `targets`, they are shown by their ids. */
+type Relationship = {
+  key: string
+  is_many: boolean
+  target_stack_id: number | null
+  targets: Record<string, Target> | null
+}
 
 /** The relationships of the links of a page of changes by attribute id, with their targets by uuid. */
 export type LinkNames = ReadonlyMap<string, Relationship>
 
-/** Reads what the targets of the links are called now. Sends no statement if there are none. */
+/** How the targets of links are shown: by their internal identifiers, or without it by what they are called now. */
+export type LinksForm = 'id' | undefined
+
+/** Reads what the targets of the links are called now, unless they are shown by their ids. Sends no statement if there are no links. */
 export async function readLinkNames(
   reader: Pick<Database, 'query'>,
   organization_id: number,
   links: readonly LoggedLinks[],
-  signal?: Signal,
+  { form, signal }: { form?: LinksForm; signal?: Signal | undefined } = {},
 ): Promise<LinkNames> {
   const asked = new Map<string, Set<string>>()
   for (const [attribute_id, { before = [], after = [] }] of links.flatMap(Object.entries<LoggedLinks[string]>)) {
     const targets = asked.get(attribute_id) ?? new Set()
     asked.set(attribute_id, targets)
-    for (const id of [...before, ...after]) targets.add(id)
+    if (form !== 'id') for (const id of [...before, ...after]) targets.add(id)
   }
   if (asked.size === 0) return new Map()
   const attribute_ids: number[] = []
@@ -40,7 +49,13 @@ export async function readLinkNames(
     }
   const values = [organization_id, attribute_ids, target_ids]
   const rows = await reader.query<NamedRow>(readLinkNamesSql, values, signal)
-  return new Map(rows.map(({ id, targets, ...named }) => [`${id}`, { ...named, targets: JSON.parse(targets ?? '{}') }]))
+  const targetsOf = ({ targets }: NamedRow) => (form === 'id' ? null : JSON.parse(targets ?? '{}'))
+  return new Map(
+    rows.map(row => {
+      const { id, key, is_many, target_stack_id } = row
+      return [`${id}`, { key, is_many, target_stack_id, targets: targetsOf(row) }]
+    }),
+  )
 }
 
 type NamedRow = Omit<Relationship, 'targets'> & { id: number; targets: string | null }
@@ -53,32 +68,45 @@ const peopleStackId = 0
 const identifierOf = (id: string, { target_stack_id }: Relationship) =>
   target_stack_id === peopleStackId ? id : recordIdOf(id)
 
-/** The values of the relationships by key, as JSON members. Targets that are one now are named once. */
-export function printNames(links: LoggedLinks, side: 'before' | 'after', names: LinkNames): string {
+/** The values of the relationships by key, as JSON. */
+export function printTargets(links: LoggedLinks, side: 'before' | 'after', names: LinkNames): Map<string, string> {
   const values = new Map<string, string>()
   for (const attribute_id in links) {
-    const { [side]: logged = [], hidden } = links[attribute_id]!
-    const ids = side === 'after' && hidden ? logged.filter(id => !hidden.includes(id)) : logged
     const relationship = names.get(attribute_id)
-    if (!relationship || ids.length === 0) continue
-    const { key, is_many, targets } = relationship
-    const printed = new Map<string, string>()
-    for (const id of ids) {
-      const target = targets[id]!
-      printed.set(typeof target === 'string' ? id : target.id, nameOf(target, relationship))
-    }
-    const [first] = printed.values()
-    values.set(key, is_many ? `[${[...printed.values()].join(', ')}]` : first!)
+    const printed = relationship ? targetsOf(links[attribute_id]!, side, relationship) : []
+    if (printed.length > 0)
+      values.set(relationship!.key, relationship!.is_many ? `[${printed.join(', ')}]` : printed[0]!)
   }
-  return printMembers(values)
+  return values
+}
+
+/**
+ * The targets of a relationship on one side. By id, they are as they were written, with those that no read showed. By name, they are those
+ * that were shown, and targets that are one now are named once.
+ */
+function targetsOf(link: LoggedLinks[string], side: 'before' | 'after', relationship: Relationship): string[] {
+  const { [side]: logged = [], hidden } = link
+  const { targets } = relationship
+  if (targets === null) return logged.map(id => referenceTo(id, relationship))
+  const ids = side === 'after' && hidden ? logged.filter(id => !hidden.includes(id)) : logged
+  const printed = new Map<string, string>()
+  for (const id of ids) {
+    const target = targets[id]!
+    printed.set(typeof target === 'string' ? id : target.id, nameOf(target, relationship))
+  }
+  return [...printed.values()]
 }
 
 function nameOf(target: Target, relationship: Relationship): string {
   if (typeof target === 'string') return JSON.stringify(target)
   const { id, external_id, is_erased } = target
   if (external_id !== null) return JSON.stringify(external_id)
+  return referenceTo(id, relationship, is_erased)
+}
+
+function referenceTo(id: string, relationship: Relationship, is_erased = false): string {
   const name = relationship.target_stack_id === peopleStackId ? 'id' : 'record_id'
-  return JSON.stringify({ [name]: identifierOf(id, relationship), ...(is_erased && { erased: true }) })
+  return `{"${name}":"${identifierOf(id, relationship)}"${is_erased ? ',"erased":true' : ''}}`
 }
 
 /**
@@ -102,7 +130,7 @@ export function printIdentifiers(links: LoggedLinks, names: LinkNames): string {
   return `{${printMembers(printed)}}`
 }
 
-function printMembers(values: Map<string, string>): string {
+export function printMembers(values: Map<string, string>): string {
   let printed = ''
   for (const [key, json] of values) printed += `${printed && ', '}${JSON.stringify(key)}: ${json}`
   return printed

@@ -88,7 +88,10 @@ class LogTail {
   #start() {
     if (this.#stop) return
     const timer = setInterval(() => this.#tick(), pollMs).unref()
-    const forget = onCommit(this.#db, organization_id => this.#logs.get(`${organization_id} `)?.read())
+    const forget = onCommit(this.#db, organization_id => {
+      for (const links of [undefined, 'id'] as const)
+        this.#logs.get(`${organization_id} ${logKeyOf({ segments: null, links })}`)?.read()
+    })
     this.#stop = () => {
       clearInterval(timer)
       forget()

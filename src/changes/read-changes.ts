@@ -71,7 +71,7 @@ export async function readLines(
   const { page, read } = await reads(db).run(organization_id, signal, async () => {
     const [row] = await db.query<Head & ChangePage & { since?: number | null }>(statement, values, signal)
     const page = row ?? throwMissing()
-    return { page, read: await readNamed(db, organization_id, page, signal) }
+    return { page, read: await readNamed(db, organization_id, page, { form: selection.links, signal }) }
   })
   const { head, log_id, newest, matched, count, last, since } = page
   if (selection.segments && since !== selection.segments.since) throw new Fault(computingRefusal())

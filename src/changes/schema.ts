@@ -188,6 +188,12 @@ export const changesQuery = Type.Object(
           'Only changes by which a person entered or left one of the segments with these keys, each with `segments`. Repeatable.',
       }),
     ),
+    links: Type.Optional(
+      Type.Literal('id', {
+        description:
+          'Shows the targets of relationships in `before` and `after` by their internal identifiers, as they were written: also targets that were deleted or merged since.',
+      }),
+    ),
     log_id: Type.Optional({
       ...log_id,
       description: 'The `log_id` that `after` belongs to. If the log has another one by now, the response is 410.',

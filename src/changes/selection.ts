@@ -4,6 +4,7 @@ import type { Call } from '../http/pipeline/route.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import type { LoggedChange } from './change-json.ts'
+import type { LinksForm } from './link-names.ts'
 import { type ChangesQuery, type Operation, type Subject, subjects } from './schema.ts'
 import { findStacksSql } from './sql.ts'
 
@@ -27,6 +28,8 @@ export type Selection = {
   operations: readonly Operation[] | null
   /** Only changes by which somebody entered or left one of these; null for all changes. */
   segments: SelectedSegments | null
+  /** How the changes show the targets of relationships. */
+  links?: LinksForm
   /** The scopes that the token needs for as long as the request runs. */
   scopes: readonly Scope[]
   /** Equal for equal selections. */
@@ -52,7 +55,7 @@ export async function selectionOf(
   { db, caller, signal, body }: Pick<Call<ChangesQuery>, 'db' | 'caller' | 'signal' | 'body'>,
   findSegments: FindSegments,
 ): Promise<Selection> {
-  const { subject, stack, operation, segment } = body
+  const { subject, stack, operation, segment, links } = body
   const named = subject ?? (stack ? (['record'] as const) : undefined)
   for (const name of named ?? []) requireScope(caller, readScopes[name])
   const visible = subjects.filter(name => (named ? named.includes(name) : caller.scopes.has(readScopes[name])))
@@ -67,6 +70,7 @@ export async function selectionOf(
     stack_ids: stack ? await findStackIds(db, caller.organization.id, stack, signal) : null,
     operations: operation ?? null,
     segments: found ? { ids: found.ids, since: found.since } : null,
+    links,
   }
   const scopes = [
     'changes:read' as const,
@@ -96,13 +100,13 @@ export const everything: Selection = {
   key: '',
 }
 
-/** All changes of the segments of a selection, if it has any, or of the organization. */
-export const widestOf = ({ segments }: Selection): Selection =>
-  segments ? { ...everything, segments, key: logKeyOf({ segments }) } : everything
+/** All changes of the segments of a selection, if it has any, or of the organization, in its form. */
+export const widestOf = ({ segments, links }: Selection): Selection =>
+  segments || links ? { ...everything, segments, links, key: logKeyOf({ segments, links }) } : everything
 
 /** Requests with an equal key wait for the same log. */
-export const logKeyOf = ({ segments }: Pick<Selection, 'segments'>): string =>
-  segments ? JSON.stringify(segments) : ''
+export const logKeyOf = ({ segments, links }: Pick<Selection, 'segments' | 'links'>): string =>
+  `${links ?? ''}${segments ? JSON.stringify(segments) : ''}`
 
 /** The values of {@link readChangesSql} from $6 on. */
 export function filterValuesOf({ subjects, stack_ids, operations }: Selection): unknown[] {

@@ -59,6 +59,14 @@ export const labels = Type.Optional(
   }),
 )
 
+/** `links` of list, filter, related, export and the change log. */
+export const linksById = Type.Optional(
+  Type.Literal('id', {
+    description:
+      'Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record.',
+  }),
+)
+
 /** The fields that every read of a person or record has in common, besides identifiers. */
 export const entityFields = {
   attribute_values: Type.Record(Type.String(), Type.Unknown(), {

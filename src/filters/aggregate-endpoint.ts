@@ -1,7 +1,8 @@
 import type { EntityKind } from '../entities/entity-kind.ts'
 import type { Call, Route } from '../http/pipeline/route.ts'
 import { aggregateEntities } from './aggregate.ts'
-import { type AggregateBody, aggregateAnswer, aggregateBody } from './aggregate-schema.ts'
+import { type AggregateBody, aggregateAnswer, aggregateBody, aggregateLine } from './aggregate-schema.ts'
+import { streamAggregate } from './aggregate-stream.ts'
 import { throwIfOverFilterLimits } from './limits-in-text.ts'
 
 /** The endpoint that groups and measures a kind of entity. */
@@ -18,12 +19,17 @@ export function aggregateEndpoint(kind: EntityKind): Route {
     operationId: `aggregate${plural}`,
     summary: `Count, sum and group ${plural.toLowerCase()}`,
     description:
-      'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused. ' +
+      'Groups the entities that pass a filter, and measures each group, all at one moment. More than 10,000 groups are refused, and ' +
+      'streamed with `Accept: application/x-ndjson`: one per line, and at the end a line with the members of the answer besides `groups`. ' +
       'The token needs the read scope of every kind of entity that the request reads.',
     body: aggregateBody,
     checkText: throwIfOverFilterLimits,
     answer: aggregateAnswer,
+    mediaTypes: { 'application/x-ndjson': aggregateLine },
     prefers: ['handling=strict'],
-    handle: async call => aggregateEntities(call as Call<AggregateBody>, await kind.stackOf(call)),
+    handle: async call => {
+      const answer = call.mediaType === undefined ? aggregateEntities : streamAggregate
+      return answer(call as Call<AggregateBody>, await kind.stackOf(call))
+    },
   }
 }

@@ -1,14 +1,15 @@
 import { pointer, refuse } from '../errors.ts'
 import { isTimeZone, unknownTimeZone } from '../formats.ts'
 import { type Attribute, type Definitions, isRelationship } from '../organizations/definitions.ts'
-import type {
-  AggregateBody,
-  GroupBy,
-  Having,
-  Measure,
-  MeasureOperation,
-  SortEntry,
-  TimeUnit,
+import {
+  type AggregateBody,
+  type GroupBy,
+  type Having,
+  type Measure,
+  type MeasureOperation,
+  maxGroups,
+  type SortEntry,
+  type TimeUnit,
 } from './aggregate-schema.ts'
 import type { Field, RelationshipAttribute, Test, ValueType } from './grammar.ts'
 import { measuredOperandType } from './operand-types.ts'
@@ -37,6 +38,9 @@ export type Selection = { having: MeasureTests[]; sort: GroupOrder[]; limit: num
 
 export type ParsedAggregate = ParsedFilter & Selection & { keys: GroupKey[]; measures: ParsedMeasure[] }
 
+/** How to get more groups than an answer in JSON has. */
+export const howToStream = 'send Accept: application/x-ndjson to stream any number'
+
 type Context = { definitions: Definitions; stack_id: number; undeclared: UndeclaredKey[] }
 type Pointer = readonly (string | number)[]
 
@@ -45,8 +49,10 @@ export function parseAggregate(
   { filter = {}, group_by = [], measures = [{ op: 'count' }], having = [], sort = [], limit }: AggregateBody,
   definitions: Definitions,
   stack_id: number,
-  { boundFrom = 'body', nowMs = Date.now() }: ParseOptions = {},
+  { boundFrom = 'body', nowMs = Date.now(), isStreamed = false }: ParseOptions & { isStreamed?: boolean } = {},
 ): ParsedAggregate {
+  if (limit !== undefined && limit > maxGroups && !isStreamed)
+    throwInvalid(['limit'], `must be at most ${maxGroups}: ${howToStream}`)
   const { condition, undeclared, evaluated_at } = parseFilter(filter, definitions, stack_id, { boundFrom, nowMs })
   const clock = { nowMs, timeZone: definitions.time_zone }
   const context = { definitions, stack_id, undeclared: [...undeclared] }

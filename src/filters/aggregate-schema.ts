@@ -74,8 +74,10 @@ const having = Type.Object(
   { additionalProperties: false, title: 'AggregateHaving' },
 )
 
-/** An answer has at most this many groups. */
+/** An answer in JSON has at most this many groups. */
 export const maxGroups = 10_000
+/** A stream of lines has at most as many as an integer of PostgreSQL can count. */
+const maxStreamedGroups = 2_147_483_647
 
 /** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
 export const aggregateBody = Type.Object(
@@ -111,7 +113,12 @@ export const aggregateBody = Type.Object(
       }),
     ),
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: maxGroups, description: 'The number of groups to keep, in that order.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: maxStreamedGroups,
+        description:
+          'The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`.',
+      }),
     ),
   },
   {
@@ -139,20 +146,27 @@ const group = Type.Object(
   { title: 'AggregateGroup' },
 )
 
+const findings = {
+  skipped: Type.Array(
+    Type.Object({
+      path: Type.String({ description: 'A JSON Pointer to the measure or the field in the body.' }),
+      values: Type.Integer({ minimum: 1, description: 'The number of values that are not of the type.' }),
+    }),
+    { description: 'Values of another type than the attribute: they were stored before its declaration.' },
+  ),
+  sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the result includes.' }),
+  evaluated_at: evaluatedAt,
+  warnings: Type.Optional(warnings),
+}
+
+/** A line of the stream of an aggregate: a group, or at the end what is to know of all. */
+export const aggregateLine = Type.Union([group, Type.Object(findings, { title: 'AggregateEnd' })])
+
 /** The response of the aggregate endpoints. */
 export const aggregateAnswer = Type.Object(
   {
     groups: Type.Array(group, { description: 'In the order of `sort`, else of their values, nulls last.' }),
-    skipped: Type.Array(
-      Type.Object({
-        path: Type.String({ description: 'A JSON Pointer to the measure or the field in the body.' }),
-        values: Type.Integer({ minimum: 1, description: 'The number of values that are not of the type.' }),
-      }),
-      { description: 'Values of another type than the attribute: they were stored before its declaration.' },
-    ),
-    sequence: Type.Integer({ minimum: 0, description: 'The number of the last change that the result includes.' }),
-    evaluated_at: evaluatedAt,
-    warnings: Type.Optional(warnings),
+    ...findings,
   },
   {
     title: 'Aggregate',

@@ -39,7 +39,17 @@ export type AggregateStatements = {
   probe?: Query
   /** Reads the groups. */
   aggregate(useCandidates: boolean): Query
+  /** Declares the cursor {@link fetchPart} of any number of groups. */
+  stream(useCandidates: boolean): Query
 }
+
+/** Lines of groups, of about {@link partBytes}. The last row has what is counted of all groups instead. */
+export type PartRow = { lines: string | null; sequence: number; skipped: number[] }
+
+/** Reads the next part of the groups of {@link AggregateStatements.stream}. */
+export const fetchPart: Query = { text: 'fetch next from groups', values: [] }
+
+const partBytes = 128 * 1024
 
 /** Whether it takes less time to look up the candidates than to read the whole stack. */
 export const areFew = ({ count }: { count: number }) => count <= maxCandidates
@@ -69,13 +79,15 @@ export function aggregateStatements(
     from: sql`(select e.* from entities e where ${own} order by e.id limit ${probedEntities}::integer) e`,
     where: check,
   }
+  const sourceOf = (useCandidates: boolean) => (useCandidates && found ? found : matching)
   return {
     ...(indexCandidates && {
       countCandidates: build(sql`select count(*)::integer as count from (
         select from (${indexCandidates.ids}) i limit ${maxCandidates + 1}::integer) c`),
     }),
     ...(keys.length > 0 && !isCut(parsed) && { probe: build(countGroups(keys, first, subject)) }),
-    aggregate: useCandidates => build(selectGroups(parsed, useCandidates && found ? found : matching, subject)),
+    aggregate: useCandidates => build(selectGroups(parsed, sourceOf(useCandidates), subject)),
+    stream: useCandidates => build(declareParts(parsed, sourceOf(useCandidates), subject)),
   }
 }
 
@@ -99,7 +111,7 @@ function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject
 
 /** The groups as JSON in one text, with what is counted of them. */
 function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
-  return sql`${printGroups(parsed, source, subject)}, total as (
+  return sql`${printGroups(parsed, source, subject, maxGroups + 1)}, total as (
       select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
     )
     select h.sequence, t.groups, t.bytes,
@@ -113,9 +125,26 @@ function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject)
 const sumOfSkipped = sql`array(select sum(s.count)::float8 from g, unnest(g.skipped) with ordinality s(count, position)
   group by s.position order by s.position)`
 
-/** The tables `g` of the groups and `printed` of the lines of those that are selected, with their positions. */
-function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
-  const { keys, measures, having, sort, limit = maxGroups + 1 } = parsed
+/**
+ * Declares a cursor of {@link PartRow}s. PostgreSQL computes the groups for the first part. They need not be in memory, and are read no
+ * faster than they are sent.
+ */
+function declareParts(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
+  return sql`declare groups no scroll cursor for ${printGroups(parsed, source, subject, null)}, sized as (
+      select p.line, p.position, sum(octet_length(p.line)) over (order by p.position) / ${partBytes}::integer as part from printed p
+    )
+    select s.part, string_agg(s.line, chr(10) order by s.position) || chr(10) as lines, null::bigint as sequence, null::float8[] as skipped
+    from sized s group by s.part
+    union all select null, null, h.sequence, ${sumOfSkipped} from change_heads h where h.organization_id = ${subject.organization}
+    order by part nulls last`
+}
+
+/**
+ * The tables `g` of the groups and `printed` of the lines of those that are selected, with their positions. Groups beyond `max` need not be
+ * read.
+ */
+function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, max: number | null): Fragment {
+  const { keys, measures, having, sort, limit = max } = parsed
   const columns = new ColumnLevels()
   const grouped = keys.map(key => addKey(key, columns, subject))
   const measured = measures.map(measure => addMeasure(measure, columns, subject))
@@ -155,7 +184,7 @@ function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject):
       select ${commaSeparated([...named, sql`array[${commaSeparated(skipped)}] as skipped`])}
       from ${from}
       ${group.length === 0 ? sql`` : sql`group by ${commaSeparated(group)}`}
-      ${isCut(parsed) ? sql`` : sql`limit ${maxGroups + 1}::integer`}
+      limit ${isCut(parsed) ? null : max}::integer
     ), printed as materialized (
       select ${line} as line, row_number() over (${orderedBy(orders)}) as position from (
         select * from g where ${allOf(passes)} ${orderedBy(orders)} limit ${limit}::integer
@@ -166,8 +195,8 @@ function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject):
 const leadsToMany = ({ across }: GroupKey) => across?.cardinality === 'many'
 
 /**
- * Has each entity once in each group, of whose targets several may have the same value. `misfits` counts the values of another type. Of the
- * columns `ofTargets` it counts them before they are left out.
+ * The rows to group, with each entity once in each group: several of its targets may have the same value. `misfits` counts the values of
+ * another type. Those of the columns `ofTargets` are counted before these columns are left out.
  */
 function onceInGroup(
   rows: Fragment,

@@ -3,7 +3,7 @@ import { isUnknownParameter } from '../db/pg-errors.ts'
 import { pointer, refuse } from '../errors.ts'
 import { unknownTimeZone } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
-import { type GroupKey, type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
+import { type GroupKey, howToStream, type ParsedAggregate, parseAggregate } from './aggregate-parse.ts'
 import { type AggregateBody, maxGroups } from './aggregate-schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, maxGroupBytes } from './aggregate-select.ts'
 import { filterOptionsOf, printNotes } from './handlers.ts'
@@ -11,7 +11,7 @@ import { type Reading, underDefinitions } from './page.ts'
 import type { Query } from './select.ts'
 
 // PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
-const groupByHashSql = statement('', 'set local enable_sort = off')
+export const groupByHashSql = statement('', 'set local enable_sort = off')
 
 /** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
 export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
@@ -21,8 +21,7 @@ export async function aggregateEntities(call: Call<AggregateBody>, stack_id: num
     const { definitions } = reading
     const { parsed, notes } = await reading.parse(() => parseAggregate(body, definitions, stack_id, request))
     const row = await readGroups(reading, parsed, stack_id)
-    const skipped = JSON.stringify(skippedOf(parsed, row.skipped))
-    return `{"groups":[${row.json}],"skipped":${skipped},"sequence":${row.sequence}${printNotes(notes)}}`
+    return `{"groups":[${row.json}],${printFindings(parsed, row)}${printNotes(notes)}}`
   })
   return { status: 200, json }
 }
@@ -36,14 +35,14 @@ async function readGroups(reading: Reading, parsed: ParsedAggregate, stack_id: n
   const row = await run<AggregateRow>(aggregate(useCandidates))
   throwIfTooMany(row.groups)
   if (row.bytes > maxGroupBytes)
-    throwInvalid('makes groups of more than 8 MiB: group by shorter values, or add a filter')
+    throwInvalid(`makes groups of more than 8 MiB: group by shorter values, add a filter, or ${howToStream}`)
   return { ...row, json: row.json ?? '' }
 }
 
 function throwIfTooMany(groups: number) {
   if (groups > maxGroups)
     throwInvalid(
-      `makes more than ${maxGroups} groups: group by fewer fields or longer spans of time, give a limit, or add a filter`,
+      `makes more than ${maxGroups} groups: group by fewer fields or longer spans of time, give a limit, add a filter, or ${howToStream}`,
     )
 }
 
@@ -52,7 +51,7 @@ function throwInvalid(message: string): never {
 }
 
 /** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */
-const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
+export const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
   if (!isUnknownParameter(error)) throw error
   const index = keys.findIndex(({ span }) => span !== undefined && span.timeZone !== 'UTC')
   return refuse('invalid_parameter', 'The database does not know the time zone.', {
@@ -60,6 +59,12 @@ const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
     cause: error,
   })
 }
+
+/** The members of a response with what was counted of all groups. */
+export const printFindings = (
+  parsed: ParsedAggregate,
+  { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>,
+) => `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
 
 /** The paths of measures and fields with values of another type. */
 function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[]) {

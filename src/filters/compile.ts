@@ -7,7 +7,7 @@ import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, uni
 import { consentCondition, contactableCondition } from './consents.ts'
 import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
-import { measuredCondition, relatedCondition, rows } from './linked.ts'
+import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
 /**
  * Compiles a filter on the entities of a stack to a condition on the row `e` of `entities`, which is true or false and
@@ -18,8 +18,28 @@ export function compileCondition(
   definitions: Definitions,
   stack_id: number,
   organization: Parameter,
+  isWholeStack = false,
 ): CompiledCondition {
-  return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0 })
+  return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0, isWholeStack })
+}
+
+/** Whether a condition on linked entities has to hold of every match, so that a check of a whole stack joins the links once. */
+export function needsLinked(condition: Condition): boolean {
+  if (condition.kind === 'all') return condition.conditions.some(needsLinked)
+  return isLinked(condition.kind === 'not' ? condition.condition : condition)
+}
+
+const isLinked = ({ kind }: Condition) => kind === 'related' || kind === 'measured'
+
+/** The measures of the entities that link to the row `e`, and to any row. */
+export function compileMeasure(
+  linked: LinkMeasured,
+  definitions: Definitions,
+  stack_id: number,
+  organization: Parameter,
+): { ofOne: Fragment; ofAll: Fragment } {
+  const subject: Subject = { definitions, organization, stack_id, row: rows[0], relationDepth: 0 }
+  return { ofOne: measureOfOne(linked, subject, compile), ofAll: measureOfAll(linked, subject, compile) }
 }
 
 function compile(condition: Condition, subject: Subject): CompiledCondition {
@@ -27,9 +47,11 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
     case 'all':
       return and(condition.conditions.map(inner => compile(inner, subject)))
     case 'any':
-      return or(condition.conditions.map(inner => compile(inner, subject)))
+      return or(condition.conditions.map(inner => compile(inner, rowByRow(subject))))
     case 'not':
-      return unindexed(negated(compile(condition.condition, subject).check))
+      return unindexed(
+        negated(compile(condition.condition, isLinked(condition.condition) ? subject : rowByRow(subject)).check),
+      )
     case 'consents':
       return unindexed(consentCondition(condition, subject))
     case 'contactable':
@@ -42,6 +64,9 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
       return compileField(condition.field, condition.tests, subject)
   }
 }
+
+/** PostgreSQL joins only what has to hold of every match. Elsewhere it would run a statement on all links for each row. */
+const rowByRow = (subject: Subject): Subject => ({ ...subject, isWholeStack: false })
 
 function compileField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row } = subject

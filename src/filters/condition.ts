@@ -10,6 +10,11 @@ export type Subject = {
   row: Fragment
   /** How many relationships lead from the filtered entity to this row: 0 for the entity itself. */
   relationDepth: number
+  /**
+   * Whether the condition is checked for a whole stack. Conditions on linked entities then read the links once for all rows, and PostgreSQL
+   * joins them by hashes. Otherwise they look up the links of each row.
+   */
+  isWholeStack?: boolean
 }
 
 /** Ranks of the ways in which an index finds entities. A higher rank usually finds more of them. */

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { personFilters } from '../../test/support/filter-generators.ts'
 import { createDataset } from '../../test/support/filter-world.ts'
+import { insertPeople, personIdSql } from '../../test/support/many-people.ts'
 import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
-import { useSharedShop } from '../../test/support/shop.ts'
+import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
+import { maxLinkedCandidates } from './select.ts'
 
 const service = useOwnService()
 const organization = useSharedShop(service)
@@ -99,6 +101,23 @@ describe('count', () => {
       expect((await own.send('POST', '/v1/people/list', { count: true })).body.data.count).toBe(count)
       await own.send('POST', '/v1/people', {})
     }
+  })
+
+  it('is the same where the links of the whole stack are joined, as with more candidates than are looked up one by one', async () => {
+    const own = await createShop(service, 'friends')
+    await insertPeople(service.sql, own.id, maxLinkedCandidates + 5)
+    await service.sql(
+      `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select $1, ${personIdSql('i')}, 1, 0, ${personIdSql('1 + i % 100')}, 0 from generate_series(1, $2::integer) i`,
+      [own.id, maxLinkedCandidates + 5],
+    )
+    await service.sql('analyze entities, links')
+    const named = { external_id: { $gte: 'p' } }
+    const countOf = async (filter: object) => (await own.ok('POST', '/v1/people/filter', { filter, count: true })).count
+    expect(await countOf({ 'attribute_values.friends': { $some: named } })).toBe(maxLinkedCandidates + 5)
+    expect(await countOf({ 'incoming.people.friends': { $some: named } })).toBe(100)
+    expect(await countOf({ 'incoming.people.friends': { $count: { $gte: 201 }, $where: named } })).toBe(5)
+    expect(await countOf({ 'incoming.people.friends': { $count: { $lt: 201 } } })).toBe(maxLinkedCandidates)
   })
 
   it('needs the read scope of each kind that its filter uses', async () => {

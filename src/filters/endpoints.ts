@@ -25,7 +25,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
   const { path, params, noun, singular, plural, identifier } = kind
   const format = identifier.kind === 'uuid' ? 'uuid' : 'object-id'
   const reading = { method: 'POST', scope: kind.reads, prefersReader: true, hasDefaults: true, tag: plural } as const
-  const page = answerSchema(kind.answer, schemas)
+  const page = answerSchema(kind.answer, schemas, 'List')
   const related = (by: string, address: string, parameters: Route['params'] & {}, suffix: string): Route => ({
     ...reading,
     path: `${path}${address}/related`,
@@ -34,7 +34,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
     summary: `List the entities linked with a ${noun}${by}`,
     description: scopesDescription,
     body: relatedBody(limits.page),
-    answer: Type.Union([answerSchema(schemas.person, schemas), answerSchema(schemas.record, schemas)]),
+    answer: Type.Union([schemas.person, schemas.record].map(element => answerSchema(element, schemas, 'Related'))),
     example: { body: { target: 'people', direction: 'incoming' } },
     handle: async call => relatedEntities(kind, call as Call<RelatedBody>, await kind.stackOf(call)),
   })
@@ -59,7 +59,7 @@ export function readingEndpoints(kind: EntityKind, schemas: EntitySchemas, limit
       description: scopesDescription,
       body: filterBody(format, limits.page),
       checkText: throwIfOverFilterLimits,
-      answer: answerSchema(kind.answer, schemas, true),
+      answer: answerSchema(kind.answer, schemas, 'Filter'),
       prefers: ['handling=strict'],
       example: { body: { filter: { 'attribute_values.city': 'London' } } },
       handle: async call => filterEntities(call as Call<FilterBody>, await kind.stackOf(call)),

@@ -21,7 +21,11 @@ beforeAll(async () => {
 const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.key === key)!.id
 
 async function found(filter: unknown, stack_id: number): Promise<string[]> {
-  const page = await readFilteredPage(service.db, organization.id, stack_id, filter, { direction: 'asc', size: 500 })
+  const position = { direction: 'asc', size: 500 } as const
+  const options = { isCounted: true }
+  const page = await readFilteredPage(service.db, organization.id, stack_id, filter, position, options)
+  // The count is another statement, which joins the links of the whole stack.
+  expect(page.counted?.count).toBe(page.reads.length)
   return page.reads.map(read => read.id)
 }
 

@@ -13,7 +13,7 @@ import {
   type PositionToRead,
   readRelated,
 } from '../entities/read/pagination.ts'
-import { projectionOf } from '../entities/read/projection.ts'
+import { projectionOf, wholeById, withLinksById } from '../entities/read/projection.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import { isObjectId, isUuid } from '../formats.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -39,6 +39,7 @@ import {
   type SortBody,
 } from './schema.ts'
 import { readScopeOf, scopesOf } from './scopes.ts'
+import { orderName } from './sort.ts'
 import { readSortedPage } from './sorted-page.ts'
 
 /** Returns a page of all entities of a stack. */
@@ -112,7 +113,7 @@ async function sortEntities(
     throwInvalidBody(directionPath, 'cannot be given with `sort`, which has its own direction')
   if (body.cursor_configuration?.after_id !== undefined)
     throwInvalidBody(pointer('cursor_configuration', 'after_id'), 'is no place in a sorted page: use `cursor`')
-  const order = { field: sort.field, direction: sort.direction ?? 'asc' }
+  const order = { field: orderName(sort), direction: sort.direction ?? 'asc' }
   const position = {
     ...shownOf(body, stack_id, limits),
     direction: order.direction,
@@ -133,15 +134,16 @@ async function sortEntities(
 
 /** A page as a request asks for it. */
 async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
-  const { fields, include, labels, sort, cursor_configuration } = call.body
-  const order: PageOrder = { field: sort?.field, direction: position.direction }
+  const { fields, include, labels, links, sort, cursor_configuration } = call.body
+  const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
   const hasCursor = fields !== undefined || sort !== undefined || cursor_configuration?.cursor !== undefined
-  const readIncluded = include && (await includer(call, stack_id, include))
+  const isById = links === 'id'
+  const readIncluded = include && (await includer(call, stack_id, { keys: include, isById }))
   const { projection } = position
   return {
     stack_id,
     position,
-    include: labels ? withLabels(labeler(call, { stack_id, projection, include }), readIncluded) : readIncluded,
+    include: labels ? withLabels(labeler(call, { stack_id, projection, include, isById }), readIncluded) : readIncluded,
     isCounted: call.body.count,
     lastMembers: (end: PageEnd, counted: Count | undefined) =>
       (hasCursor ? `,"next_cursor":${nextCursorOf(order, end)}` : '') +
@@ -195,12 +197,14 @@ function throwInvalidBody(path: string, message: string): never {
 
 /** The size of a page, and the members of its items. Throws 400 for unknown fields. */
 function shownOf(
-  { cursor_configuration, fields }: PageBody,
+  { cursor_configuration, fields, links }: PageBody,
   stack_id: number,
   { page }: Pick<Limits, 'page'>,
 ): Pick<Position, 'size' | 'projection'> {
   const { size = Math.min(defaultPageSize, page) } = cursor_configuration ?? {}
-  return { size, ...(fields && { projection: projectionOf(fields, stack_id) }) }
+  const named = fields && projectionOf(fields, stack_id)
+  if (links !== 'id') return { size, projection: named }
+  return { size, projection: named ? withLinksById(named) : wholeById(stack_id) }
 }
 
 /** The place of `cursor`. Throws 400 if it is no cursor of this order. */

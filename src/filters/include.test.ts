@@ -119,7 +119,7 @@ describe('include', () => {
     const { included } = await readIncluded(
       { ...service.db, query, root: service.db },
       organization.id,
-      relationships,
+      { relationships, isById: false },
       sourceIds,
     )
     expect(queries).toEqual(['read_included'])
@@ -241,7 +241,7 @@ describe('the bounds of include', () => {
       `select id from entities where organization_id = $1 and external_id = 'p1'`,
       [own.id],
     )
-    const values = [own.id, [source!.id], [relationship!.id], maxIncluded, 8_388_608]
+    const values = [own.id, [source!.id], [relationship!.id], maxIncluded, 8_388_608, false]
     const [read] = await service.db.query<{ octets: number }>(readIncludedSql, values)
     expect(read!.octets).toBeGreaterThan(8_388_608)
     expect(read!.octets).toBeLessThan(8_388_608 + 32 * 110_000)

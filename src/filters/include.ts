@@ -17,7 +17,7 @@ import { readScopeOf } from './scopes.ts'
 export async function includer(
   { db, caller, signal }: Call<unknown>,
   stack_id: number,
-  keys: readonly string[],
+  { keys, isById }: { keys: readonly string[]; isById: boolean },
 ): Promise<(ids: readonly string[]) => Promise<Included>> {
   const organization_id = caller.organization.id
   const resolve = (definitions: Definitions) => {
@@ -31,7 +31,8 @@ export async function includer(
   let resolved = resolve(isKnown ? cached : await currentDefinitions(db, organization_id, signal))
   return async ids => {
     for (;;) {
-      const { included, definitions } = await readIncluded(db, organization_id, resolved.relationships, ids, signal)
+      const { relationships } = resolved
+      const { included, definitions } = await readIncluded(db, organization_id, { relationships, isById }, ids, signal)
       if (definitions.version <= resolved.version) return included
       // A relationship may have been archived or declared again since.
       resolved = resolve(definitions)

@@ -10,6 +10,12 @@ import { dateOf, secondsOf } from './json-value.ts'
 export const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
 const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
 
+/** The alias of the links that lead to a row. */
+const linkTo = ({ relationDepth }: Subject) => links[relationDepth]!
+
+/** The rows at the other end, the condition on them, and a value of each. */
+type LinkedRows = { other: Subject; inner: CompiledCondition; value: Fragment }
+
 type Compile = (condition: Condition, subject: Subject) => CompiledCondition
 
 /** Some, none or every entity at the other end of the links satisfies a condition. */
@@ -21,8 +27,11 @@ export function relatedCondition(
   const { quantifier } = condition
   const { other, inner } = otherEnd(condition, subject, compile)
   // Every entity satisfies the condition if none fails it.
-  const check = quantifier === '$every' ? negated(inner.check) : inner.check
-  const exists = sql`exists (select ${linkedRows(condition, subject, { other, check, value: sql`` })})`
+  const checked = quantifier === '$every' ? unindexed(negated(inner.check)) : inner
+  const linked = { other, inner: checked, value: noValue }
+  const exists = subject.isWholeStack
+    ? sql`exists (select ${allLinkedRows(condition, subject, linked)} and ${endsOf(condition, linkTo(other)).here} = ${subject.row}.id)`
+    : sql`exists (select ${linkedRows(condition, subject, linked)})`
   if (quantifier !== '$some') return unindexed(negated(exists))
   return { check: exists, indexCandidates: candidatesOf(condition, inner, subject) }
 }
@@ -36,17 +45,55 @@ export function measuredCondition(
   const { measured, tests } = condition
   const { other, inner } = otherEnd(condition, subject, compile)
   const { value, measure, comparable } = measureOf(measured, other)
-  const from = linkedRows(condition, subject, { other, check: inner.check, value })
+  if (subject.isWholeStack) return unindexed(measuredOfStack(condition, subject, compile))
+  const from = linkedRows(condition, subject, { other, inner, value })
   const result = comparable(sql`m.v`)
   const check = sql`exists (select from (select ${measure} as v ${from}) m where ${allOf(tests.map(test => testOf(result, test)))})`
   if (tests.every(test => holdsForNothing(measured, test))) return unindexed(check)
   return { check, indexCandidates: candidatesOf(condition, inner, subject) }
 }
 
+/** As {@link measuredCondition}, by the measures of all entities that have links. Those without links have no row. */
+function measuredOfStack(condition: LinkMeasured, subject: Subject, compile: Compile): Fragment {
+  const { measured, tests } = condition
+  const { comparable } = measureOf(measured, otherEnd(condition, subject, compile).other)
+  const passes = allOf(tests.map(test => testOf(comparable(sql`m.v`), test)))
+  const exists = (test: Fragment) =>
+    sql`exists (select from (${measureOfAll(condition, subject, compile)}) m where m.id = ${subject.row}.id and ${test})`
+  return tests.every(test => holdsForNothing(measured, test)) ? negated(exists(negated(passes))) : exists(passes)
+}
+
+/** A measure of linked entities. */
+export type LinkMeasured = Extract<Condition, { kind: 'measured' }>
+
+/** The measure of the entities that link to the row. */
+export function measureOfOne(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
+  const { other, inner } = otherEnd(linked, subject, compile)
+  const { value, measure } = measureOf(linked.measured, other)
+  return sql`(select ${measure} ${linkedRows(linked, subject, { other, inner, value })})`
+}
+
+/**
+ * The measure of all entities that any link to, as rows of `id` and `v`. PostgreSQL reads both tables once for them. Entities that
+ * nothing links to have no row.
+ */
+export function measureOfAll(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
+  const { other, inner } = otherEnd(linked, subject, compile)
+  const { value, measure } = measureOf(linked.measured, other)
+  const { here } = endsOf(linked, linkTo(other))
+  return sql`select ${here} as id, ${measure} as v ${allLinkedRows(linked, subject, { other, inner, value })} group by 1`
+}
+
 /** The row at the other end, and the condition on it. */
 function otherEnd({ condition, ...linked }: Linked, subject: Subject, compile: Compile) {
   const relationDepth = subject.relationDepth + 1
-  const other: Subject = { ...subject, stack_id: otherEndOf(linked), row: rows[relationDepth]!, relationDepth }
+  const other = {
+    ...subject,
+    stack_id: otherEndOf(linked),
+    row: rows[relationDepth]!,
+    relationDepth,
+    isWholeStack: false,
+  }
   return { other, inner: compile(condition, other) }
 }
 
@@ -57,18 +104,32 @@ function otherEnd({ condition, ...linked }: Linked, subject: Subject, compile: C
 function linkedRows(
   { attribute, isIncoming }: Linked,
   { organization, row }: Subject,
-  { other, check, value }: { other: Subject; check: Fragment; value: Fragment },
+  { other, inner, value }: LinkedRows,
 ): Fragment {
-  const [target, link] = [other.row, links[other.relationDepth]!]
-  const [here, there] = isIncoming
-    ? [sql`${link}.target_id`, sql`${link}.source_id`]
-    : [sql`${link}.source_id`, sql`${link}.target_id`]
+  const [target, link] = [other.row, linkTo(other)]
+  const { here, there } = endsOf({ isIncoming }, link)
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
-        and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${there} and ${check} offset 0
+        and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${there} and ${inner.check} offset 0
     ) ${target}
     where ${link}.organization_id = ${organization} and ${here} = ${row}.id
       and ${link}.attribute_id = ${attribute.id}::integer offset 0`
+}
+
+/** As {@link linkedRows}, of all links, and without a fence. */
+function allLinkedRows(linked: Linked, { organization }: Subject, { other, inner, value }: LinkedRows): Fragment {
+  const [target, link] = [other.row, linkTo(other)]
+  return sql`from links ${link} cross join lateral (
+      select ${value} from entities ${target} where ${target}.organization_id = ${organization}
+        and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${endsOf(linked, link).there} and ${inner.check}
+    ) ${target}
+    where ${link}.organization_id = ${organization} and ${link}.attribute_id = ${linked.attribute.id}::integer`
+}
+
+/** The columns of a link with the entity on this side, and with the one at the other end. */
+function endsOf({ isIncoming }: Pick<Linked, 'isIncoming'>, link: Fragment) {
+  const [source, target] = [sql`${link}.source_id`, sql`${link}.target_id`]
+  return isIncoming ? { here: target, there: source } : { here: source, there: target }
 }
 
 function candidatesOf(
@@ -84,11 +145,13 @@ function candidatesOf(
   return { rank: indexCandidates.rank + indexCandidateRanks.links, ids }
 }
 
+const noValue = sql``
+
 /** How a measure is computed: the value of each row, what is made of the values `v`, and how that is compared. */
 type Computed = { value: Fragment; measure: Fragment; comparable: (result: Fragment) => Comparable }
 
 function measureOf(measured: Measured, other: Subject): Computed {
-  if (measured.op === '$count') return { value: sql``, measure: sql`count(*)::numeric`, comparable: numericColumn }
+  if (measured.op === '$count') return { value: noValue, measure: sql`count(*)::numeric`, comparable: numericColumn }
   const { op, field, type } = measured
   const value = sql`${typedValue(field, type, other)} as v`
   const comparable = type === 'number' ? numericColumn : type === 'datetime' ? instantColumn : textColumn

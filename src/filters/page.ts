@@ -7,7 +7,13 @@ import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
 import { withIndexAdvice } from './index-advice.ts'
 import { type ParsedFilter, parseFilter, type UndeclaredKey } from './parse.ts'
-import { countStatement, type MatchingStatements, matchingStatements, type Query } from './select.ts'
+import {
+  countStatement,
+  type MatchingStatements,
+  matchingStatements,
+  plannerDefaultsSql,
+  type Query,
+} from './select.ts'
 import { defaultSearchMs, findUnusedKeys } from './undeclared-keys.ts'
 
 // A generic plan is based neither on the page size nor on how many rows a value finds. The text differs from filter to
@@ -176,18 +182,28 @@ function runQueries(
   return db.transaction(
     async tx => {
       const planning = queries.every(({ name }) => name) ? [] : [tx.query(planWithValuesSql, [])]
-      const sent = queries.map(query => sendQuery(tx, query))
+      const sent = queries.map((query, index) => sendQuery(tx, query, index === queries.length - 1))
       const comparing = tx.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id])
-      await awaitPipelined([...planning, ...sent.flat(), comparing, tx.commit()])
+      await awaitPipelined([
+        ...planning,
+        ...sent.flatMap(({ rows, others }) => [rows, ...others]),
+        comparing,
+        tx.commit(),
+      ])
       const [head] = await comparing
       if (head?.schema_version !== version) throw new DefinitionsChanged('the definitions changed during the filter')
-      return Promise.all(sent.map(results => results.at(-1)!))
+      return Promise.all(sent.map(({ rows }) => rows))
     },
     { signal, readsFirst: true, isSnapshot: true },
   )
 }
 
-/** Sends the settings of a query, which the later ones of the transaction have too, and the query. */
-function sendQuery(tx: Transaction, { name = '', text, values, settings }: Query): Promise<object[]>[] {
-  return [...(settings ? [tx.query(settings, [])] : []), tx.query(statement(name, text), values)]
+type Sent = { rows: Promise<object[]>; others: Promise<object[]>[] }
+
+/** Sends a query under its settings. They end before the next query. */
+function sendQuery(tx: Transaction, { name = '', text, values, settings }: Query, isLast: boolean): Sent {
+  const before = settings ? [tx.query(settings, [])] : []
+  const rows = tx.query(statement(name, text), values)
+  const after = settings && !isLast ? [tx.query(plannerDefaultsSql, [])] : []
+  return { rows, others: [...before, ...after] }
 }

@@ -20,9 +20,11 @@ import {
   type Test,
 } from './grammar.ts'
 import { incomingAttribute, incomingPrefix } from './incoming.ts'
+import type { LinkMeasured } from './linked.ts'
 import { consentOperandTypes, measuredOperandType, type OperandType, operandTypeOf } from './operand-types.ts'
 import { operandFromQuery, testFrom } from './operands.ts'
 import { type Clock, isRelativeTime } from './relative-time.ts'
+import type { MeasuredSortBody } from './schema.ts'
 import { type FieldMeasure, measureFault, typedFieldOf } from './typed-field.ts'
 
 /** A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. */
@@ -78,30 +80,58 @@ export function parseFilter(
   filter: unknown,
   definitions: Definitions,
   stack_id: number,
-  { boundFrom = 'body', ofSegment, nowMs = Date.now() }: ParseOptions = {},
+  options: ParseOptions = {},
 ): ParsedFilter {
-  const totals = { counted: { conditions: 0, relativeTimes: 0 }, undeclared: [] }
-  const condition = parseObject(filter, {
-    definitions,
-    stack_id,
-    boundFrom,
-    path: ['filter'],
-    segments: undefined,
-    ofSegment,
-    depth: 1,
-    relationDepth: 0,
+  const context = contextOf(['filter'], definitions, stack_id, options)
+  return parsedIn(context, parseObject(filter, context))
+}
+
+/**
+ * Parses the measure of the entities that link here which sorts a page: its `field`, `measure` and `where`. Throws a Fault of 400 with
+ * a JSON Pointer that starts with `/sort`.
+ */
+export function parseSortMeasure(
+  { field: name, measure, where = {} }: MeasuredSortBody,
+  definitions: Definitions,
+  stack_id: number,
+  options: ParseOptions = {},
+): ParsedFilter & { condition: LinkMeasured } {
+  const context = contextOf(['sort'], definitions, stack_id, options)
+  const attribute = name.startsWith(incomingPrefix)
+    ? incomingAttribute(name.slice(incomingPrefix.length), definitions, stack_id)
+    : `has no measure: only ${incomingPrefix}<owner>.<key>, which stands for those who link here, has one`
+  if (typeof attribute === 'string') return throwInvalid(within(context, 'field'), attribute)
+  const ends = { attribute, isIncoming: true }
+  const there = atOtherEnd(ends, context)
+  const measured = sortingMeasure(measure, within(there, 'measure'))
+  const condition = parseObject(where, within(there, 'where'))
+  return { ...parsedIn(context, condition), condition: { kind: 'measured', ...ends, condition, measured, tests: [] } }
+}
+
+function contextOf(
+  path: Path,
+  definitions: Definitions,
+  stack_id: number,
+  { boundFrom = 'body', ofSegment, nowMs = Date.now() }: ParseOptions,
+): ParseContext {
+  return {
+    ...{ definitions, stack_id, boundFrom, path, segments: undefined, ofSegment, depth: 1, relationDepth: 0 },
     clock: { nowMs, timeZone: definitions.time_zone },
-    ...totals,
-  })
-  const evaluated_at = totals.counted.relativeTimes > 0 ? new Date(nowMs).toISOString() : undefined
-  return { condition, undeclared: totals.undeclared, evaluated_at }
+    counted: { conditions: 0, relativeTimes: 0 },
+    undeclared: [],
+  }
+}
+
+function parsedIn({ counted, undeclared, clock }: ParseContext, condition: Condition): ParsedFilter {
+  const evaluated_at = counted.relativeTimes > 0 ? new Date(clock.nowMs).toISOString() : undefined
+  return { condition, undeclared, evaluated_at }
 }
 
 function throwInvalid({ path, segments }: Pick<ParseContext, 'path' | 'segments'>, message: string): never {
   const where =
     segments &&
     `leads to the segment ${segments.chain.at(-1)}, whose filter is invalid at ${pointer(...segments.path)}: `
-  return refuse('invalid_parameter', 'The filter is invalid.', {
+  return refuse('invalid_parameter', `The ${path[0]} is invalid.`, {
     details: [{ path: pointer(...path), message: `${where ?? ''}${message}` }],
   })
 }
@@ -266,6 +296,21 @@ function parseMeasured(
     const { field, type } = typed
     return { measured: { op, field, type }, tests: parseTests(measuredOperandType(type as 'number'), tested, inner) }
   })
+}
+
+/** A measure whose results have an order that a cursor can name: numbers, dates and times. */
+function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], context: ParseContext): Measured {
+  const inner = within(context, 'field')
+  if (op === 'count') {
+    if (name !== undefined) throwInvalid(inner, 'is not taken by count, which counts those who link here')
+    return { op: '$count' }
+  }
+  if (name === undefined) return throwInvalid(inner, `is required: ${op} measures a field of those who link here`)
+  const typed = typedFieldOf(name, context.definitions, context.stack_id)
+  const fault = 'fault' in typed ? typed.fault : measureFault(op, typed)
+  if (fault !== undefined || 'fault' in typed) return throwInvalid(inner, fault!)
+  if (typed.type === 'text') throwInvalid(inner, `is a text: a page is sorted by numbers, dates and times`)
+  return { op: `$${op}`, field: typed.field, type: typed.type }
 }
 
 function relationshipOf(

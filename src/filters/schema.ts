@@ -1,5 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
-import { labels } from '../entities/schema.ts'
+import { labels, linksById } from '../entities/schema.ts'
 import { Type } from '../json-schema.ts'
 import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 import { maxCursorCharacters } from './cursor.ts'
@@ -34,7 +34,7 @@ export const nextCursor = Type.Optional(
 export const maxFields = 100
 const maxIncludes = 10
 
-/** The members that list, filter and related share: the members of the items, the entities to include, and a count. */
+/** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
 const pageMembers = {
   fields: Type.Optional(
     Type.Array(Type.String(), {
@@ -53,6 +53,7 @@ const pageMembers = {
     }),
   ),
   labels,
+  links: linksById,
   count: Type.Optional(
     Type.Boolean({ description: 'Whether the response has `count`, the exact number of all items, and `sequence`.' }),
   ),
@@ -63,8 +64,28 @@ export const sortBody = Type.Optional(
     {
       field: Type.String({
         description:
-          'A text or flag of a person, `external_id`, `created_at`, `updated_at`, or `attribute_values.<key>` of an indexed attribute.',
+          'A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship.',
       }),
+      measure: Type.Optional(
+        Type.Object(
+          {
+            op: Type.Enum(['count', 'sum', 'avg', 'min', 'max']),
+            field: Type.Optional(
+              Type.String({ description: 'A number, date or time of those who link here. Only `count` takes none.' }),
+            ),
+          },
+          {
+            additionalProperties: false,
+            title: 'SortMeasure',
+            description: 'What is computed of those who link here.',
+          },
+        ),
+      ),
+      where: Type.Optional(
+        Type.Record(Type.String(), Type.Unknown(), {
+          description: 'Only with `measure`: a filter on those who link here. The others are not measured.',
+        }),
+      ),
       direction: Type.Optional(
         Type.Enum(['asc', 'desc'], { description: "Entities without a value come last in both. Default: 'asc'." }),
       ),
@@ -73,7 +94,7 @@ export const sortBody = Type.Optional(
       additionalProperties: false,
       title: 'Sort',
       description:
-        'Sorts the page by a field instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
+        'Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
     },
   ),
 )
@@ -159,7 +180,7 @@ type Elements = { person: TSchema; record: TSchema }
  * The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. The elements are
  * what a page can include.
  */
-export function answerSchema(element: TSchema, { person, record }: Elements, isFilter = false) {
+export function answerSchema(element: TSchema, { person, record }: Elements, name: 'List' | 'Filter' | 'Related') {
   const { title, properties } = element as TObject & { title: string }
   const included = Type.Optional(
     Type.Record(Type.String(), Type.Union([person, record, Type.Null(), Type.Array(Type.Union([person, record]))]), {
@@ -175,14 +196,20 @@ export function answerSchema(element: TSchema, { person, record }: Elements, isF
     { title: `${title}Selection`, description: 'The members that `fields` names, and no others.' },
   )
   const has_more = Type.Boolean({ description: 'Whether another page follows.' })
-  const rest = { ...counts, ...(isFilter && { evaluated_at: evaluatedAt, warnings: Type.Optional(warnings) }) }
-  const name = `${title}${isFilter ? 'Filter' : 'List'}`
+  // Also a list names fields, in the `where` of its order.
+  const rest = {
+    ...counts,
+    ...(name !== 'Related' && { evaluated_at: evaluatedAt, warnings: Type.Optional(warnings) }),
+  }
   return Type.Union([
     Type.Object(
       { items: Type.Array(item), has_more, next_cursor: Type.Optional(next_cursor), ...rest },
-      { title: `${name}Page`, examples: [{ items: examplesOf(element), has_more: false }] },
+      { title: `${title}${name}Page`, examples: [{ items: examplesOf(element), has_more: false }] },
     ),
-    Type.Object({ items: Type.Array(selection), has_more, next_cursor, ...rest }, { title: `${name}SelectionPage` }),
+    Type.Object(
+      { items: Type.Array(selection), has_more, next_cursor, ...rest },
+      { title: `${title}${name}SelectionPage` },
+    ),
   ])
 }
 
@@ -228,10 +255,13 @@ export type PageBody = {
   fields?: string[]
   include?: string[]
   labels?: boolean
+  links?: 'id'
   count?: boolean
   cursor_configuration?: Cursor
 }
-export type SortBody = { field: string; direction?: Direction }
+type SortMeasure = { op: 'count' | 'sum' | 'avg' | 'min' | 'max'; field?: string }
+export type SortBody = { field: string; direction?: Direction; measure?: SortMeasure; where?: Record<string, unknown> }
+export type MeasuredSortBody = SortBody & { measure: SortMeasure }
 export type ListBody = PageBody & { sorting_type?: Direction; sort?: SortBody }
 export type FilterBody = PageBody & {
   filter?: Record<string, unknown>

@@ -7,7 +7,7 @@ import { pickedKeys, projectionValues } from '../entities/read/projection.ts'
 import { countEntitiesSql, readRows, rowOfMembers, rowWithin } from '../entities/read/read-sql.ts'
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
-import { compileCondition } from './compile.ts'
+import { compileCondition, needsLinked } from './compile.ts'
 import { always, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
 import { type Condition, timeColumns } from './grammar.ts'
 import type { Sort } from './sort.ts'
@@ -24,6 +24,13 @@ export type Query = { text: string; values: unknown[]; settings?: Statement; nam
 const walkSettings = statement(
   '',
   `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+)
+
+/** Ends the settings of a query, so that the next one of the transaction is planned without them. */
+export const plannerDefaultsSql = statement(
+  '',
+  `select set_config('enable_sort', 'on', true), set_config('enable_bitmapscan', 'on', true),
+    set_config('enable_nestloop', 'on', true), set_config('enable_mergejoin', 'on', true)`,
 )
 
 export type MatchingStatements = {
@@ -43,7 +50,7 @@ const wholeRow = rowWithin('$2')
 const projectedRow = rowWithin('$2', { stack: '$3', mask: '$4', keys: '$5' })
 
 /** The first parameters of a statement that reads rows: organization, maximum bytes of a row, stack. */
-function leadingParameters(
+export function leadingParameters(
   { organization_id }: Definitions,
   stack_id: number,
   position: Position,
@@ -61,7 +68,7 @@ function rowOf({ projection }: Position): RowOfStatement {
 }
 
 /** For a statement that is planned each time: it names only what the projection shows. */
-function rowOfProjection({ projection }: Position, definitions: Definitions, stack_id: number): RowOfStatement {
+export function rowOfProjection({ projection }: Position, definitions: Definitions, stack_id: number): RowOfStatement {
   if (!projection) return { row: wholeRow, parameters: [] }
   const keys = pickedKeys(projection)
   const relationshipsByKey = definitions.relationships.get(stack_id)
@@ -91,7 +98,8 @@ export function matchingStatements(
   const [after, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
   const candidates = (start: string, round: number) =>
     indexCandidates &&
-    sql`select i.id from (${indexCandidates.ids}) i(id) where i.id ${after} ${start}::uuid
+    // Links lead to the same entity many times. It is checked once.
+    sql`select distinct i.id from (${indexCandidates.ids}) i(id) where i.id ${after} ${start}::uuid
       order by i.id ${order} limit ${candidateCount(position, round)}::integer`
   const rows = (start: string, limit: number, round: number): Query => {
     const ids = candidates(start, round)
@@ -115,19 +123,37 @@ export function matchingStatements(
   return { rows, boundary }
 }
 
+/** Reads links and what they lead to once, by hashes. Without statistics, PostgreSQL would look up, or compare, row by row. */
+export const hashSettings = statement(
+  '',
+  `select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`,
+)
+
+/** With more candidates, it takes less time to read the stack and its links once than to look up the links of each candidate. */
+export const maxLinkedCandidates = 20_000
+
 /** Builds the statement that counts the matching entities, with the number of the last change that the count includes. */
 export function countStatement(condition: Condition, definitions: Definitions, stack_id: number): Query {
   const organization = new Parameter(definitions.organization_id)
   const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
   if (check === always) return { ...countEntitiesSql, values: [organization.value, stack_id] }
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack_id}::integer`
-  const matching = indexCandidates
-    ? sql`select from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) candidate
-        cross join lateral (select from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m`
-    : sql`select from entities e where ${own} and ${check}`
-  const counted = sql`select (select count(*) from (${matching}) c) as count, h.sequence
-    from change_heads h where h.organization_id = ${organization}`
-  return render(counted, [organization])
+  const ofCandidates = (
+    ids: Fragment,
+  ) => sql`select count(*) from (select distinct i.id from (${ids}) i(id) offset 0) candidate
+    cross join lateral (select from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m`
+  const isLinked = needsLinked(condition)
+  const ofStack = isLinked ? compileCondition(condition, definitions, stack_id, organization, true).check : check
+  const whole = sql`select count(*) from entities e where ${own} and ${ofStack}`
+  const count = !indexCandidates
+    ? whole
+    : isLinked
+      ? sql`with found as materialized (select i.id from (${indexCandidates.ids}) i(id) limit ${maxLinkedCandidates + 1}::integer)
+          select case when (select count(*) from found) <= ${maxLinkedCandidates}::integer
+            then (${ofCandidates(sql`select f.id from found f`)}) else (${whole}) end`
+      : ofCandidates(indexCandidates.ids)
+  const counted = sql`select (${count}) as count, h.sequence from change_heads h where h.organization_id = ${organization}`
+  return { ...render(counted, [organization]), ...(isLinked && { settings: hashSettings }) }
 }
 
 /** A place in the order of a sort index. */

@@ -4,6 +4,7 @@ import { prepareSortIndex, readySortIndex } from '../entities/indexes/sort-index
 import { compareByCodePoint, noValueTerm, sortTermOf } from '../entities/indexes/sort-terms.ts'
 import { type Position, sizeToRead } from '../entities/read/pagination.ts'
 import type { Definitions } from '../organizations/definitions.ts'
+import { readMeasuredPage } from './measured-page.ts'
 import { DefinitionsChanged, type FilterFindings, type FilterOptions, type Reading, underDefinitions } from './page.ts'
 import type { SortBody } from './schema.ts'
 import {
@@ -14,7 +15,7 @@ import {
   sortedStatements,
   type WalkedRow,
 } from './select.ts'
-import { parseSort, type Sort } from './sort.ts'
+import { isMeasured, parseSort, type Sort } from './sort.ts'
 
 /** An entity of a sorted page, with its sort term. */
 export type SortedEntity = ReadEntity & { term: string }
@@ -46,6 +47,16 @@ export async function readSortedPage(
 ): Promise<SortedPage> {
   return underDefinitions(db, organization_id, { stack_id, filter, ...options }, async reading => {
     const { definitions } = reading
+    if (isMeasured(body)) {
+      const page = await readMeasuredPage(
+        reading,
+        stack_id,
+        body,
+        { ...given, direction: body.direction ?? 'asc' },
+        options,
+      )
+      return { ...page, definitions, counted: reading.counted }
+    }
     const { parsed, notes } = await reading.parseFilter()
     const { condition } = parsed
     const sort = await reading.check(() => parseSort(body, definitions, stack_id))

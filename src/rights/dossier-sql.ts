@@ -151,9 +151,3 @@ export const readErasuresSql = statement(
   `select e.id as erasure_id, e.entity_id as id, e.at, e.actor, e.reason, e.records, e.completed_at from erasures e
    where e.organization_id = $1 and e.entity_id = any($2::uuid[]) order by e.id`,
 )
-
-/** Lets the transaction wait for a client that reads slowly. The stream ends for one that reads nothing for too long. */
-export const waitForClientSql = statement(
-  'wait_for_client',
-  `select set_config('idle_in_transaction_session_timeout', '0', true)`,
-)

@@ -1,13 +1,14 @@
 import { throwNoPerson } from '../consents/history.ts'
 import type { Snapshot } from '../db/snapshot.ts'
+import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
+import { waitForClientSql } from '../entities/read/read-sql.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { personOf } from '../person-addresses.ts'
 import { requireScope, type Scope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
 import { definitionsOf } from '../transfer/export.ts'
-import { openExportedSnapshot } from '../transfer/exported-snapshot.ts'
 import { type DossierSource, dossierSections } from './dossier-sections.ts'
-import { findSubject, waitForClientSql } from './dossier-sql.ts'
+import { findSubject } from './dossier-sql.ts'
 
 const otherScopes = ['consents:read', 'changes:read', 'records:read'] as const satisfies Scope[]
 /** Lines are sent in parts of about this size. */

@@ -5,30 +5,68 @@ import { examplesOf, nullable } from '../organizations/definition-schema.ts'
 
 export const defaultSize = 20
 
+const position = {
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
+  ),
+}
+
+const text = Type.String({
+  maxLength: 2_000,
+  description:
+    'At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers.',
+})
+
 /** Body of a search. The rules for the text follow after folding, so the schema only bounds it. */
 export const searchBody = Type.Object(
-  {
-    text: Type.String({
-      minLength: 1,
-      maxLength: 2_000,
-      description: 'At most 8 words, and 200 characters without accents. All words must be found.',
-    }),
-    size: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, description: 'The most items of a page. The default is 20.' }),
-    ),
-    labels,
-    cursor: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 200, description: 'The `next_cursor` of the page before.' }),
-    ),
-  },
+  { text, ...position, labels },
   { additionalProperties: false, title: 'SearchBody', examples: [{ text: 'ada lovlace' }] },
 )
 export type SearchBody = Static<typeof searchBody>
 
+/** The most owners that one search names. Each takes as long as a search of its own. */
+const maxOwners = 10
+
+/** Body of a search of people and records. */
+export const ownersSearchBody = Type.Object(
+  {
+    text,
+    owners: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 1,
+        maxItems: maxOwners,
+        description:
+          '`people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`.',
+      }),
+    ),
+    ...position,
+    labels,
+  },
+  {
+    additionalProperties: false,
+    title: 'OwnersSearchBody',
+    examples: [{ text: 'order-17', owners: ['people', 'orders'] }],
+  },
+)
+export type OwnersSearchBody = Static<typeof ownersSearchBody>
+
+/** An entity that a search of several owners finds. */
+export function searchHitSchema({ person, record }: Record<'person' | 'record', TSchema>) {
+  return Type.Object(
+    {
+      owner: Type.String({ description: '`people`, or the key of the stack.' }),
+      entity: Type.Union([person, record]),
+    },
+    { title: 'SearchHit', examples: [{ owner: 'people', entity: examplesOf(person)[0] }] },
+  )
+}
+
 /** The response of a search: a page in order of rank. */
-export function searchPageSchema(element: TSchema) {
+export function searchPageSchema(element: TSchema, title = titleOf(element)) {
   const { properties } = pageSchema(element) as TObject
-  const { title } = element as { title?: string }
   return Type.Object(
     {
       ...properties,
@@ -39,8 +77,10 @@ export function searchPageSchema(element: TSchema) {
       }),
     },
     {
-      ...(title && { title: `${title}SearchPage` }),
+      title,
       examples: [{ items: examplesOf(element), has_more: false, next_cursor: null, sequence: 1 }],
     },
   )
 }
+
+const titleOf = (element: TSchema) => `${(element as { title?: string }).title}SearchPage`

@@ -4,7 +4,7 @@ import { createValueRefusal, Fault, pointer } from '../errors.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
 
 const maxCharacters = 200
-/** The words of a text are separated by white space. A phone number is one word. */
+/** The words of a text are separated by white space, and have a letter or a digit. A phone number is one word. */
 const maxWords = 8
 /** An email or an identifier has several parts. All of them are looked up. */
 const maxParts = 16
@@ -31,16 +31,13 @@ export type SearchText = {
 /** Parses the text of a search in a stack. Throws a Fault of 400 if there is too much to look up. */
 export function parseSearchText(text: string, stack_id: number): SearchText {
   const folded = foldText(text)
-  if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
   // Only people have phones.
   const joined = stack_id === peopleStackId ? folded.replace(phoneWords, joinPhone) : folded
   const [written, withPhones] = [distinctWords(folded), distinctWords(joined)]
-  if (joined.trim().split(/\s+/).length > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
-  if (withPhones.length > maxParts)
-    throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
+  // A text without a letter or a digit has no reading, however long it is. It finds who has it as identifier, and nobody else.
+  if (written.length > 0) throwIfTooLong(folded, joined, withPhones)
   const isSame = withPhones.join(' ') === written.join(' ')
   return {
-    // A text without a letter or a digit has no reading. It finds who has it as identifier, and nobody else.
     readings: [...(written.length <= maxParts ? [written] : []), ...(isSame ? [] : [withPhones])].filter(
       ({ length }) => length > 0,
     ),
@@ -50,11 +47,20 @@ export function parseSearchText(text: string, stack_id: number): SearchText {
   }
 }
 
+function throwIfTooLong(folded: string, joined: string, parts: readonly string[]) {
+  if ([...folded].length > maxCharacters) throwInvalidText(`must have at most ${maxCharacters} characters`)
+  if (countWords(joined) > maxWords) throwInvalidText(`must have at most ${maxWords} words`)
+  if (parts.length > maxParts)
+    throwInvalidText(`must have at most ${maxParts} words, counting the parts of emails and identifiers`)
+}
+
+const countWords = (text: string) => text.split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word)).length
+
 const distinctWords = (text: string) => [...new Set(wordsOf(text))]
 
-/** The digits of a number as the index has those of phones: without the leading 00 of an international one. */
+/** The digits of a number as the index has those of phones: without the leading 00 of an international one, but `00 21` are last digits. */
 function joinPhone(written: string): string {
-  const digits = written.replace(/\D/g, '').replace(/^00/, '')
+  const digits = written.replace(/\D/g, '').replace(/^00(?=\d{4})/, '')
   return digits.length >= minPhoneDigits ? digits : written
 }
 

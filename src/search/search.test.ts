@@ -1,8 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { follow } from '../../test/support/followers.ts'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
 import { type Organization, useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
+import { typoLetters, withTypo } from '../../test/support/typos.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
 import { type Frequencies, findPlaces } from './search.ts'
 import { parseSearchText } from './search-text.ts'
@@ -104,6 +106,71 @@ describe('a search of people', () => {
       expect([text, await namesIn(shop, { text })]).toEqual([text, found])
   })
 
+  it('finds a phone by its last four digits, also beside a name', async () => {
+    const shop = await service.organization()
+    const phone = (mobile_number: string) => ({ mobile_prefix: '+39', mobile_number })
+    await create(shop, { external_id: 'darcy', last_name: 'Darcy', ...phone('333 1230021') })
+    await create(shop, { external_id: 'bingley', last_name: 'Bingley', ...phone('333 4560021') })
+    await create(shop, { external_id: 'bennet', last_name: 'Bennet', ...phone('333 0021789') })
+    await create(shop, { external_id: 'short', last_name: 'Lucas', mobile_number: '0021' })
+    await index()
+    for (const [text, ...found] of [
+      ['0021', 'darcy', 'bingley', 'short'],
+      ['00 21', 'darcy', 'bingley', 'short'],
+      ['…0021', 'darcy', 'bingley', 'short'],
+      ['darcy 0021', 'darcy'],
+      ['0021 binglye', 'bingley'],
+      ['1789', 'bennet'],
+      ['0022'],
+      ['021'],
+      ['bennet 0021'],
+    ] as [string, ...string[]][])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, found])
+    await shop.send('PATCH', '/v1/people/darcy', phone('333 1239876'))
+    await index()
+    expect(await namesIn(shop, { text: '0021' })).toEqual(['bingley', 'short'])
+    expect(await namesIn(shop, { text: '9876' })).toEqual(['darcy'])
+  })
+
+  it('finds two names in either order with a typo in each', async () => {
+    const shop = await service.organization()
+    const name = fc.string({ unit: fc.constantFrom(...typoLetters), minLength: 4, maxLength: 12 })
+    const people = fc.sample(fc.tuple(name, name), { numRuns: 60, seed: 7 }).map(([first_name, last_name], n) => ({
+      external_id: `x${n}`,
+      first_name,
+      last_name,
+    }))
+    await importLines(shop, '/v1/people/import', linesFrom(people))
+    await index()
+    const misspelt = fc
+      .constantFrom(...people)
+      .chain(({ external_id, first_name, last_name }) =>
+        fc.tuple(fc.constant(external_id), withTypo(first_name), withTypo(last_name), fc.boolean()),
+      )
+    await fc.assert(
+      fc.asyncProperty(misspelt, async ([external_id, first, last, isReversed]) => {
+        const text = isReversed ? `${last} ${first}` : `${first} ${last}`
+        expect(await namesIn(shop, { text, size: 100 }), text).toContain(external_id)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('finds a pair of misspelt names among more people with each of them than it compares', async () => {
+    const shop = await service.organization()
+    // Two words are similar to `clare`, and words that begin with `hug` come before the sought one.
+    const lines = Array.from({ length: 1_300 }, (_, n) => [
+      { external_id: `c${n}`, first_name: 'Oliver', last_name: 'Clara' },
+      { external_id: `h${n}`, first_name: 'Hughes', last_name: 'Clarke' },
+    ]).flat()
+    lines.push({ external_id: 'sought', first_name: 'Hugo', last_name: 'Clarke' })
+    await importLines(shop, '/v1/people/import', linesFrom(lines))
+    await follow(service.db, [searchFollower()])
+    expect(await namesIn(shop, { text: 'Hugoo Clare' })).toEqual(['sought'])
+    expect(await namesIn(shop, { text: 'Clare Hugo' })).toEqual(['sought'])
+    expect(await namesIn(shop, { text: 'Clare Olivre' })).toHaveLength(20)
+  }, 60_000)
+
   it('finds a person once, whether by the words of a number or by its digits in one', async () => {
     const shop = await service.organization()
     const phone = { mobile_prefix: '+39', mobile_number: '2026 1123' }
@@ -138,7 +205,13 @@ describe('a search of people', () => {
     await create(shop, { external_id: 'john', first_name: 'John', last_name: 'Catherine' })
     await create(shop, { external_id: 'soft', last_name: 'Wil\u00adhelm\u200bina' })
     await index()
-    for (const text of ['wilhelmina', 'wilhel', 'Wilhelm\u00adina', 'wil\u2060hel\ufeff'])
+    for (const text of [
+      'wilhelmina',
+      'wilhel',
+      'Wilhelm\u00adina',
+      'wil\u2060hel\ufeff',
+      '\u202ewilhel\u200fmina\u202c',
+    ])
       expect([text, await namesIn(shop, { text })]).toEqual([text, ['soft']])
     for (const text of ['Lovlace', 'ada lovlace', 'adda lovelace', 'Loevlace', 'lovelaec', 'Ada Lovelac', 'LOVELASE'])
       expect([text, await namesIn(shop, { text })]).toEqual([text, ['crm-17']])
@@ -228,7 +301,7 @@ describe('a search of people', () => {
     await index()
     const find = (text: string, frequencies?: Frequencies) =>
       service.db.transaction(tx => {
-        const searched = { organization_id: shop.id, stack_id: 0, text: parseSearchText(text, 0) }
+        const searched = { organization_id: shop.id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
         return findPlaces(tx, searched, undefined, 200, frequencies)
       })
     for (const text of ['anna', 'an', 'anna berg', 'an be', 'an be mari crm', 'maria mario anna', 'marai berg']) {
@@ -345,14 +418,29 @@ describe('a search of people', () => {
     await create(shop, ada)
     await create(shop, { external_id: '+%' })
     await index()
-    for (const text of ['+', '"', '%', '@ — …', '\u0301'.repeat(50)]) expect(await namesIn(shop, { text })).toEqual([])
+    const marks = [
+      '+',
+      '"',
+      '%',
+      '@ — …',
+      '',
+      ' \t ',
+      '\u0301'.repeat(50),
+      '. '.repeat(900),
+      '\u202e\u2066\u200f',
+      '\u3164',
+    ]
+    for (const text of [...marks, '😀', '👩‍👩‍👧 🇮🇹 '.repeat(50)])
+      expect([text, await namesIn(shop, { text })]).toEqual([text, []])
     expect(await namesIn(shop, { text: '+%' })).toEqual(['+%'])
+    expect(await namesIn(shop, { text: 'ada — … & + . / lovelace ! 😀' })).toEqual(['crm-17'])
   })
 
   it.each<[string, object, string]>([
     ['no text', {}, '/text'],
-    ['an empty text', { text: '' }, '/text'],
-    ['white space', { text: '  \t ' }, '/text'],
+    ['NUL', { text: 'ada\0' }, '/text'],
+    ['half of an emoji', { text: 'ada \ud83d' }, '/text'],
+    ['10,000 marks', { text: '.'.repeat(10_000) }, '/text'],
     ['201 characters', { text: 'a'.repeat(201) }, '/text'],
     ['64 KiB', { text: 'a '.repeat(32_768) }, '/text'],
     ['a short text that is long when folded', { text: '\ufdfa'.repeat(100) }, '/text'],

@@ -3,13 +3,14 @@ import { statement } from '../db/db.ts'
 // The words of an entity are one text, in which each stands between two spaces. So LIKE with `% word %` finds a whole word, and with
 // `% word%` the beginning of one. Words are letters and digits, so they are patterns as they are.
 
-/** $2: stack. The state of the search index, and the number of the last change that it knows. */
+/** $2: stacks. The state of the search index of each, and the number of the last change that it knows, in order. */
 export const readSearchStateSql = statement(
   'read_search_state',
   `select h.sequence as head, f.sequence, s.keys, s.indexed, s.total, s.is_ready
-   from change_heads h left join search_indexes s on s.organization_id = $1 and s.stack_id = $2
+   from change_heads h cross join unnest($2::integer[]) with ordinality as q(stack_id, n)
+     left join search_indexes s on s.organization_id = $1 and s.stack_id = q.stack_id
      left join followers f on f.organization_id = $1 and f.name = 'search' and f.id = 0
-   where h.organization_id = $1`,
+   where h.organization_id = $1 order by q.n`,
 )
 
 /**
@@ -152,33 +153,37 @@ export const countEntitiesSql = statement(
 
 /**
  * $2: stack, $3: after this id, $4: without these ids, $5: limit, $6: after this number of typos. The candidates have a word of $7 with
- * the typos $8, each at most $9 entities, or one that begins with $10, at most $11 of them. $12: the other words; $13: similar words,
- * with $14 typos, of the number $15 of these. $16: patterns of the beginnings of all words. $17: of each other word, an expression of all that
- * may stand for it, because it costs less than counting typos. Finds who has a similar word at least.
+ * the typos $8, each at most $9 entities, or one that begins with a word of $11, at most $12 of them each; if $11 are two words, they have one
+ * for both, and $10 says for which of them a word of $7 stands. $13: the number of candidates. $14: the words but the first of $11; $15: similar
+ * words, with $16 typos, of the number $17 of these. $18: patterns of the beginnings of all words. $19: of each word of $14, an expression of
+ * all that may stand for it, because it costs less than counting typos. Finds who has a similar word at least.
  */
 export const findSimilarSql = statement(
   'find_similar',
   `with candidates as materialized (
-     select c.id, min(c.typos) as typos from (
-       (select w.entity_id as id, 0 as typos from search_words w
-        where ${ofStack} and ${beginsWith('$10::text')} order by w.word, w.entity_id limit $11)
+     select x.id, min(x.typos) filter (where x.n = 1) as typos from (
+       select w.id, 0 as typos, f.n::integer from unnest($11::text[]) with ordinality as f(word, n) cross join lateral (
+         select w.entity_id as id from search_words w
+         where ${ofStack} and ${beginsWith('f.word')} order by w.word, w.entity_id limit $12
+       ) w
        union all
-       select w.id, a.typos from unnest($7::text[], $8::integer[], $9::integer[]) as a(word, typos, max) cross join lateral (
+       select w.id, a.typos, a.n
+       from unnest($7::text[], $8::integer[], $9::integer[], $10::integer[]) as a(word, typos, max, n) cross join lateral (
          select w.entity_id as id from search_words w where ${ofStack} and w.word = a.word order by w.entity_id limit a.max
        ) w
-     ) c group by c.id
+     ) x group by x.id having bit_or(x.n) = 2 * cardinality($11::text[]) - 1 order by 2, 1 limit $13
    ), ranked as (
      select c.id, c.typos + others.typos as typos from candidates c cross join lateral (
        select d.words from search_documents d
-       where d.organization_id = $1 and d.stack_id = $2 and d.entity_id = c.id and not d.words like all($16::text[])
-         and d.words ~ all($17::text[]) offset 0
+       where d.organization_id = $1 and d.stack_id = $2 and d.entity_id = c.id and not d.words like all($18::text[])
+         and d.words ~ all($19::text[]) offset 0
      ) d cross join lateral (
        select coalesce(sum(o.typos), 0)::integer as typos, coalesce(bool_and(o.typos is not null), true) as are_found from (
          select case when strpos(d.words, ' ' || q.word) > 0 then 0 else (
-             select min(s.typos) from unnest($13::text[], $14::integer[], $15::integer[]) as s(word, typos, n)
+             select min(s.typos) from unnest($15::text[], $16::integer[], $17::integer[]) as s(word, typos, n)
              where s.n = q.n and strpos(d.words, ' ' || s.word || ' ') > 0
            ) end as typos
-         from unnest($12::text[]) with ordinality as q(word, n)
+         from unnest($14::text[]) with ordinality as q(word, n)
        ) o
      ) others where others.are_found
    )

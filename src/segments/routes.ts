@@ -134,7 +134,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
         'entity that the filter tests.',
       query: segmentPeopleQuery(limits.page),
       hasDefaults: true,
-      answer: answerSchema(schemas.person, schemas, true),
+      answer: answerSchema(schemas.person, schemas, 'Filter'),
       refusals: { 409: 'invalid_parameter' },
       handle: listPeople,
     }),

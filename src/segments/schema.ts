@@ -70,7 +70,7 @@ export const segmentList = listSchema(segment)
 
 /** The query of GET /v1/segments/{segment_key}/people: what POST /v1/people/filter takes. A page has at most `maxSize` items. */
 export const segmentPeopleQuery = (maxSize: number) => {
-  const { fields, include, labels, count } = filterBody('uuid', maxSize).properties
+  const { fields, include, labels, links, count } = filterBody('uuid', maxSize).properties
   return Type.Object(
     {
       size: Type.Optional(
@@ -96,6 +96,7 @@ export const segmentPeopleQuery = (maxSize: number) => {
       fields: Type.Optional(fields),
       include: Type.Optional(include),
       labels: Type.Optional(labels),
+      links: Type.Optional(links),
       count: Type.Optional(count),
     },
     { additionalProperties: false },

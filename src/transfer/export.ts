@@ -3,18 +3,19 @@ import type { Snapshot } from '../db/snapshot.ts'
 import type { EntityKind } from '../entities/entity-kind.ts'
 import { RowPrinter } from '../entities/read/composite-row-parser.ts'
 import { linePrinter } from '../entities/read/entity-json.ts'
+import { openExportedSnapshot } from '../entities/read/exported-snapshot.ts'
 import { startOf } from '../entities/read/pagination.ts'
+import { wholeById } from '../entities/read/projection.ts'
 import { copyAllSql, readInOrderSql, waitForReaderSql } from '../entities/read/read-sql.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { type Definitions, definitionsAt } from '../organizations/definitions.ts'
 import { readSchemaVersionSql } from '../organizations/definitions-sql.ts'
 import type { Signal } from '../signal.ts'
-import { openExportedSnapshot } from './exported-snapshot.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
 const chunkBytes = 128 * 1024
 
-export type ExportBody = { after_id?: string }
+export type ExportBody = { after_id?: string; links?: 'id' }
 
 /** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
@@ -27,7 +28,8 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   const { snapshot, close } = await openExportedSnapshot(db, caller.organization.id)
   try {
     const definitions = await definitionsOf(db, snapshot, caller.organization.id, signal)
-    return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, signal }) }
+    const isById = body.links === 'id'
+    return { status: 200, stream: linesFrom({ snapshot, close, definitions, stack_id, after_id, isById, signal }) }
   } catch (error) {
     await close()
     throw error
@@ -51,6 +53,7 @@ type Export = {
   definitions: Definitions
   stack_id: number
   after_id: string
+  isById: boolean
   signal: Signal
 }
 
@@ -61,20 +64,25 @@ async function* linesFrom({
   definitions,
   stack_id,
   after_id,
+  isById,
   signal,
 }: Export): AsyncGenerator<Buffer> {
   const printer = new RowPrinter()
-  const print = linePrinter(printer, definitions, stack_id)
+  const projection = isById ? wholeById(stack_id) : undefined
+  const print = linePrinter(printer, { definitions, stack_id, projection })
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })
   try {
     // A signal that aborted earlier does not call the listener again.
     signal.throwIfAborted()
     await awaitPipelined([snapshot.query(waitForReaderSql, []), snapshot.query(readInOrderSql, [])])
-    const copying = snapshot.copy(copyAllSql(definitions.organization_id, stack_id, after_id), (bytes, start) => {
-      print(bytes, start)
-      return printer.size >= chunkBytes
-    })
+    const copying = snapshot.copy(
+      copyAllSql(definitions.organization_id, stack_id, after_id, isById),
+      (bytes, start) => {
+        print(bytes, start)
+        return printer.size >= chunkBytes
+      },
+    )
     for (let more = true; more; printer.start()) {
       more = await copying.readOn()
       yield printer.bytes

@@ -13,14 +13,14 @@ import {
   unkeyed,
   type Write,
 } from '../entities/write-request.ts'
-import { createRefusal, Fault, type Refusal } from '../errors.ts'
+import { createRefusal, Fault, type Refusal, throwBusy } from '../errors.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Call, StreamingCall, StreamResult } from '../http/pipeline/route.ts'
 import type { ImportOutcome } from '../observer.ts'
 import { batchStream } from './batch-stream.ts'
 import { mapConcurrently } from './concurrent-map.ts'
 import { type Line, linesOf } from './lines.ts'
-import { createRefusals, type RefusedLine, throwBusy } from './refusals.ts'
+import { createRefusals, type RefusedLine } from './refusals.ts'
 import { withHeartbeat } from './with-heartbeat.ts'
 
 /** The maximum size of a set, the lines of one transaction. */

@@ -1,10 +1,4 @@
-import { type Refusal, refuse } from '../errors.ts'
-
-/** Throws a Fault of 503: the maximum number of imports or exports already runs. */
-export function throwBusy(message: string): never {
-  const headers = { 'Retry-After': '10' }
-  return refuse('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
-}
+import type { Refusal } from '../errors.ts'
 
 /** A refused line, counted from 1. */
 export type RefusedLine = { number: number; refusal: Refusal }

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { linksById } from '../entities/schema.ts'
 import { matchKinds } from '../entities/write-request.ts'
 import { detail } from '../errors.ts'
 import { Type } from '../json-schema.ts'
@@ -42,7 +43,10 @@ export const peopleImportQuery = Type.Object(
 /** The body of an export. `format` is the format of the kind's identifiers. */
 export const exportBody = (format: 'uuid' | 'object-id'): TSchema =>
   Type.Object(
-    { after_id: Type.Optional(Type.String({ format, description: 'Return only entities after this identifier.' })) },
+    {
+      after_id: Type.Optional(Type.String({ format, description: 'Return only entities after this identifier.' })),
+      links: linksById,
+    },
     { additionalProperties: false },
   )
 

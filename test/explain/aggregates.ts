@@ -41,6 +41,27 @@ export function testAggregates(world: World): void {
       }
     })
 
+    it('reads the entities once to test, sort and cut its groups, also as a stream', async () => {
+      const { aggregate, stream, probe } = statementsOf({
+        group_by: [field('city')],
+        measures: [
+          { op: 'count_distinct', field: field('score') },
+          { op: 'median', field: field('score') },
+        ],
+        having: [{ measure: 0, $gt: 1 } as { measure: number }],
+        sort: [{ measure: 1, direction: 'desc' }],
+        limit: 10,
+      })
+      expect(probe).toBeUndefined()
+      const { text, values } = stream(false)
+      const selected = { text: text.replace('declare groups no scroll cursor for', ''), values }
+      for (const query of [aggregate(false), selected]) {
+        const text = await plan(query)
+        expect(text).not.toMatch(/Seq Scan on entities/)
+        expect(text.match(/Scan( using \S+)? on entities /g)).toHaveLength(1)
+      }
+    })
+
     it('looks up the candidates of an index', async () => {
       const { countCandidates, aggregate } = statementsOf({
         filter: { [field('score')]: { $gte: 100, $lt: 200 } },

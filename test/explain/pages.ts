@@ -117,5 +117,23 @@ export function testPages(world: World): void {
         /(Scan using entities_\w+|Bitmap Heap Scan) on entities e/,
       )
     })
+
+    it.each<[string, object]>([
+      ['some', { $some: { 'attribute_values.note': { $exists: true } } }],
+      ['none', { $none: {} }],
+      ['a number', { $count: { $gte: 2 } }],
+      ['a number that may be 0', { $count: { $lt: 2 } }],
+    ])(
+      'of a filter on linked entities reads the links of a stack once, also without statistics: %s',
+      async (_, test) => {
+        const { service, definitions } = world
+        const { condition } = parseFilter({ 'incoming.people.referrer': test }, definitions, 0)
+        for (const unknownTables of [[], ['entities', 'links']]) {
+          const plan = await planOf(service.db, countStatement(condition, definitions, 0), { unknownTables })
+          expect(plan).toMatch(/Hash/)
+          expect(plan).not.toMatch(/(Nested Loop|SubPlan).*actual/)
+        }
+      },
+    )
   })
 }

@@ -12,6 +12,7 @@ import {
   findSimilarSql,
   findSimilarWordsSql,
   preferOrderSql,
+  readSearchStateSql,
   walkPrefixSql,
 } from '../../src/search/sql.ts'
 import { expectReads, type Knowledge } from './explain.ts'
@@ -37,8 +38,20 @@ const reads = (id: number) => {
     [findSimilarWordsSql, [id, 0, ['wob'], 1, ['-word7'], 100]],
     [
       findSimilarSql,
-      [...from, 0, ['p7', 'p8'], [1, 1], [10, 10], 'zz', 10, ['common'], ...noSimilar, ['% zz%'], [' (common)']],
+      [
+        ...[...from, 0, ['p7', 'p8'], [1, 1], [10, 10], [1, 1], ['zz'], 10, 20],
+        ...[['common'], ...noSimilar, ['% zz%'], [' (common)']],
+      ],
     ],
+    // The lists of two words are compared before any document is read.
+    [
+      findSimilarSql,
+      [
+        ...[...from, 0, ['common', 'all'], [1, 1], [100, 100], [1, 2], ['zz', 'yy'], 10, 5],
+        ...[['yy'], ['all'], [1], [1], ['% zz%'], [' (yy|all )']],
+      ],
+    ],
+    [readSearchStateSql, [id, [0, 1]]],
     [listChangedEntitiesSql, [id, base, base + 300, ['last_name'], []]],
     [readSearchSourcesSql, [id, 0, [personId(7)], ['city'], true]],
   ] as const

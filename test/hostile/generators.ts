@@ -117,6 +117,7 @@ const shared: FieldGenerators = {
   mandatory: fc.constant(false),
   target: fc.constantFrom('people', 'orders', 'visits'),
   owner: fc.constantFrom('people', 'orders', 'visits'),
+  owners: fc.option(fc.shuffledSubarray(['people', 'orders', 'visits'], { minLength: 1 }), { nil: undefined }),
   attribute_key: fc.constantFrom(undefined, undefined, undefined, 'referrer', 'bought', 'buyer'),
   target_stack: fc.constant(null),
   // The consent type 1 has both channels and is never changed.
@@ -331,6 +332,28 @@ function includeOf(template: string, isPeople: boolean, stack_key: string): fc.A
   return fc.option(fc.uniqueArray(fc.constantFrom(...keys), { minLength: 1 }), { nil: undefined })
 }
 const sortOf = (isPeople: boolean) =>
+  isPeople ? fc.oneof({ weight: 3, arbitrary: fieldSort(isPeople) }, measuredSort) : fieldSort(isPeople)
+const measuredSort = fc
+  .constantFrom(
+    { owner: 'orders', key: 'buyer', number: 'exact', filters: orderFilters({ levels: 1, hops: 1 }) },
+    { owner: 'people', key: 'referrer', number: 'score', filters: personFilters({ levels: 1, hops: 1 }) },
+  )
+  .chain(({ owner, key, number, filters }) =>
+    fc.record(
+      {
+        field: fc.constant(`incoming.${owner}.${key}`),
+        measure: fc.constantFrom(
+          { op: 'count' },
+          ...['sum', 'avg', 'min', 'max'].map(op => ({ op, field: `attribute_values.${number}` })),
+          { op: 'max', field: 'created_at' },
+        ),
+        where: filters,
+        direction: fc.constantFrom('asc', 'desc'),
+      },
+      { requiredKeys: ['field', 'measure'], noNullPrototype: true },
+    ),
+  )
+const fieldSort = (isPeople: boolean) =>
   fc.record(
     {
       field: fc.constantFrom(

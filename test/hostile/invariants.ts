@@ -229,6 +229,8 @@ const sameChannels = (actual: Values[], sent: Values[]) =>
   actual.length === sent.length &&
   actual.every(({ channel, is_default }) => sent.some(one => one.channel === channel && one.is_default === is_default))
 
+const isName = (label: unknown) => typeof label === 'string' && label !== '' && [...label].length <= 200
+
 type Page = { items: Entity[]; has_more: boolean; count?: number }
 
 function findPageMismatch({ body, operation }: Plan, { items, has_more, count }: Page) {
@@ -236,7 +238,8 @@ function findPageMismatch({ body, operation }: Plan, { items, has_more, count }:
   if (items.length > size || (has_more && items.length < size)) return 'the page has the wrong size'
   if (body?.count === true && (count === undefined || count < items.length || (has_more && count === items.length)))
     return 'the count is too small'
-  if (Array.isArray(body?.fields)) return findMemberMismatch(body.fields, items)
+  if (body?.labels === true && !items.every(({ label }) => isName(label))) return 'an item has no name'
+  if (Array.isArray(body?.fields)) return findMemberMismatch(body.fields, items, body.labels === true)
   const ids = items.map(item => item.id ?? item.record_id!)
   if (body?.sort !== undefined) return new Set(ids).size === ids.length ? undefined : 'the page repeats an entity'
   const sent = operation.template.endsWith('/filter') ? body?.sort_direction : body?.sorting_type
@@ -264,8 +267,9 @@ async function readDeclared(tenant: TestTenant, { body }: Plan, data: Values): P
 }
 
 /** An item has members that the fields do not name, or lacks some that they name. */
-function findMemberMismatch(fields: string[], items: Values[]): string | undefined {
-  const named = new Set(fields.map(name => name.replace(/^attribute_values\..*$/s, 'attribute_values')))
+function findMemberMismatch(fields: string[], items: Values[], isLabeled: boolean): string | undefined {
+  const labels = isLabeled ? ['label', 'relationship_labels'] : []
+  const named = new Set([...labels, ...fields.map(name => name.replace(/^attribute_values\..*$/s, 'attribute_values'))])
   const other = items.find(({ included: _, ...item }) => new Set(Object.keys(item)).symmetricDifference(named).size > 0)
   return other && `an item has the members ${Object.keys(other)}`
 }

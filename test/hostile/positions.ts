@@ -181,6 +181,18 @@ const related = ['target', 'attribute_key', 'direction', 'sorting_type'].map(fie
   bodyPosition(`related by ${field}`, '/v1/people/ada/related', text => ({ target: 'people', [field]: text })),
 )
 
+const searches = [
+  ...['people', 'stacks/visits'].map(kind =>
+    bodyPosition(`the text of a search of ${kind}`, `/v1/${kind}/search`, text => ({ text })),
+  ),
+  bodyPosition('the text of a search of several owners', '/v1/search', text => ({
+    text,
+    owners: ['people', 'orders'],
+  })),
+  bodyPosition('an owner of a search', '/v1/search', text => ({ text: 'ada', owners: ['people', text] })),
+  bodyPosition('a cursor of a search', '/v1/search', text => ({ text: 'ada', cursor: text })),
+]
+
 const definitions = [
   bodyPosition('a stack key', '/v1/schema/stacks', text => ({ key: text, kind: 'item' })),
   bodyPosition('a stack name', '/v1/schema/stacks', text => ({
@@ -289,6 +301,7 @@ export const positions: Position[] = [
   ...cursors,
   ...sorts,
   ...related,
+  ...searches,
   ...pages,
   ...definitions,
   ...webhooks,

@@ -111,6 +111,14 @@ const bodyPositions: Record<string, BodyPosition[]> = {
     { kind: 'external_id', description: 'words of a name', body: text => ({ text }) },
     { kind: 'email', description: 'words of an email', body: text => ({ text }) },
   ],
+  owners: [
+    { kind: 'stack_key', description: 'a stack', body: key => ({ text: 'ada', owners: ['people', key] }) },
+    {
+      kind: 'external_id',
+      description: 'words in several owners',
+      body: text => ({ text, owners: ['people', 'orders'] }),
+    },
+  ],
   match: [{ kind: 'email', description: 'an email', body: email => ({ match: ['email'], email }) }],
   attribute_values: [
     { kind: 'external_id', description: 'a link', body: name => values({ referrer: name, buyer: name }) },

@@ -72,6 +72,7 @@ const minimalBodies: Record<string, Values> = {
   lookUpPeople: { external_id: 'ada' },
   searchPeople: { text: 'ada' },
   searchRecords: { text: 'ada' },
+  search: { text: 'ada' },
   countConsents: { interval: 'day' },
   decideContacts: { external_ids: ['ada'], consent_type_id: 1, channel: 'email' },
   decideContact: { consent_type_id: 1, channel: 'email' },

@@ -349,12 +349,13 @@ async function useEveryEndpoint(shop: Shop) {
     filter: { 'attribute_values.founder': { $some: { email: person.email } } },
   })
   for (const filter of filters(ada.id))
-    for (const group_by of [
-      ['attribute_values.referrer', 'state'],
-      ['attribute_values.referrer.email', { field: 'attribute_values.friends.created_at', by: 'day' }],
-      ['attribute_values.friends.attribute_values.city', 'attribute_values.friends.attribute_values.employer'],
-    ])
-      await ok('POST', '/v1/people/aggregate', { filter, group_by })
+    await ok('POST', '/v1/people/aggregate', { filter, group_by: ['attribute_values.referrer', 'state'] })
+  const byNumber = { field: 'incoming.people.friends', measure: { op: 'count' }, where: { state: 'active' } }
+  for (const filtered of [{}, { external_id: 'ada' }])
+    await ok('POST', '/v1/people/filter', { sort: byNumber, filter: filtered })
+  const ofFriends = ['attribute_values.city', 'attribute_values.employer'].map(key => `attribute_values.friends.${key}`)
+  for (const group_by of [['attribute_values.referrer.email'], ofFriends])
+    await ok('POST', '/v1/people/aggregate', { filter: { email: person.email }, group_by })
   await recognizePeople(shop)
   await useAliases(shop)
   await mergePeople(shop)
@@ -505,11 +506,17 @@ async function searchWords({ id, send }: Shop) {
   for (const text of ['wilhelmina', 'wil w', 'wilhelmna w1', 'w2', 'match@example.com', '+39 333 7654321'])
     expect((await ok('POST', '/v1/people/search', { text })).body.data.items).not.toEqual([])
   expect((await ok('POST', '/v1/stacks/companies/search', { text: 'engin' })).body.data.items).toHaveLength(1)
+  for (const [text, owners] of [
+    ['wilhelmna', ['people', 'companies']],
+    ['engin', ['companies', 'people']],
+    ['words', ['visits', 'companies']],
+  ])
+    expect((await ok('POST', '/v1/search', { text, owners })).body.data.items).not.toEqual([])
   // All words are frequent.
   for (const frequent of [0, 1_000])
     for (const text of ['wilhelmina w1', 'wil w'])
       await service.db.transaction(tx => {
-        const searched = { organization_id: id, stack_id: 0, text: parseSearchText(text, 0) }
+        const searched = { organization_id: id, stacks: [{ stack_id: 0, text: parseSearchText(text, 0) }] }
         return findPlaces(tx, searched, undefined, 10, { rare: 0, frequent })
       })
   await ok('PATCH', '/v1/people/w1', { first_name: 'Augusta' })

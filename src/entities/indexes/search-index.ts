@@ -267,6 +267,14 @@ const listWords = (document: string): string[] => document.split(' ').filter(wor
 /** The text that is stored: each word between two spaces. */
 const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
 
+/** The last digits of a phone are a word of their own. People know a number by them, and a word is found by its beginning only. */
+const lastPhoneDigits = 4
+
+function addPhone(digits: string, add: (text: string) => void) {
+  add(digits)
+  if (digits.length > lastPhoneDigits) add(digits.slice(-lastPhoneDigits))
+}
+
 /** The distinct words that an entity is found by. */
 function searchWords(source: Source): string[] {
   const words = new Set<string>()
@@ -278,7 +286,7 @@ function searchWords(source: Source): string[] {
   }
   const { texts, external_id, mobile_key, mobile_number } = source
   for (const text of [...(texts ?? []), external_id]) if (text) add(text)
-  for (const number of [mobile_key, mobile_number]) if (number) add(number.replace(/\P{Nd}/gu, ''))
+  for (const number of [mobile_key, mobile_number]) if (number) addPhone(number.replace(/\P{Nd}/gu, ''), add)
   for (const alias of source.aliases ?? []) add(alias)
   for (const value of (source.values ?? []).flat()) if (typeof value === 'string') add(value)
   return [...words]

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { typoLetters, withTypo } from '../../../test/support/typos.ts'
 import {
   countTypos,
   featuresOf,
@@ -51,21 +52,7 @@ describe('the words of a text', () => {
   })
 })
 
-const letters = 'abcdeflnor'
-const word = fc.string({ unit: fc.constantFrom(...letters), minLength: 3, maxLength: 14 })
-
-const withTypo = (from: string) =>
-  fc
-    .tuple(fc.nat({ max: from.length - 1 }), fc.constantFrom(...letters), fc.nat({ max: 3 }))
-    .map(([at, letter, kind]) => {
-      const [before, own, after] = [from.slice(0, at), from[at]!, from.slice(at + 1)]
-      return [
-        before + after,
-        before + letter + own + after,
-        before + letter + after,
-        before + (after[0] ?? '') + own + after.slice(1),
-      ][kind]!
-    })
+const word = fc.string({ unit: fc.constantFrom(...typoLetters), minLength: 3, maxLength: 14 })
 
 /** A word with one typing error. */
 const mistyped = word.chain(from => withTypo(from).map(to => ({ from, to })))
@@ -113,6 +100,19 @@ describe('the features of a word', () => {
         expect(isFound(from, to), `${from} ${to}`).toBe(true)
       }),
       { numRuns: 2_000 },
+    )
+  })
+
+  it('lead from two names with a typo in each to both, in either order', () => {
+    fc.assert(
+      fc.property(mistyped, mistyped, fc.boolean(), (one, other, isReversed) => {
+        fc.pre(hasSimilarWords(one.to) && hasSimilarWords(other.to))
+        const names = [one.from, other.from]
+        const text = wordsOf((isReversed ? [other.to, one.to] : [one.to, other.to]).join(' '))
+        for (const typed of text)
+          expect(names.some(name => isFound(name, typed) && countTypos(name, typed) <= maxTypos(typed))).toBe(true)
+        for (const name of names) expect(text.some(typed => isFound(name, typed))).toBe(true)
+      }),
     )
   })
 

@@ -20,8 +20,9 @@ const plainLetters: Readonly<Record<string, string>> = {
 }
 const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 
-// Marks, apostrophes, and characters that are not seen, such as the soft hyphens and zero-width characters of copied texts.
-const insideWords = /[\p{M}'’ʼ`´\u00ad\u200b-\u200d\u2060\ufeff]/gu
+// Marks, apostrophes, and characters that are not seen, such as the soft hyphens, zero-width characters and marks of direction of copied
+// texts.
+const insideWords = /[\p{M}'’ʼ`´\p{Default_Ignorable_Code_Point}]/gu
 
 /** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
 export const foldText = (text: string): string =>

@@ -5,7 +5,7 @@ import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
 import { RowPrinter } from './composite-row-parser.ts'
-import { type Projection, shows } from './projection.ts'
+import { type Projection, shows, showsLinksById } from './projection.ts'
 
 /** Prints one entity of the stack that the printer was built for. */
 type Print = (row: RowPrinter) => void
@@ -88,10 +88,10 @@ function recordPrinter(definitions: Definitions, stack_id: number): Print {
   }
 }
 
-function printAttributeValues(row: RowPrinter, definitions: Definitions) {
+function printAttributeValues(row: RowPrinter, definitions: Definitions, isById = false) {
   const links = row.readValue()
   if (links === null) row.printAttributes()
-  else row.appendText(withLinks(row.attributes, JSON.parse(links), definitions))
+  else row.appendText(withLinks(row.attributes, JSON.parse(links), definitions, isById))
 }
 
 /** Prints the fields that people and records share. */
@@ -105,21 +105,21 @@ function printRest(row: RowPrinter, definitions: Definitions) {
   row.append(end)
 }
 
-/** The last element is the id of a target without an external identifier, else null. */
+/** The last element is the id of the target, or null if the target is shown by its external identifier. */
 type PrintedLink = [attribute_id: number, position: number, external_id: string | null, id: string | null]
 
 const compareLinks = ([attribute, position]: PrintedLink, [otherAttribute, otherPosition]: PrintedLink) =>
   attribute - otherAttribute || position - otherPosition
 
 /** Adds the links to the plain attribute values. */
-function withLinks(attributes: string, links: PrintedLink[], { attributeById }: Definitions): string {
+function withLinks(attributes: string, links: PrintedLink[], { attributeById }: Definitions, isById: boolean): string {
   const values = parseExactly(attributes) as Record<string, unknown>
   for (const [attribute_id, targets] of Map.groupBy(links.sort(compareLinks), ([attribute_id]) => attribute_id)) {
     const attribute = attributeById.get(attribute_id)
     if (attribute)
       values[attribute.key] = relationshipValue(
         attribute,
-        targets.map(([, , external_id, id]) => ({ id: id!, external_id })),
+        targets.map(([, , external_id, id]) => ({ id: id!, external_id: isById ? null : external_id })),
       )
   }
   return JSON.stringify(values)
@@ -150,6 +150,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
       '"',
     )
   const isPerson = stack_id === peopleStackId
+  const isById = showsLinksById(projection)
   const steps = [
     isPerson ? member('id', printPersonId, '"') : member('record_id', printRecordId, '"'),
     text('external_id'),
@@ -157,7 +158,7 @@ function projectionPrinter(definitions: Definitions, stack_id: number, projectio
     ...profileTexts.map(text),
     ...profileFlags.map(name => member(name, key => row => row.printBoolean(key))),
     member('consents', key => afterKey(key, consentsPrinterOf(definitions))),
-    member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions))),
+    member('attribute_values', key => afterKey(key, row => printAttributeValues(row, definitions, isById))),
     member('state', key => row => {
       row.append(key)
       row.append(stateTexts[row.readValue() as 't' | 'f'])
@@ -281,15 +282,23 @@ export function idsOfPage(rows: string, size: number): string[] {
   return sharedPrinter.start().setText(rows).readIds(size, fieldsOfRow)
 }
 
-/** Prints rows of several stacks as JSON, one by one. */
+/** Prints rows of several stacks as JSON, one by one. `projectionOf` has what is shown of a stack: by default everything. */
 export function printEach(
   rows: string,
   definitions: Definitions,
   stackOf: (id: string) => number,
+  projectionOf?: (stack_id: number) => Projection,
 ): Map<string, Buffer> {
   const row = sharedPrinter.start().setText(rows)
   const ends: [id: string, end: number][] = []
-  const print: Print = next => printerOf(definitions, stackOf(next.id))(next)
+  const stackPrinters = new Map<number, Print>()
+  const print: Print = next => {
+    const stack_id = stackOf(next.id)
+    const known = stackPrinters.get(stack_id)
+    const printStack = known ?? printerFor({ definitions, stack_id, projection: projectionOf?.(stack_id) })
+    if (!known) stackPrinters.set(stack_id, printStack)
+    printStack(next)
+  }
   while (row.hasMore) {
     row.printNext(print)
     ends.push([row.id, row.size])
@@ -319,12 +328,8 @@ export function printPart(
 }
 
 /** Returns a function that appends a row, as received from the database, to the printer as a line of JSON. */
-export function linePrinter(
-  row: RowPrinter,
-  definitions: Definitions,
-  stack_id: number,
-): (bytes: Buffer, start: number) => void {
-  const print = printerOf(definitions, stack_id)
+export function linePrinter(row: RowPrinter, printed: Printed): (bytes: Buffer, start: number) => void {
+  const print = printerFor(printed)
   return (bytes, start) => {
     row.setRows(bytes, bytes.length, start)
     row.printNext(print)

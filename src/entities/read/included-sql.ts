@@ -1,11 +1,12 @@
 import { statement } from '../../db/db.ts'
-import { rowText, schema_version } from './read-sql.ts'
+import { rowTextById, schema_version } from './read-sql.ts'
 
 // A step reads 32 rows, so the reading ends at most 32 rows past the limit.
 const rowsOfStep = 32
 
 /**
- * $2: ids of entities, $3: relationships, $4: maximum number of links, $5: maximum bytes of rows. Returns the links as arrays of
+ * $2: ids of entities, $3: relationships, $4: maximum number of links, $5: maximum bytes of rows, $6: whether their
+ * relationships are read by internal identifier. Returns the links as arrays of
  * the place of the source in $2, the attribute and the target, and the rows of the targets, each once. Without rows, there are
  * more links than the maximum. `octets` above the maximum tells that rows are missing.
  */
@@ -27,7 +28,7 @@ export const readIncludedSql = statement(
      select w.n + ${rowsOfStep}, r.rows, w.octets + coalesce(r.octets, 0)
      from walk w cross join targets t cross join lateral (
        select string_agg(x.row, E'\\n') as rows, sum(octet_length(x.row))::bigint as octets from (
-         select ${rowText} as row
+         select ${rowTextById('$6')} as row
          from unnest(t.stacks[w.n + 1 : w.n + ${rowsOfStep}], t.ids[w.n + 1 : w.n + ${rowsOfStep}]) as p(stack_id, id)
          cross join lateral (
            select e.* from entities e where e.organization_id = $1 and e.stack_id = p.stack_id and e.id = p.id offset 0

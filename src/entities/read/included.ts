@@ -4,6 +4,7 @@ import { type Attribute, type Definitions, definitionsAt } from '../../organizat
 import type { Signal } from '../../signal.ts'
 import { type AddedMembers, printEach } from './entity-json.ts'
 import { readIncludedSql } from './included-sql.ts'
+import { wholeById } from './projection.ts'
 
 /** The most entities that a page includes. One that several items refer to counts for each. */
 export const maxIncluded = 10_000
@@ -23,25 +24,27 @@ type IncludedRow = {
 }
 
 /**
- * Reads the entities that entities are linked to by some relationships, with one statement. An item shows them by the key of the
+ * Reads the entities that entities are linked to by some relationships, with one statement. `isById` shows the relationships of these
+ * entities by internal identifier. An item shows them by the key of the
  * relationship, in the order of its links: an entity or null for cardinality one, an array for many. A link to a deleted entity is
  * left out. Throws a Fault of 400 if they are too many or too large.
  */
 export async function readIncluded(
   db: Database,
   organization_id: number,
-  relationships: readonly Relationship[],
+  { relationships, isById }: { relationships: readonly Relationship[]; isById: boolean },
   ids: readonly string[],
   signal?: Signal,
 ): Promise<{ included: Included; definitions: Definitions }> {
   const attributeIds = relationships.map(({ id }) => id)
-  const values = [organization_id, ids, attributeIds, maxIncluded, maxIncludedBytes]
+  const values = [organization_id, ids, attributeIds, maxIncluded, maxIncludedBytes, isById]
   const [read] = await db.query<IncludedRow>(readIncludedSql, values, signal)
   const { links, rows, octets, schema_version } = read!
   if (links.length > maxIncluded) throwTooMany(`${maxIncluded.toLocaleString('en')} entities`)
   if (octets > maxIncludedBytes) throwTooMany('8 MiB')
   const definitions = await definitionsAt(db, organization_id, schema_version, signal)
-  const targets = printEach(rows ?? '', definitions, stacksOf(relationships, links))
+  const stackOf = stacksOf(relationships, links)
+  const targets = printEach(rows ?? '', definitions, stackOf, isById ? wholeById : undefined)
   return { included: includedOf(relationships, ids, links, targets), definitions }
 }
 

@@ -47,6 +47,8 @@ export type LabeledPage = {
   stack_id: number
   projection?: Projection | undefined
   include?: readonly string[] | undefined
+  /** Whether the page shows targets by their internal identifiers. */
+  isById?: boolean | undefined
 }
 
 /**
@@ -58,7 +60,7 @@ export function labeler({ db, caller, signal }: Call<unknown>, page: LabeledPage
     caller.scopes.has(stack_id === peopleStackId ? 'people:read' : 'records:read')
   return async (ids: readonly string[]): Promise<Included> => {
     const { read, definitions, shown } = await readLabels(db, caller.organization.id, page, ids, signal)
-    return new Labels(read, definitions, isReadable).membersOf(page.stack_id, ids, shown)
+    return new Labels(read, definitions, isReadable).membersOf(page, ids, shown)
   }
 }
 
@@ -156,14 +158,14 @@ class Labels {
   }
 
   /** The members of each entity of a page, without a closing brace. */
-  membersOf(stack_id: number, ids: readonly string[], shown: readonly Attribute[]): Included {
+  membersOf({ stack_id, isById = false }: LabeledPage, ids: readonly string[], shown: readonly Attribute[]): Included {
     let bytes = 0
     const members = new Map<string, readonly Buffer[]>()
     for (const id of ids) {
       const entity = this.#entities.get(id)
       // One that was deleted after its page was read.
       const label = entity ? this.#labelOf(entity) : identifierOf({ stack_id, id, external_id: null })
-      const json = `,"label":${JSON.stringify(label)},"relationship_labels":${JSON.stringify(this.#targetsOf(id, shown))}`
+      const json = `,"label":${JSON.stringify(label)},"relationship_labels":${JSON.stringify(this.#targetsOf(id, shown, isById))}`
       const piece = Buffer.from(json)
       bytes += piece.length
       members.set(id, [piece])
@@ -171,14 +173,14 @@ class Labels {
     return { bytes, of: id => members.get(id) ?? [] }
   }
 
-  #targetsOf(id: string, shown: readonly Attribute[]): Record<string, Record<string, string>> {
+  #targetsOf(id: string, shown: readonly Attribute[], isById: boolean): Record<string, Record<string, string>> {
     const keys = new Map(shown.map(({ id, key }) => [id, key]))
     const byKey = new Map<string, Map<string, string>>()
     for (const [, attribute_id, target_id] of this.#linksOf.get(id) ?? []) {
       const [key, target] = [keys.get(attribute_id), this.#entities.get(target_id)]
       if (key === undefined || !target) continue
       const labels = byKey.get(key) ?? new Map<string, string>()
-      byKey.set(key, labels.set(identifierOf(target), this.#labelOf(target)))
+      byKey.set(key, labels.set(isById ? internalOf(target) : identifierOf(target), this.#labelOf(target)))
     }
     return Object.fromEntries([...byKey].map(([key, labels]) => [key, Object.fromEntries(labels)]))
   }
@@ -219,7 +221,10 @@ function labeledOf([stack_id, id, external_id, ...rest]: LabelRow['entities'][nu
 
 /** The identifier that reads show of a target. */
 const identifierOf = ({ stack_id, id, external_id }: Pick<Labeled, 'stack_id' | 'id' | 'external_id'>): string =>
-  external_id ?? (stack_id === peopleStackId ? id : recordIdOf(id))
+  external_id ?? internalOf({ stack_id, id })
+
+const internalOf = ({ stack_id, id }: Pick<Labeled, 'stack_id' | 'id'>) =>
+  stack_id === peopleStackId ? id : recordIdOf(id)
 
 const end = Buffer.from('}')
 

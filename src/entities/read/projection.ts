@@ -1,11 +1,11 @@
 import { type Detail, pointer, refuse } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { memberBits } from './read-sql.ts'
+import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
  * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
- * others are neither read nor printed.
+ * others are neither read nor printed. A further bit shows relationships by internal identifier.
  */
 export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
 
@@ -47,6 +47,16 @@ export const shows = ({ mask, keys }: Projection, name: string): boolean =>
 /** The keys of `attribute_values` that a read picks out: none if the projection shows all of them. */
 export const pickedKeys = ({ mask, keys }: Projection): readonly string[] =>
   (mask & memberBits.get('attribute_values')!) === 0 ? keys : []
+
+/** The members of a projection, with relationships by internal identifier. */
+export const withLinksById = ({ mask, keys }: Projection): Projection => ({ mask: mask | linksByIdBit, keys })
+
+/** All members of a read, with relationships by internal identifier. */
+export const wholeById = (stack_id: number): Projection =>
+  withLinksById({ mask: membersOf(stack_id).reduce((mask, name) => mask | memberBits.get(name)!, 0), keys: [] })
+
+/** Whether a projection shows relationships by internal identifier. */
+export const showsLinksById = ({ mask }: Projection): boolean => (mask & linksByIdBit) !== 0
 
 /** The values of the parameters of a projection. */
 export const projectionValues = ({ mask, keys }: Projection): [number, readonly string[]] => [mask, keys]

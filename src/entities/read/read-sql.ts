@@ -4,13 +4,18 @@ import { profileFlags, profileTexts } from '../../profile-fields.ts'
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
 // Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.
 
+/** Which links of an entity are read, and whether with the ids of all targets, both as SQL. */
+type LinksToRead = { condition?: string; isById?: string | undefined }
+
 /**
- * The links of an entity e as JSON: the attribute, the position, the name of each target, and the id if it has no name, in no order. A link may dangle. The fence
- * (`offset 0`) leaves PostgreSQL only the look-up of each target, and a filter's statement is planned in three quarters of the time.
+ * The links of an entity e as JSON: the attribute, the position, the name of each target, and the id if it has no name or if all are read by
+ * id, in no order. A link may dangle. The fence (`offset 0`) leaves PostgreSQL only the look-up of each target, and a filter's statement is
+ * planned in three quarters of the time.
  */
-const linksOf = (organization: string, condition = '') =>
+const linksOf = (organization: string, { condition = '', isById }: LinksToRead = {}) =>
   `(
-     select json_agg(json_build_array(l.attribute_id, l.position, t.external_id, case when t.external_id is null then l.target_id end))
+     select json_agg(json_build_array(l.attribute_id, l.position, t.external_id,
+       case when t.external_id is null${isById ? ` or ${isById}` : ''} then l.target_id end))
      from links l cross join lateral (
        select t.external_id from entities t
        where t.organization_id = ${organization} and t.stack_id = l.target_stack_id and t.id = l.target_id offset 0
@@ -36,7 +41,7 @@ function rowTextFrom({ attributes, links, member }: RowParts): string {
 export const rowTextWith = (links: string): string =>
   rowTextFrom({ attributes: 'e.attributes::text', links, member: (_, column) => column })
 
-const rowTextOf = (organization: string) => rowTextWith(linksOf(organization))
+const rowTextOf = (organization: string, isById?: string) => rowTextWith(linksOf(organization, { isById }))
 
 const members = [
   ...['id', 'record_id', 'external_id', 'stack_key', ...profileTexts, ...profileFlags, 'consents', 'attribute_values'],
@@ -46,13 +51,18 @@ const members = [
 /** The bit of each member of a read in the mask of a projection. */
 export const memberBits: ReadonlyMap<string, number> = new Map(members.map((name, index) => [name, 2 ** index]))
 
+/** The bit of the mask with which relationships are read by internal identifier. */
+export const linksByIdBit: number = 2 ** members.length
+
 /**
  * The parameters of a projection in a statement: the mask of the members, and the keys of `attribute_values` if only some are
  * read.
  */
 export type ProjectionParameters = { stack: string; mask: string; keys: string }
 
-const isAsked = ({ mask }: ProjectionParameters, name: string) => `${mask}::integer & ${memberBits.get(name)} <> 0`
+const hasBit = ({ mask }: ProjectionParameters, bit: number) => `${mask}::integer & ${bit} <> 0`
+
+const isAsked = (projection: ProjectionParameters, name: string) => hasBit(projection, memberBits.get(name)!)
 
 // Attributes that may be compressed are decompressed once, not once for each key.
 const attributesOf = (keys: string) =>
@@ -61,17 +71,19 @@ const attributesOf = (keys: string) =>
      from (select e.attributes || '{}'::jsonb as v offset 0) a cross join unnest(${keys}::text[]) k(key) where a.v ? k.key
    ), '{}')`
 
-const linksOfSome = (relationships: string) => linksOf('$1', `and l.attribute_id = any(${relationships})`)
+const linksOfSome = (relationships: string, isById?: string) =>
+  linksOf('$1', { condition: `and l.attribute_id = any(${relationships})`, isById })
 
 /** The text of an entity e without what the projection leaves out. $1: organization. */
 function projectedRowText(projection: ProjectionParameters): string {
   const { stack, keys } = projection
   const isWhole = isAsked(projection, 'attribute_values')
+  const isById = hasBit(projection, linksByIdBit)
   const relationships = `array(select a.id from attributes a where a.organization_id = $1 and a.owner_stack_id = ${stack}::integer
        and a.key = any(${keys}::text[]) and a.target_stack_id is not null)`
   return rowTextFrom({
     attributes: `case when ${isWhole} then e.attributes::text when cardinality(${keys}::text[]) > 0 then ${attributesOf(keys)} else '{}' end`,
-    links: `case when ${isWhole} then ${linksOf('$1')} when cardinality(${relationships}) > 0 then ${linksOfSome(relationships)} end`,
+    links: `case when ${isWhole} then ${linksOf('$1', { isById })} when cardinality(${relationships}) > 0 then ${linksOfSome(relationships, isById)} end`,
     member: (name, column) => `case when ${isAsked(projection, name)} then ${column} end`,
   })
 }
@@ -86,9 +98,14 @@ export type NamedMembers = { mask: number; keys?: string | undefined; relationsh
 export function rowOfMembers(maxBytes: string, { mask, keys, relationships }: NamedMembers): string {
   const isNamed = (name: string) => (mask & memberBits.get(name)!) !== 0
   const isWhole = isNamed('attribute_values')
+  const isById = (mask & linksByIdBit) !== 0 ? 'true' : undefined
   const text = rowTextFrom({
     attributes: isWhole ? 'e.attributes::text' : keys ? attributesOf(keys) : `'{}'`,
-    links: isWhole ? linksOf('$1') : relationships ? linksOfSome(`${relationships}::integer[]`) : 'null',
+    links: isWhole
+      ? linksOf('$1', { isById })
+      : relationships
+        ? linksOfSome(`${relationships}::integer[]`, isById)
+        : 'null',
     member: (name, column) => (isNamed(name) ? column : 'null'),
   })
   return isWhole ? `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row` : `${text} as row`
@@ -96,6 +113,9 @@ export function rowOfMembers(maxBytes: string, { mask, keys, relationships }: Na
 
 /** The text of an entity e. $1: organization. */
 export const rowText = rowTextOf('$1')
+
+/** The text of an entity e, whose relationships are read by internal identifier if a condition holds. $1: organization. */
+export const rowTextById = (isById: string): string => rowTextOf('$1', isById)
 
 /** The version of the definitions at the time of the read. */
 export const schema_version =
@@ -204,6 +224,8 @@ export const findPersonByAnyIdentifier = {
 
 /** The COPY lasts as long as its client reads. */
 export const waitForReaderSql = statement('', 'set local statement_timeout = 0')
+/** Lets the transaction wait for a client that reads slowly. The stream ends for one that reads nothing for too long. */
+export const waitForClientSql = statement('', `select set_config('idle_in_transaction_session_timeout', '0', true)`)
 /** The planner has to use the order of the index. */
 export const readInOrderSql = statement('', 'set local enable_sort = off')
 
@@ -214,12 +236,12 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  * Copies all entities after an id, in order of id, each as one field. COPY takes no parameters, so the values are checked and stand in
  * the text. Throws if one is not of its type.
  */
-export function copyAllSql(organization_id: number, stack_id: number, after_id: string): Statement {
+export function copyAllSql(organization_id: number, stack_id: number, after_id: string, isById = false): Statement {
   if (!Number.isInteger(organization_id) || !Number.isInteger(stack_id) || !uuid.test(after_id))
     throw new Error('the values of a COPY must be two integers and a UUID')
   return statement(
     'copy_all',
-    `copy (select ${rowTextOf('e.organization_id')} from entities e
+    `copy (select ${rowTextOf('e.organization_id', isById ? 'true' : undefined)} from entities e
    where e.organization_id = ${organization_id} and e.stack_id = ${stack_id} and e.id > '${after_id}'
    order by e.id) to stdout (format binary)`,
   )

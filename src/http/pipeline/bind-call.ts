@@ -2,6 +2,7 @@ import type { Caller } from '../../auth/caller.ts'
 import type { Config } from '../../config.ts'
 import { type Bound, bind, bindLarge, isLarge, type RawInput } from '../input/bind.ts'
 import { takeDryRun, throwInvalidDryRun, throwKeyedDryRun } from '../input/dry-run.ts'
+import { chooseMediaType } from '../input/media-type.ts'
 import { readPreferences } from '../input/preferences.ts'
 import type { Exchange } from './exchange.ts'
 import type { Call } from './route.ts'
@@ -43,6 +44,7 @@ export async function bindCall(
     source: bound.source,
     bytes: bound.source.length,
     preferences,
+    mediaType: row.mediaTypes && chooseMediaType(headers.accept, Object.keys(row.mediaTypes)),
     isDryRun,
     isReader: false,
     written: { sequence: 0 },

@@ -1,17 +1,11 @@
 import type { Caller } from '../../auth/caller.ts'
-import { chooseMediaType } from '../input/media-type.ts'
 import type { Exchange } from './exchange.ts'
-import type { Following, Route } from './route.ts'
+import type { Following } from './route.ts'
 
 /** Builds the `following` of a call. `authenticate` verifies the request's token. */
-export function followingOf(
-  exchange: Exchange,
-  { mediaTypes = {} }: Route,
-  authenticate: () => Caller | Promise<Caller>,
-): Following {
+export function followingOf(exchange: Exchange, authenticate: () => Caller | Promise<Caller>): Following {
   const { request, response, deadline } = exchange
   return {
-    mediaType: chooseMediaType(request.headers.accept, Object.keys(mediaTypes)),
     lastEventId: request.headers['last-event-id'] as string | undefined,
     begin: () => {
       exchange.followsSinceMs = performance.now()

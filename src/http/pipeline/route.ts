@@ -31,6 +31,8 @@ export type Call<Body = unknown> = {
   /** The length of the raw body or query string. */
   bytes: number
   preferences: Preferences
+  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
+  mediaType: string | undefined
   /** Whether the query has `dry_run=true`. Only true on rows with `dryRun`. */
   isDryRun: boolean
   /** Whether `db` is a standby, which may be older than the primary. */
@@ -93,8 +95,6 @@ export type StreamingCall<Query = unknown> = Call<Query> &
 
 /** A request that may wait for events, for longer than its deadline. */
 export type Following = {
-  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
-  mediaType: string | undefined
   /** The header Last-Event-ID of a client of server-sent events that connects again. */
   lastEventId: string | undefined
   /**

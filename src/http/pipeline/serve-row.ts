@@ -104,7 +104,7 @@ function completeCall(services: RowServices, endpoint: RowEndpoint, exchange: Ex
       }
     : row.item
       ? { checkItem: (value: unknown) => checkItem!(value, call.boundFrom) }
-      : row.follows && { ...stream, following: followingOf(exchange, row, () => authenticate(services, exchange)) }
+      : row.follows && { ...stream, following: followingOf(exchange, () => authenticate(services, exchange)) }
   return (parts ? { ...call, ...parts } : call) as FullCall
 }
 

@@ -1,12 +1,12 @@
-import type { Database } from '../db/db.ts'
-import { perDatabase } from '../db/per-database.ts'
-import { openSnapshot, type Snapshot } from '../db/snapshot.ts'
-import { FairPool } from '../fair-pool.ts'
-import { throwBusy } from './refusals.ts'
+import type { Database } from '../../db/db.ts'
+import { perDatabase } from '../../db/per-database.ts'
+import { openSnapshot, type Snapshot } from '../../db/snapshot.ts'
+import { throwBusy } from '../../errors.ts'
+import { FairPool } from '../../fair-pool.ts'
 
 /**
- * An export or a dossier holds a connection with a snapshot for as long as its client reads. One organization may hold half of those
- * of a process.
+ * An export, a dossier or a stream of groups holds a connection with a snapshot for as long as its client reads. One organization may hold
+ * half of those of a process.
  */
 const maxSnapshots = 4
 const maxPerOrganization = maxSnapshots / 2
@@ -22,8 +22,8 @@ export async function openExportedSnapshot(
   if (!release)
     return throwBusy(
       pool.heldBy(organizationId) >= maxPerOrganization
-        ? `The organization already runs ${maxPerOrganization} exports or dossiers.`
-        : `The service already runs ${maxSnapshots} exports or dossiers.`,
+        ? `The organization already runs ${maxPerOrganization} exports, dossiers or streams of groups.`
+        : `The service already runs ${maxSnapshots} exports, dossiers or streams of groups.`,
     )
   try {
     const snapshot = await openSnapshot(db)

@@ -1,0 +1,57 @@
+import type { Command } from 'commander'
+import { newPlainCommand } from './command.ts'
+import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
+import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from './print-rows.ts'
+import { entityColumns } from './questions/columns.ts'
+import { addLimitOption } from './questions/list-options.ts'
+import { printStderr } from './stderr.ts'
+
+type Options = ConnectionOptions & FormatOption & { owner?: string[]; limit?: number }
+
+const defaultLimit = 50
+/** The most hits of a page. */
+const maxHits = 100
+
+export function searchCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Finds people, and records of stacks, in one list. The best match comes first. Words may be misspelt, and four digits are the last ones of a ' +
+    'phone. Records are found by their external identifier, and by the attributes that are declared searchable.'
+  const examples = ['search "ada lovlace"', 'search order-17 --owner people --owner orders']
+  const command = newPlainCommand('search', description, examples)
+    .argument('<text>', 'The words to find.')
+    .option('--owner <key...>', 'people or the key of a stack (repeatable). Default: people.')
+  return addConnectionOptions(addFormatOption(addLimitOption(command))).action((text: string, options: Options) =>
+    search(environment, text, options),
+  )
+}
+
+async function search(environment: NodeJS.ProcessEnv, text: string, options: Options): Promise<void> {
+  const { owner: owners, limit = defaultLimit } = options
+  const format = formatOf(options)
+  const { client } = await connect(environment, options, { scope: 'people:read records:read' })
+  const isJson = format === 'json' || format === 'ndjson'
+  let count = 0
+  let hasMore = false
+  async function* readRows() {
+    const listing = client.search(text, { size: Math.min(limit, maxHits), ...(owners && { owners }) })
+    for await (const { items, has_more } of listing.pages()) {
+      const hits = items.slice(0, limit - count) as Row[]
+      yield* isJson ? hits : hits.map(rowOf)
+      count += hits.length
+      hasMore = has_more || hits.length < items.length
+      if (count >= limit) return
+    }
+  }
+  await printRows(format, entityColumns(columns, [], format), readRows())
+  const more = hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
+  if (format === 'table' || (hasMore && options.limit === undefined))
+    printStderr(`${count} ${count === 1 ? 'hit' : 'hits'}${more}`)
+}
+
+const columns = ['owner', 'external_id', 'first_name', 'last_name', 'email', 'attribute_values', 'created_at']
+
+/** A hit as a row. The names and the email are enough to know a person. */
+function rowOf({ owner, entity }: Row): Row {
+  const { attribute_values, ...members } = entity as Row
+  return { owner, ...members, ...(owner !== 'people' && { attribute_values }) }
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../db/db.ts'
+import { searchFollowerName } from '../entities/indexes/search-index-sql.ts'
+import { refuse } from '../errors.ts'
+import { beginFollower } from '../followers/begin-follower.ts'
+import { isUuid } from '../formats.ts'
+import type { Signal } from '../signal.ts'
+import { findPlaces, type Place, type Searched, type SearchedStack } from './search.ts'
+import { readSearchStateSql } from './sql.ts'
+
+/** `keys` are those of the searchable attributes whose words the index of a stack must have. */
+export type SearchedIndexes = {
+  organization_id: number
+  stacks: readonly (SearchedStack & { keys: readonly string[] })[]
+}
+
+const usesIndex = ({ text }: SearchedStack) => text.readings.length > 0
+
+/** Lets kith begin to index the words of an organization, if a search needs them. */
+export async function beginIndexes(db: Database, { organization_id, stacks }: Searched, signal: Signal): Promise<void> {
+  if (stacks.some(usesIndex)) await beginFollower(db, organization_id, searchFollowerName, signal)
+}
+
+export type FoundPage = { places: Place[]; has_more: boolean; sequence: number }
+type PageOptions = { after: Place | undefined; size: number; signal: Signal }
+type State = {
+  head: number
+  /** Null if the follower has never worked for the organization. */
+  sequence: number | null
+  keys: string[] | null
+  indexed: number | null
+  total: number | null
+  is_ready: boolean | null
+}
+
+/** Finds a page of places. Throws a Fault of 503 while the words of a stack are being indexed. */
+export function findPage(
+  db: Database,
+  searched: SearchedIndexes,
+  { after, size, signal }: PageOptions,
+): Promise<FoundPage> {
+  return db.transaction(
+    async tx => {
+      const { organization_id, stacks } = searched
+      const states = await tx.query<State>(readSearchStateSql, [
+        organization_id,
+        stacks.map(({ stack_id }) => stack_id),
+      ])
+      const { head, sequence } = states[0]!
+      // Before its first change an organization has nobody to index.
+      if (head === 0) return { places: [], has_more: false, sequence: 0 }
+      for (const [index, stack] of stacks.entries()) if (usesIndex(stack)) throwUnlessReady(states[index]!, stack.keys)
+      const places = await findPlaces(tx, searched, after, size + 1)
+      return { places: places.slice(0, size), has_more: places.length > size, sequence: sequence ?? 0 }
+    },
+    { signal, readsFirst: true },
+  )
+}
+
+function throwUnlessReady({ is_ready, indexed, total, ...state }: State, keys: readonly string[]) {
+  const isCurrent = state.keys !== null && state.keys.join('\n') === keys.join('\n')
+  if (isCurrent && is_ready) return
+  const progress = isCurrent ? `${Math.min(indexed!, total!)} of about ${total} are done.` : 'It begins in a moment.'
+  refuse(
+    'operation_failed',
+    `kith is still indexing the words that a search finds. ${progress} Retry in a few seconds.`,
+    {
+      status: 503,
+      headers: { 'Retry-After': '2' },
+    },
+  )
+}
+
+/** A cursor belongs to the text and the stacks of its search. */
+export const digestOf = (stack_ids: readonly number[], text: string): string =>
+  createHash('sha256').update(`${stack_ids.join()} ${text}`).digest('base64url').slice(0, 12)
+
+export const printCursor = ({ rank, stack, id }: Place, digest: string): string =>
+  Buffer.from(JSON.stringify([rank, stack, id, digest])).toString('base64url')
+
+/** Throws a Fault of 400 for a cursor of another search. */
+export function parseCursor(cursor: string, digest: string): Place {
+  try {
+    const [rank, stack, id, of, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[]
+    const areCounts = [rank, stack].every(
+      count => Number.isInteger(count) && (count as number) >= 0 && (count as number) <= maxRank,
+    )
+    if (areCounts && typeof id === 'string' && isUuid(id) && of === digest && rest.length === 0)
+      return { rank: rank as number, stack: stack as number, id }
+  } catch {}
+  return refuse('invalid_parameter', 'The request has invalid values. See details.', {
+    details: [{ path: '/cursor', message: 'must be the next_cursor of a page with the same text' }],
+  })
+}
+
+/** More than the typos that all words of a text may have, and than the stacks of a search. */
+const maxRank = 1_000

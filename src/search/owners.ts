@@ -1,0 +1,117 @@
+import { searchedKeys } from '../entities/indexes/search-index.ts'
+import { printEntity } from '../entities/read/entity-json.ts'
+import { readPortion } from '../entities/read/entity-reader.ts'
+import { labeler } from '../entities/read/labels.ts'
+import { type Detail, pointer, refuse } from '../errors.ts'
+import type { Call, HandlerResult } from '../http/pipeline/route.ts'
+import { currentDefinitions, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import { requireScope } from '../scopes.ts'
+import {
+  beginIndexes,
+  digestOf,
+  type FoundPage,
+  findPage,
+  parseCursor,
+  printCursor,
+  type SearchedIndexes,
+} from './find-page.ts'
+import { defaultSize, type OwnersSearchBody } from './schema.ts'
+import type { Place } from './search.ts'
+import { parseSearchText } from './search-text.ts'
+
+/** A page ends before its size if its hits have this many bytes of JSON. */
+const maxPageBytes = 1_048_576
+/** Responses up to this size do not count against the memory limit (http/pipeline/send-result.ts). */
+const uncountedCharacters = 64 * 1024
+
+/**
+ * Returns a page of the people and records of several stacks that a text finds, by rank. Throws a Fault of 403 if the token may not read
+ * one of them, and of 400 for an owner that does not exist.
+ */
+export async function searchOwners(call: Call<OwnersSearchBody>): Promise<HandlerResult> {
+  const { db, caller, signal, body } = call
+  const { owners = [peopleKey], size = defaultSize } = body
+  if (owners.some(owner => owner !== peopleKey)) requireScope(caller, 'records:read', ' that a search of records needs')
+  const definitions = await currentDefinitions(db, caller.organization.id, signal)
+  const searched = searchedIn(definitions, owners, body.text)
+  await beginIndexes(db, searched, signal)
+  const digest = digestOf(
+    searched.stacks.map(({ stack_id }) => stack_id),
+    body.text,
+  )
+  let last = body.cursor === undefined ? undefined : parseCursor(body.cursor, digest)
+  const hits: string[] = []
+  let bytes = 0
+  let page: FoundPage
+  let isFull = false
+  do {
+    page = await findPage(db, searched, { after: last, size: size - hits.length, signal })
+    const entities = await readEntities(call, searched, page.places)
+    for (const place of page.places) {
+      const json = entities(place)
+      // The next page begins here.
+      if (json === undefined || bytes >= maxPageBytes) {
+        isFull = true
+        break
+      }
+      last = place
+      // The index has deleted entities until the follower has seen the deletion.
+      if (json === null) continue
+      hits.push(`{"owner":${JSON.stringify(owners[place.stack])},"entity":${json}}`)
+      bytes += Buffer.byteLength(json)
+    }
+  } while (page.has_more && hits.length < size && !isFull)
+  const has_more = page.has_more || isFull
+  const next_cursor = has_more && last ? printCursor(last, digest) : null
+  const json = `{"items":[${hits.join()}],${JSON.stringify({ has_more, next_cursor, sequence: page.sequence }).slice(1)}`
+  if (json.length <= uncountedCharacters) return { status: 200, json }
+  return { status: 200, json, release: await call.memory.take(Buffer.byteLength(json)) }
+}
+
+/** The stacks of the owners. A stack without a searchable attribute has no index, and is searched for identifiers only. */
+function searchedIn(definitions: Definitions, owners: readonly string[], text: string): SearchedIndexes {
+  const keysByStack = searchedKeys(definitions)
+  const details: Detail[] = []
+  const stacks = owners.map((owner, index) => {
+    const stack_id = stackOf(owner, definitions)
+    const fault = (message: string) => details.push({ path: pointer('owners', index), message })
+    if (stack_id === undefined) fault('must be `people` or the key of a stack')
+    else if (owners.indexOf(owner) < index) fault('occurs twice')
+    const parsed = parseSearchText(text, stack_id ?? peopleStackId)
+    const keys = keysByStack.get(stack_id ?? peopleStackId)
+    return { stack_id: stack_id!, keys: keys ?? [], text: keys ? parsed : { ...parsed, readings: [] } }
+  })
+  if (details.length > 0) refuse('invalid_parameter', 'The request has invalid values. See details.', { details })
+  return { organization_id: definitions.organization_id, stacks }
+}
+
+const stackOf = (owner: string, { stacks }: Definitions): number | undefined =>
+  owner === peopleKey ? peopleStackId : stacks.find(({ key }) => key === owner)?.id
+
+/**
+ * Reads the entities at places, with one statement for each stack. Returns a function for the JSON at a place: null if the entity does not
+ * exist, undefined if the entities of its stack before it are a page already.
+ */
+async function readEntities(
+  call: Call<OwnersSearchBody>,
+  { stacks }: SearchedIndexes,
+  places: readonly Place[],
+): Promise<(place: Place) => string | null | undefined> {
+  const { db, caller, signal, body } = call
+  const entities = new Map<Place, string | null>()
+  for (const [stack, found] of Map.groupBy(places, place => place.stack)) {
+    const { stack_id } = stacks[stack]!
+    const ids = found.map(({ id }) => id)
+    const portion = { ids, minBytes: maxPageBytes }
+    const { rows, definitions } = await readPortion(db, caller.organization.id, stack_id, portion, signal)
+    const labels = body.labels ? await labeler(call, { stack_id })(ids) : undefined
+    for (const [index, row] of rows.entries()) {
+      const json = row === null ? null : printEntity(row, definitions, stack_id)
+      entities.set(found[index]!, json && labels ? withMembers(json, labels.of(ids[index]!)) : json)
+    }
+  }
+  return place => entities.get(place)
+}
+
+/** The JSON of an object with members added, which begin with a comma. */
+const withMembers = (json: string, members: readonly Buffer[]) => `${json.slice(0, -1)}${Buffer.concat(members)}}`
