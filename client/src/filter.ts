@@ -1,5 +1,4 @@
-import type { AttributeShape, AttributesOf, OrganizationSchema, Owner } from './organization.ts'
-import type { Labels, TargetOf } from './selection.ts'
+import type { AttributeShape, AttributesOf, Labels, OrganizationSchema, Owner, TargetOf } from './organization.ts'
 import type { ProfileField, profileFields } from './vocabulary.ts'
 import type { Person, StackRecord } from './wire.ts'
 

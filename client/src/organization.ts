@@ -112,3 +112,14 @@ export type NewBodyOf<S extends OrganizationSchema, O extends Owner<S>> = BodyOf
     : {
         attribute_values: { [K in RequiredKey<AttributesOf<S, O>>]: WriteValue<AttributesOf<S, O>[K]> }
       })
+
+/**
+ * The names of an entity for people to read, with `labels: true`: its own, and those of the targets of its relationships, by key of the
+ * relationship and by identifier of the target: its `external_id`, or the internal one if it has none.
+ */
+export type Labels = { label: string; relationship_labels: Record<string, Record<string, string>> }
+
+/** The owner that a relationship leads to. */
+export type TargetOf<S extends OrganizationSchema, A extends AttributeShape> = A['type'] extends 'person'
+  ? 'people'
+  : Extract<A['target'], StackKey<S>>

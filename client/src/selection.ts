@@ -3,18 +3,14 @@ import type {
   AttributeShape,
   AttributesOf,
   EntityOf,
+  Labels,
   LinksForm,
   OrganizationSchema,
   Owner,
   StackKey,
+  TargetOf,
 } from './organization.ts'
 import type { Person } from './wire.ts'
-
-/**
- * The names of an entity for people to read, with `labels: true`: its own, and those of the targets of its relationships, by key of the
- * relationship and by identifier of the target: its `external_id`, or the internal one if it has none.
- */
-export type Labels = { label: string; relationship_labels: Record<string, Record<string, string>> }
 
 /** An entity that was read with or without `labels: true`. */
 export type LabeledOf<Item, Labeled extends boolean> = [Labeled] extends [true] ? Item & Labels : Item
@@ -25,11 +21,6 @@ type Key<S extends OrganizationSchema, O extends Owner<S>> = keyof AttributesOf<
 export type FieldName<S extends OrganizationSchema, O extends Owner<S>> =
   | Exclude<keyof EntityOf<S, O> & string, 'as_of' | keyof Labels>
   | `attribute_values.${string}`
-
-/** The owner that a relationship leads to. */
-export type TargetOf<S extends OrganizationSchema, A extends AttributeShape> = A['type'] extends 'person'
-  ? 'people'
-  : Extract<A['target'], StackKey<S>>
 
 /** The key of a relationship. A client without a schema accepts any key. */
 export type RelationshipKey<S extends OrganizationSchema, O extends Owner<S>> = string extends keyof S['stacks']

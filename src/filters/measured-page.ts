@@ -10,8 +10,14 @@ import type { LinkMeasured } from './linked.ts'
 import type { FilterNotes, FilterOptions, Reading } from './page.ts'
 import { parseSortMeasure } from './parse.ts'
 import type { MeasuredSortBody } from './schema.ts'
-import { hashSettings, leadingParameters, maxSortedCandidates, type Query, rowOfProjection } from './select.ts'
-import type { SortedEntity } from './sorted-page.ts'
+import {
+  hashSettings,
+  leadingParameters,
+  maxSortedCandidates,
+  type Query,
+  rowOfProjection,
+  type SortedEntity,
+} from './select.ts'
 
 /** Reads a page in the order of a measure of the entities that link to those of the page. The measure is computed for all matches. */
 export async function readMeasuredPage(

@@ -1,4 +1,5 @@
 import { type Statement, statement } from '../db/db.ts'
+import type { ReadEntity } from '../entities/entity-row.ts'
 import type { SortField } from '../entities/indexes/sort-field.ts'
 import { attributePart, textPart, timeTerm } from '../entities/indexes/sort-index-sql.ts'
 import { noValueTerm } from '../entities/indexes/sort-terms.ts'
@@ -155,6 +156,9 @@ export function countStatement(condition: Condition, definitions: Definitions, s
   const counted = sql`select (${count}) as count, h.sequence from change_heads h where h.organization_id = ${organization}`
   return { ...render(counted, [organization]), ...(isLinked && { settings: hashSettings }) }
 }
+
+/** An entity of a sorted page, with its sort term. */
+export type SortedEntity = ReadEntity & { term: string }
 
 /** A place in the order of a sort index. */
 export type SortKey = { term: string; id: string }

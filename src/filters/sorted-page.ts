@@ -10,15 +10,13 @@ import type { SortBody } from './schema.ts'
 import {
   type CandidateRow,
   maxSortedCandidates,
+  type SortedEntity,
   type SortedStatements,
   type SortKey,
   sortedStatements,
   type WalkedRow,
 } from './select.ts'
 import { isMeasured, parseSort, type Sort } from './sort.ts'
-
-/** An entity of a sorted page, with its sort term. */
-export type SortedEntity = ReadEntity & { term: string }
 
 export type SortedPage = {
   reads: SortedEntity[]
