@@ -170,6 +170,8 @@ it('a stack and an attribute are created by the keyboard alone', async () => {
     await page.keyboard.type('visits')
     await page.keyboard.press('Tab')
     await page.keyboard.type('Visits')
+    // The label comes between the name and the kind.
+    await page.keyboard.press('Tab')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('listbox').waitFor()
