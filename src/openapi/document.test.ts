@@ -267,7 +267,8 @@ describe('the models of a generated client', () => {
   })
 
   it('have a stream as text, with the schema of a line', () => {
-    const isNamed = (line: JsonSchema) => isReference(line) || Boolean(line.anyOf?.every(isReference))
+    const isNamed = (line: JsonSchema) =>
+      isReference(line) || Boolean((line.anyOf as JsonSchema[] | undefined)?.every(isReference))
     const streams = operations.flatMap(({ address, operation: { requestBody, responses } }) =>
       [requestBody, ...Object.values(responses)].flatMap(part => {
         const schema = part?.content?.['application/x-ndjson']?.schema
