@@ -71,13 +71,14 @@ export function testPages(world: World): void {
   })
 
   it('the entities that a page includes are read by the links of the page, each once', async () => {
-    const values = [personIds(1_001, 50), [world.attributes.referrer], 10_000, 8 * limit]
+    const values = [personIds(1_001, 50), [world.attributes.referrer], 10_000, 8 * limit, false]
     await expectRows(readIncludedSql, values, maxRows)
     const shared = [
       personIds(referrers, 500).filter((_, index) => index % 5 === 0),
       [world.attributes.referrer],
       10_000,
       8 * limit,
+      false,
     ]
     await expectRows(readIncludedSql, shared, 2 * maxRows)
   })
