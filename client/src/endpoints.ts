@@ -294,7 +294,7 @@ export type Endpoints = {
       sort?: {
         /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
-        /** What is computed of those who link here. */
+        /** The measure of the entities that link here. */
         measure?: {
           op: 'count' | 'sum' | 'avg' | 'min' | 'max'
           /** A number, date or time of those who link here. Only `count` takes none. */
@@ -448,7 +448,7 @@ export type Endpoints = {
       sort?: {
         /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
         field: string
-        /** What is computed of those who link here. */
+        /** The measure of the entities that link here. */
         measure?: {
           op: 'count' | 'sum' | 'avg' | 'min' | 'max'
           /** A number, date or time of those who link here. Only `count` takes none. */

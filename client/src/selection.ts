@@ -38,7 +38,7 @@ export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
   | (O extends 'people' ? Texts | Flags : never)
   | `attribute_values.${string extends keyof S['stacks'] ? string : Key<S, O>}`
 
-/** What is computed of those who link here. Only `count` takes no field. */
+/** The measure of the entities that link here. Only `count` takes no field. */
 export type SortMeasure = { op: 'count' } | { op: 'sum' | 'avg' | 'min' | 'max'; field: string }
 
 /** The order of a list by a measure of those who link here by a relationship, or of those among them that `where` selects. */

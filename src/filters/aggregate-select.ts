@@ -6,7 +6,7 @@ import { maxGroups } from './aggregate-schema.ts'
 import { joinableRelationship, joinedValue, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { compileCondition } from './compile.ts'
-import type { Subject } from './condition.ts'
+import { countCandidatesUpTo, type Subject } from './condition.ts'
 import {
   allOf,
   always,
@@ -82,8 +82,7 @@ export function aggregateStatements(
   const sourceOf = (useCandidates: boolean) => (useCandidates && found ? found : matching)
   return {
     ...(indexCandidates && {
-      countCandidates: build(sql`select count(*)::integer as count from (
-        select from (${indexCandidates.ids}) i limit ${maxCandidates + 1}::integer) c`),
+      countCandidates: build(countCandidatesUpTo(indexCandidates, maxCandidates)),
     }),
     ...(keys.length > 0 && !isCut(parsed) && { probe: build(countGroups(keys, first, subject)) }),
     aggregate: useCandidates => build(selectGroups(parsed, sourceOf(useCandidates), subject)),

@@ -1,5 +1,5 @@
 import type { Definitions } from '../organizations/definitions.ts'
-import { allOf, anyOf, type Fragment, type Parameter, unionAll } from './fragment.ts'
+import { allOf, anyOf, type Fragment, type Parameter, sql, unionAll } from './fragment.ts'
 
 /** The rows that a condition applies to: the entities of a stack, under an alias of the statement. */
 export type Subject = {
@@ -45,3 +45,7 @@ export function or(conditions: readonly CompiledCondition[]): CompiledCondition 
 
 /** A condition that no index helps with. */
 export const unindexed = (check: Fragment): CompiledCondition => ({ check })
+
+/** Counts the candidates of an index as `count`, up to one more than `max`, so that many of them cost no more. */
+export const countCandidatesUpTo = ({ ids }: IndexCandidates, max: number): Fragment =>
+  sql`select count(*)::integer as count from (select from (${ids}) i limit ${max + 1}::integer) c`

@@ -4,6 +4,7 @@ import { pointer, refuse } from '../errors.ts'
 import { isDate } from '../formats.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition, compileMeasure } from './compile.ts'
+import { countCandidatesUpTo } from './condition.ts'
 import { always, constant, type Fragment, render, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 import type { LinkMeasured } from './linked.ts'
@@ -94,12 +95,7 @@ function measuredStatements(selection: MeasuredSelection): MeasuredStatements {
   const { row, parameters } = rowOfProjection(position, definitions, stack_id)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
   const countCandidates =
-    indexCandidates &&
-    render(
-      sql`select count(*)::integer as count from (
-        select from (${indexCandidates.ids}) i limit ${maxSortedCandidates + 1}::integer) c`,
-      [organization],
-    )
+    indexCandidates && render(countCandidatesUpTo(indexCandidates, maxSortedCandidates), [organization])
   const measuredRows = (useCandidates: boolean) => {
     if (useCandidates && indexCandidates)
       return sql`select e.id, m.v from (select distinct i.id from (${indexCandidates.ids}) i(id)) c

@@ -77,7 +77,7 @@ export const sortBody = Type.Optional(
           {
             additionalProperties: false,
             title: 'SortMeasure',
-            description: 'What is computed of those who link here.',
+            description: 'The measure of the entities that link here.',
           },
         ),
       ),
