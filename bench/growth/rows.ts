@@ -1,0 +1,5 @@
+import { linkRows } from './link-rows.ts'
+import type { GrowthRow } from './row.ts'
+
+/** All rows, by what grows. */
+export const growthRows: readonly GrowthRow[] = [...linkRows]
