@@ -26,7 +26,7 @@ create table entities (
   mobile_key text collate "C",
   name_key text collate "C",
   primary key (organization_id, stack_id, id),
-  unique (organization_id, stack_id, external_id)
+  unique (organization_id, external_id, stack_id)
 ) with (fillfactor = 85);
 -- By its syntax, an email has at most 318 bytes. Only a PATCH that changes the email is not a HOT update.
 create index entities_email on entities (organization_id, stack_id, email collate "C", id) where email is not null;

@@ -203,7 +203,7 @@ create table entities (
   mobile_key text collate "C",
   name_key text collate "C",
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
-  constraint entities_organization_id_stack_id_external_id_key UNIQUE (organization_id, stack_id, external_id)
+  constraint entities_organization_id_external_id_stack_id_key UNIQUE (organization_id, external_id, stack_id)
 ) with (fillfactor = 85);
 CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
 CREATE INDEX entities_email_key ON public.entities USING btree (organization_id, stack_id, email_key, id) WHERE (email_key IS NOT NULL);
