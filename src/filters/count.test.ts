@@ -120,6 +120,35 @@ describe('count', () => {
     expect(await countOf({ 'incoming.people.friends': { $count: { $lt: 201 } } })).toBe(maxLinkedCandidates)
   })
 
+  it('of related entities counts each that exists once, of few links and of many', async () => {
+    const own = await createShop(service, 'friends', {
+      key: 'rivals',
+      owner: 'people',
+      type: 'person',
+      cardinality: 'many',
+    })
+    const many = 20_005
+    await insertPeople(service.sql, own.id, many)
+    await service.sql(
+      `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select $1, ${personIdSql('i')}, a, 0, ${personIdSql('case when i <= 10 then 1 else 2 end')}, 0
+       from generate_series(1, $2::integer) i, (values (1), (2)) v(a)`,
+      [own.id, many],
+    )
+    await service.sql('analyze entities, links')
+    const countOf = async (n: number) => {
+      const [person] = await service.sql(`select ${personIdSql('$1::integer')} as id`, [n])
+      return (await own.ok('POST', `/v1/people/internal/${person!.id}/related`, { target: 'people', count: true }))
+        .count
+    }
+    expect([await countOf(1), await countOf(2)]).toEqual([10, many - 9])
+    await service.sql(
+      `delete from entities where organization_id = $1 and id in (${personIdSql('5')}, ${personIdSql('15')})`,
+      [own.id],
+    )
+    expect([await countOf(1), await countOf(2)]).toEqual([9, many - 10])
+  })
+
   it('and pages are complete where the matches come after more people than are checked one by one', async () => {
     const own = await createShop(service, 'friends')
     await insertPeople(service.sql, own.id, walkedEntities + 10)

@@ -158,7 +158,7 @@ export class Reading {
 
 async function readMatching(reading: Reading, given: MatchingStatements, position: Position): Promise<Page> {
   const found: ReadEntity[] = []
-  const statements = await chooseStatements(reading, given)
+  let statements = await unlessMany(reading, given)
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
     const limit = sizeToRead(position) - found.length
@@ -168,11 +168,15 @@ async function readMatching(reading: Reading, given: MatchingStatements, positio
     if (!boundary) break
     const [last]: { id: string }[] = await reading.run(boundary)
     start = last?.id
+    if (round === 0 && start && statements.choice) {
+      const [counted]: { counts: number[] }[] = await reading.run(statements.choice.countCandidates)
+      statements = statements.choice.choose(counted!.counts)
+    }
   }
   return pageOf(found, position)
 }
 
-async function chooseStatements(reading: Reading, { unlessFew, ...statements }: MatchingStatements) {
+async function unlessMany(reading: Reading, { unlessFew, ...statements }: MatchingStatements) {
   if (!unlessFew) return statements
   const [counted]: { count: number }[] = await reading.run(unlessFew.countCandidates)
   return counted!.count > unlessFew.max ? unlessFew.others : statements

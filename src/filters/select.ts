@@ -9,8 +9,8 @@ import { countEntitiesSql, readRows, rowOfMembers, rowWithin } from '../entities
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition, needsLinked } from './compile.ts'
-import { countCandidatesUpTo } from './condition.ts'
-import { always, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
+import { countCandidatesUpTo, type IndexCandidates } from './condition.ts'
+import { always, commaSeparated, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
 import { type Condition, timeColumns } from './grammar.ts'
 import type { Sort } from './sort.ts'
 
@@ -42,6 +42,8 @@ export type MatchingStatements = {
   boundary(start: string, round: number): Query | undefined
   /** What reads the page instead, if an index gives more candidates than `max`. */
   unlessFew?: { countCandidates: Query; max: number; others: MatchingStatements }
+  /** Several indexes give candidates. If the first round does not fill the page, the one with the fewest gives those of the next rounds. */
+  choice?: { countCandidates: Query; choose: (counts: readonly number[]) => MatchingStatements }
 }
 
 // Most candidates of an index pass the rest of the filter. If few do, each later round checks more candidates at once.
@@ -150,29 +152,42 @@ export function matchingStatements(
   }
 
   if (!indexCandidates) return isLinked ? walkThenAll() : walk()
-  const candidates = (start: string, round: number) =>
-    // Links lead to the same entity many times. It is checked once.
-    sql`select distinct i.id from (${indexCandidates.ids}) i(id) where ${isAfter(sql`i.id`, start)}
-      order by i.id ${order} limit ${candidateCount(position, round)}::integer`
-  const statements: MatchingStatements = {
-    rows: (start, limit, round) =>
-      // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
-      // otherwise plan a scan of the stack.
-      read(sql`where ${own} and e.id = any(array(
-          select distinct m.id from unnest(array(${candidates(start, round)})) candidate(id)
-            cross join lateral (select e.id from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m
-          order by m.id ${order} limit ${limit}::integer
-        )) order by e.id::text collate "C" ${order}`),
-    boundary: (start, round) =>
-      render(
-        sql`select i.id from (${candidates(start, round)}) i offset ${candidateCount(position, round) - 1}::integer limit 1`,
-        [organization],
-      ),
+  const checkCandidates = ({ ids }: IndexCandidates): MatchingStatements => {
+    const candidates = (start: string, round: number) =>
+      // Links lead to the same entity many times. It is checked once.
+      sql`select distinct i.id from (${ids}) i(id) where ${isAfter(sql`i.id`, start)}
+        order by i.id ${order} limit ${candidateCount(position, round)}::integer`
+    return {
+      rows: (start, limit, round) =>
+        // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
+        // otherwise plan a scan of the stack.
+        read(sql`where ${own} and e.id = any(array(
+            select distinct m.id from unnest(array(${candidates(start, round)})) candidate(id)
+              cross join lateral (select e.id from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m
+            order by m.id ${order} limit ${limit}::integer
+          )) order by e.id::text collate "C" ${order}`),
+      boundary: (start, round) =>
+        render(
+          sql`select i.id from (${candidates(start, round)}) i offset ${candidateCount(position, round) - 1}::integer limit 1`,
+          [organization],
+        ),
+    }
   }
-  if (!isLinked) return statements
-  const countCandidates = render(countCandidatesUpTo(indexCandidates, maxLinkedCandidates), [organization])
-  return { ...statements, unlessFew: { countCandidates, max: maxLinkedCandidates, others: walkThenAll() } }
+  const statements = checkCandidates(indexCandidates)
+  if (isLinked) {
+    const countCandidates = render(countCandidatesUpTo(indexCandidates, maxLinkedCandidates), [organization])
+    return { ...statements, unlessFew: { countCandidates, max: maxLinkedCandidates, others: walkThenAll() } }
+  }
+  const all = [indexCandidates, ...(indexCandidates.others ?? [])]
+  if (all.length === 1) return statements
+  const counts = all.map(each => sql`(${countCandidatesUpTo(each, maxCountedCandidates)})`)
+  const countCandidates = render(sql`select array[${commaSeparated(counts)}] as counts`, [organization])
+  const choose = (counts: readonly number[]) => checkCandidates(all[counts.indexOf(Math.min(...counts))]!)
+  return { ...statements, choice: { countCandidates, choose } }
 }
+
+/** Indexes with more candidates count as equal. */
+const maxCountedCandidates = 10_000
 
 /** Reads links and what they lead to once, by hashes. Without statistics, PostgreSQL would look up, or compare, row by row. */
 export const hashSettings = statement(
