@@ -1,4 +1,5 @@
 import { statement } from '../../db/db.ts'
+import { assignTimes } from '../../organizations/definitions-sql.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { hashed, hashOfName } from './load-sql.ts'
 
@@ -74,7 +75,8 @@ export const storeChangesSql = statement(
      update change_heads h set sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
            = (select count(*) from v where v.columns is not null or ${deletesRow}) then $3::bigint
-       end
+       end,
+       ${assignTimes('$4')}
      where h.organization_id = $1
      returning 1
    ) select from head`,
