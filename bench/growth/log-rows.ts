@@ -107,8 +107,7 @@ const pastTimeRow: GrowthRow = {
 }
 
 export const logRows: readonly GrowthRow[] = [
-  feedRow('feed-definitions', 'page of the changes of webhooks', 'subject=webhook'),
-  feedRow('feed-operation', 'page of the merges', 'operation=merge'),
+  feedRow('feed-definitions', 'page of the changes of attributes', 'subject=attribute'),
   feedRow('feed-stack', 'page of the changes of records', 'subject=record'),
   pastVersionRow,
   pastTimeRow,

@@ -16,8 +16,6 @@ export const eventsType = 'text/event-stream'
 
 /** A page ends after the change with which it reaches this size. */
 const maxPageBytes = 1_048_576
-/** A page ends after so many statements that tested as many changes as one may: 3 ms of PostgreSQL each. */
-const maxBoundedReads = 2
 /** Memory reserved for a stream of lines: the part that is sent, and the one that is read meanwhile. */
 const streamBytes = 1_048_576
 
@@ -149,8 +147,8 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
 }
 
 /**
- * Reads until the page is full, the log ends, as many changes were tested as a page may cost, or half of the request's time is over. `last` is
- * what was read up to, so the next page goes on after changes that do not match.
+ * Reads until the page is full, the log ends, a statement has tested as many changes as one may, or half of the request's time is over. `last`
+ * is what was read up to, so the next page goes on after changes that do not match.
  */
 async function readPage(
   { db, caller, body, limits, signal }: FeedCall,
@@ -162,7 +160,7 @@ async function readPage(
   const items: string[] = []
   let last = after
   let bytes = 0
-  for (let bounded = 0; ; ) {
+  for (;;) {
     const request = { after: last, selection, limit: limit - items.length, maxBytes: maxPageBytes - bytes }
     const range = await readRange(db, caller.organization.id, request, signal)
     for (const { json } of range.changes) {
@@ -171,8 +169,7 @@ async function readPage(
     }
     last = range.last
     const isFull = items.length >= limit || bytes >= maxPageBytes
-    if (range.isBounded) bounded += 1
-    if (isFull || last >= range.head || bounded >= maxBoundedReads || performance.now() >= untilMs)
+    if (isFull || range.isBounded || last >= range.head || performance.now() >= untilMs)
       return { ...range, items, last }
   }
 }

@@ -32,7 +32,7 @@ export type LineRange = Head & { read: ReadChanges; last: number; isBounded: boo
 
 export type ChangeRange = Head & { changes: LoggedChange[]; last: number; isBounded: boolean }
 
-/** One statement scans at most this many changes, so that it takes milliseconds whatever the filter. */
+/** One statement scans at most this many changes, whatever the filter: 7 ms of PostgreSQL. */
 const maxScanned = 20_000
 
 /**

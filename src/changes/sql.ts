@@ -177,6 +177,9 @@ export const segmentsFollowerName = 'segments'
 
 const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
 
+/** The most entries and exits of one segment that one statement reads. */
+const maxMoves = 2_000
+
 /** The people who entered and left the segments $10 by a change c. */
 const segmentsOfChange = `(
      select jsonb_build_object('entered', coalesce(jsonb_agg(x.entry order by x.key) filter (where x.entered), '[]'),
@@ -208,8 +211,8 @@ export const readSegmentChangesSql = statement(
    from change_heads h join ${segmentsFollower} cross join lateral (
      select min(s.sequence) as cut from unnest($10::integer[]) as g(id) cross join lateral (
        select s.sequence from segment_changes s
-       where s.organization_id = $1 and s.segment_id = g.id and s.sequence > $2::bigint
-       order by s.sequence offset ${maxCandidates - 1} limit 1
+       where s.organization_id = $1 and s.segment_id = g.id and s.sequence > $2::bigint and s.sequence <= $3::bigint
+       order by s.sequence offset ${maxMoves - 1} limit 1
      ) s
    ) r left join lateral (${pageOf(
      'sequence',

@@ -1,5 +1,4 @@
 import { statement } from '../../db/db.ts'
-import { assignTimes } from '../../organizations/definitions-sql.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
 import { hashed, hashOfName } from './load-sql.ts'
 
@@ -76,7 +75,7 @@ export const storeChangesSql = statement(
          when (select count(*) from updated) + (select count(*) from deleted)
            = (select count(*) from v where v.columns is not null or ${deletesRow}) then $3::bigint
        end,
-       ${assignTimes('$4')}
+       latest_at = greatest(h.latest_at, $4), max_setback = greatest(h.max_setback, h.latest_at - $4)
      where h.organization_id = $1
      returning 1
    ) select from head`,
