@@ -63,7 +63,7 @@ export async function changeDefinitions(
         await store(tx, organization_id)
         const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
         await awaitPipelined([
-          tx.query(numberDefinitionChangeSql, [organization_id]),
+          tx.query(numberDefinitionChangeSql, [organization_id, at]),
           tx.query(appendDefinitionChangeSql, [organization_id, ...logged]),
         ])
       }

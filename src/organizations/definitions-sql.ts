@@ -56,16 +56,21 @@ export const lockHeadSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
-/** Takes the number of the change of a definition from the head, which it locks. */
+/** What the head keeps of the time $2 of a change, as store-sql.ts of entities/write keeps it. The search by time needs it. */
+const keepsTime =
+  'latest_at = greatest(h.latest_at, $2::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $2::timestamptz)'
+
+/** Takes the number of the change of a definition from the head, which it locks. $2: time. */
 export const numberDefinitionChangeSql = statement(
   'number_definition_change',
-  'update change_heads set sequence = sequence + 1, schema_version = schema_version + 1 where organization_id = $1',
+  `update change_heads h set sequence = h.sequence + 1, schema_version = h.schema_version + 1, ${keepsTime}
+   where h.organization_id = $1`,
 )
 
 /** As {@link numberDefinitionChangeSql}, for changes after which the definitions keep their version. */
 export const numberChangeSql = statement(
   'number_change',
-  'update change_heads set sequence = sequence + 1 where organization_id = $1',
+  `update change_heads h set sequence = h.sequence + 1, ${keepsTime} where h.organization_id = $1`,
 )
 
 /**

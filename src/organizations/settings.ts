@@ -59,7 +59,7 @@ export async function patchSettings(
       const logged = [JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
       await awaitPipelined([
         // The definitions have the time zone.
-        tx.query('time_zone' in changed.after ? numberDefinitionChangeSql : numberChangeSql, [organization_id]),
+        tx.query('time_zone' in changed.after ? numberDefinitionChangeSql : numberChangeSql, [organization_id, at]),
         // An organization has settings number 1.
         tx.query(appendDefinitionChangeSql, [organization_id, at, 'settings', 1, operation, ...logged]),
       ])

@@ -125,7 +125,7 @@ async function appendMoves(
         JSON.stringify({ evaluated_at: new Date(ms).toISOString() }),
       )
       await awaitPipelined([
-        tx.query(numberChangeSql, [organization_id]),
+        tx.query(numberChangeSql, [organization_id, at]),
         tx.query(appendDefinitionChangeSql, [
           ...[organization_id, at, 'segment', segment.segment.id, 'update', ...values, actor, request_id],
         ]),

@@ -216,7 +216,7 @@ const append = (
   if (isDryRun) throw new DefinitionDryRun([{ subject: 'webhook', ...entry }])
   const values = [at, 'webhook', id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
   return awaitPipelined([
-    tx.query(numberChangeSql, [organization_id]),
+    tx.query(numberChangeSql, [organization_id, at]),
     tx.query(appendDefinitionChangeSql, [organization_id, ...values]),
   ])
 }
