@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { measureSpeed, readBaselines, writeBaseline } from './baseline.ts'
+import { measureGrowth } from './growth/main.ts'
 import { median } from './measure.ts'
 import { type Options, readOptions } from './options.ts'
 import { medianOf, printAboveBaseline, printHead, printPatchRatio, printRow } from './report.ts'
@@ -10,6 +11,7 @@ const packages = { wrk: 'wrk', pgbench: 'postgresql-contrib' }
 
 /** Runs the benchmark with the words of the command line. Returns the exit code. */
 async function main(words: readonly string[]): Promise<number> {
+  if (words[0] === 'growth') return end(measureGrowth(words.slice(1)))
   let options: Options
   try {
     options = readOptions(words)
@@ -19,13 +21,14 @@ async function main(words: readonly string[]): Promise<number> {
   const missing = Object.entries(packages).filter(([program]) => spawnSync(program, ['--version']).error)
   const missingNames = missing.map(([program, name]) => `${program} (Debian's package ${name})`)
   if (missing.length > 0) return printError(`The benchmark needs ${missingNames.join(' and ')}.`, 2)
-  try {
-    await measure(options)
-    return 0
-  } catch (error) {
-    return printError((error as Error).message, 1)
-  }
+  return end(measure(options))
 }
+
+const end = (measuring: Promise<void>) =>
+  measuring.then(
+    () => 0,
+    (error: Error) => printError(error.message, 1),
+  )
 
 async function measure(options: Options) {
   const { against, json, isBaseline } = options

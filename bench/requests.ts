@@ -43,8 +43,11 @@ export const ask = async <T>(target: Target, request: BenchRequest): Promise<T> 
   (JSON.parse(await askText(target, request)) as { data: T }).data
 
 /** Imports people, each a line. Throws unless all lines end with `result`. Returns their number. */
-export async function importPeople(target: Target, lines: readonly string[], result: string, query = '') {
-  const path = `/v1/people/import${query}`
+export const importPeople = (target: Target, lines: readonly string[], result: string, query = '') =>
+  importLines(target, `/v1/people/import${query}`, lines, result)
+
+/** Imports entities, each a line. Throws unless all lines end with `result`. Returns their number. */
+export async function importLines(target: Target, path: string, lines: readonly string[], result: string) {
   const response = await fetch(target.address + path, {
     method: 'POST',
     headers: { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/x-ndjson' },
@@ -53,7 +56,7 @@ export async function importPeople(target: Target, lines: readonly string[], res
   const text = await response.text()
   if (!response.ok) throw new UnexpectedResponse({ method: 'POST', path }, response.status, text)
   const summary = JSON.parse(text.trim().split('\n').at(-1)!) as Record<string, number>
-  if (summary[result] !== lines.length) throw new Error(`Not all people were ${result}: ${JSON.stringify(summary)}`)
+  if (summary[result] !== lines.length) throw new Error(`Not all entities were ${result}: ${JSON.stringify(summary)}`)
   return lines.length
 }
 

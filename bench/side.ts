@@ -88,6 +88,10 @@ export class Side implements Target, Population {
     this.#service = await this.#start()
   }
 
+  stop(): Promise<void> {
+    return this.#service.stop()
+  }
+
   randomPerson(): string {
     return `p${1 + Math.floor(Math.random() * this.people)}`
   }

@@ -5,7 +5,7 @@ import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import type { Item } from '../write/plan.ts'
 import { type Accepted, type Loaded, mergeValues, type RoundDecision, WriteState } from '../write/state.ts'
-import { type Change, type DecisionContext, decide } from './decide.ts'
+import { type Change, type DecisionContext, decide, idOfDecision } from './decide.ts'
 
 /** What the writes of a round change, for the stages that store and represent it. */
 export type DecidedRound = {
@@ -74,6 +74,28 @@ export function netOf(accepted: readonly Accepted[]): readonly Accepted[] {
     net.set(entry.change.id, first ? { ...first, change: join(first.change, entry.change) } : entry)
   }
   return net.size === accepted.length ? accepted : [...net.values()]
+}
+
+/** The row of an entity after an item of a round, and what later items change again, as one change. */
+export type ChangedLater = { row: EntityRow; change: Change }
+
+/** Returns the items after which later ones change their entity again. Most rounds have none. */
+export function changedLater({ decisions, accepted, net }: DecidedRound): ReadonlyMap<Item, ChangedLater> {
+  const found = new Map<Item, ChangedLater>()
+  if (accepted.length === net.length) return found
+  const later = new Map<string, ChangedLater>()
+  const earlier = [...accepted]
+  for (const [item, decision] of [...decisions].reverse()) {
+    if ('refusal' in decision || 'replayed' in decision) continue
+    const changes = later.get(idOfDecision(decision))
+    if (changes) found.set(item, changes)
+    for (; earlier.at(-1)?.item === item; earlier.pop()) {
+      const { row, change } = earlier.at(-1)!
+      const next = later.get(change.id)
+      if (row) later.set(change.id, { row, change: next ? join(change, next.change) : change })
+    }
+  }
+  return found
 }
 
 /** A creation or an update, and an update after it. What becomes of a deleted entity is decided in another round. */

@@ -72,7 +72,12 @@ export type Change = AttributeChange & {
   aliases?: readonly string[]
 }
 
-export type Decision = { refusal: Refusal } | { unchanged: EntityRow } | { change: Change }
+type NotRefused = { unchanged: EntityRow } | { change: Change }
+export type Decision = { refusal: Refusal } | NotRefused
+
+/** The internal identifier of the entity that a write leaves or changes. */
+export const idOfDecision = (decision: NotRefused): string =>
+  'change' in decision ? decision.change.id : decision.unchanged.id
 
 /**
  * Applies the rules of every write to the current state and the request. Returns a refusal, the unchanged row, or a

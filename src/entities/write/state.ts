@@ -2,7 +2,7 @@ import { hasAnswers } from '../../consents/answers.ts'
 import type { StoredKeys, StoredResponse } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../../profile-fields.ts'
-import { buildPlaceholder, type Change, type Decision } from '../decide/decide.ts'
+import { buildPlaceholder, type Change, type Decision, idOfDecision } from '../decide/decide.ts'
 import type { KnownAnswers } from '../decide/decide-answers.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
 import { erasableValues } from '../decide/erasable-values.ts'
@@ -96,6 +96,8 @@ export class WriteState {
   readonly #changedKeys = new Set<string>()
   /** The entities that an earlier response shows. It is read when the round is stored. */
   readonly #shown = new Set<string>()
+  /** Those that it shows as they were before the round, with the time of their last change. */
+  readonly #shownAsStored = new Set<string>()
 
   constructor(loaded: Loaded, items: readonly Item[], definitions: Definitions, erased?: ReadonlySet<string>) {
     this.#loaded = loaded
@@ -153,7 +155,10 @@ export class WriteState {
     const { write, match, plan } = item
     if (write.keyed && this.#keys.has(write.keyed.id)) return true
     const id = this.#addressed(write)
-    if (id !== undefined && this.#shown.has(id)) return true
+    if (id !== undefined && this.#shownAsStored.has(id)) return true
+    // The links of an entity are read as they are in the end.
+    if (id !== undefined && this.#shown.has(id) && requiredLinkAttributes(write, plan, this.#definitions).length > 0)
+      return true
     // A response shows the names of the entities that it links to.
     if (this.#shown.size > 0 && (releasesName(write) || write.operation === 'restore')) return true
     if (id !== undefined && this.#changed.has(id)) {
@@ -195,7 +200,11 @@ export class WriteState {
   add(item: Item, decision: RoundDecision): void {
     if (item.write.keyed) this.#keys.add(item.write.keyed.id)
     if ('refusal' in decision || 'replayed' in decision) return
-    if (item.write.represent) this.#shown.add('change' in decision ? decision.change.id : decision.unchanged.id)
+    if (item.write.represent) {
+      const id = idOfDecision(decision)
+      this.#shown.add(id)
+      if ('unchanged' in decision && !this.#changed.has(id)) this.#shownAsStored.add(id)
+    }
     if ('change' in decision) this.#accept(item, decision.change)
   }
 

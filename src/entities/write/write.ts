@@ -6,12 +6,17 @@ import {
   type StoredResponse,
   type WriteKey,
 } from '../../idempotency/kept-responses.ts'
-import type { Definitions } from '../../organizations/definitions.ts'
-import { readDefinitions } from '../../organizations/definitions.ts'
+import { type Definitions, readDefinitions } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
-import type { DecisionLimits } from '../decide/decide.ts'
-import { type DecidedRound, decideRound } from '../decide/decide-round.ts'
-import { maxBatchedRowBytes, readSerializedWithin, type SerializedEntity } from '../read/entity-reader.ts'
+import { type DecisionLimits, idOfDecision } from '../decide/decide.ts'
+import { type ChangedLater, changedLater, type DecidedRound, decideRound } from '../decide/decide-round.ts'
+import {
+  type Difference,
+  maxBatchedRowBytes,
+  readDifferingWithin,
+  readSerializedWithin,
+  type SerializedEntity,
+} from '../read/entity-reader.ts'
 import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { type LoadedItems, load } from './load.ts'
@@ -126,7 +131,8 @@ const results = {
   erase: 'deleted',
 } as const
 
-type Representations = ReadonlyMap<string, SerializedEntity>
+/** The entities that the responses show, by item. */
+type Representations = ReadonlyMap<Item, SerializedEntity>
 
 const noRepresentations: Representations = new Map()
 
@@ -150,31 +156,64 @@ function outcomeOf(
   // A create that completes a placeholder is stored as an update, but its result is `created`.
   if ('change' in decision)
     done.result = isCompleting(write, rows.get(item)) ? 'created' : results[decision.change.operation]
-  const representation = write.represent ? representations.get(id) : undefined
+  const representation = representations.get(item)
   if (representation) done.representation = representation
   const preview = previews?.get(item)
   if (preview) done.preview = preview
   return { done }
 }
 
-/** Reads the entities that the writes return, as the transaction sees them. Returns them by id. */
-async function readRepresentations(
-  tx: Transaction,
-  { definitions, decisions }: DecidedRound,
-): Promise<Representations> {
-  const idsByStack = new Map<number, string[]>()
+type ShownItem = { item: Item; id: string; difference: Difference | undefined }
+
+/**
+ * Reads the entities that the writes return, as the transaction sees them. One that later writes of the round change again is read with the
+ * values that it had before these.
+ */
+async function readRepresentations(tx: Transaction, round: DecidedRound): Promise<Representations> {
+  const later = changedLater(round)
+  const shownByStack = new Map<number, ShownItem[]>()
   let maxRowBytes = maxBatchedRowBytes
-  for (const [{ write }, decision] of decisions) {
-    if (!write.represent || 'refusal' in decision || 'replayed' in decision) continue
-    if (write.represent === 'whole') maxRowBytes = unlimitedRowBytes
-    const ids = idsByStack.get(write.stack_id) ?? []
-    idsByStack.set(write.stack_id, ids)
-    ids.push('change' in decision ? decision.change.id : decision.unchanged.id)
+  for (const [item, decision] of round.decisions) {
+    const { represent, stack_id } = item.write
+    if (!represent || 'refusal' in decision || 'replayed' in decision) continue
+    if (represent === 'whole') maxRowBytes = unlimitedRowBytes
+    const changes = later.get(item)
+    const shown = shownByStack.get(stack_id) ?? []
+    shownByStack.set(stack_id, shown)
+    shown.push({ item, id: idOfDecision(decision), difference: changes && differenceOf(changes) })
   }
-  const reads = [...idsByStack].map(([stack_id, ids]) =>
-    readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes),
-  )
+  const { definitions } = round
+  const readAsStored = async (stack_id: number, shown: readonly ShownItem[]) => {
+    const ids = shown.map(({ id }) => id)
+    const found = await readSerializedWithin(tx, definitions, stack_id, ids, maxRowBytes)
+    const byId = new Map(found.map(entity => [entity.identifier, entity]))
+    return shown.flatMap(({ item, id }) => (byId.has(id) ? [[item, byId.get(id)!] as const] : []))
+  }
+  const readDiffering = async (stack_id: number, shown: readonly ShownItem[]) => {
+    const differences = shown.map(({ difference }) => difference!)
+    const found = await readDifferingWithin(tx, definitions, stack_id, differences, maxRowBytes)
+    return found.map(entity => [shown[Number(entity.identifier)]!.item, entity] as const)
+  }
+  const reads = [...shownByStack].flatMap(([stack_id, shown]) => {
+    const [asStored, differing] = [shown.filter(each => !each.difference), shown.filter(each => each.difference)]
+    return [
+      ...(asStored.length > 0 ? [readAsStored(stack_id, asStored)] : []),
+      ...(differing.length > 0 ? [readDiffering(stack_id, differing)] : []),
+    ]
+  })
   await awaitPipelined(reads)
-  const found = (await Promise.all(reads)).flat()
-  return new Map(found.map(entity => [entity.identifier, entity]))
+  return new Map((await Promise.all(reads)).flat())
+}
+
+/** The values that the changes of later items have replaced. */
+function differenceOf({ row, change: { id, columns, set, removed } }: ChangedLater): Difference {
+  const pick = (values: Record<string, unknown>, keys: string[]) =>
+    Object.fromEntries(keys.filter(key => Object.hasOwn(values, key)).map(key => [key, values[key]]))
+  const keys = [...Object.keys(set), ...removed]
+  return {
+    id,
+    columns: pick(row, Object.keys(columns)),
+    attributes: pick(row.attributes, keys),
+    removed_keys: keys.filter(key => !Object.hasOwn(row.attributes, key)),
+  }
 }

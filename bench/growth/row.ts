@@ -1,0 +1,19 @@
+import type { Side } from '../side.ts'
+
+/** The work of one size. It returns the number of requests, or of items, that it did. */
+export type SizedWork = {
+  /** Such as `500 attributes`. */
+  size: string
+  side: Side
+  work: () => Promise<number>
+}
+
+/** A row of the benchmark of growth: the same request where there is little, and where there is much. */
+export type GrowthRow = {
+  name: string
+  title: string
+  /** What the figures of the large size should be, in the words of the table. */
+  wanted: string
+  /** Makes the data of both sizes, outside of the measurement. `openSide` starts another service on a database of its own. */
+  prepare(side: Side, openSide: (name: string) => Promise<Side>): Promise<{ small: SizedWork; large: SizedWork }>
+}

@@ -1,0 +1,6 @@
+import { definitionRows } from './definition-rows.ts'
+import { linkRows } from './link-rows.ts'
+import type { GrowthRow } from './row.ts'
+
+/** All rows, by what grows. */
+export const growthRows: readonly GrowthRow[] = [...definitionRows, ...linkRows]
