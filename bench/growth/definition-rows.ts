@@ -14,18 +14,19 @@ async function declareAttributes(side: Side, count: number) {
     })
 }
 
+const perLine = 250
+
 /** Gives each person so many values, which no attribute declares. */
 async function addValues(side: Side, count: number) {
-  const attribute_values = Object.fromEntries(
-    Array.from({ length: count }, (_, n) => [`k${n}`, `value ${(n * 7_919) % 10_007}`]),
-  )
-  const lines = Array.from(
-    { length: side.people },
-    (_, index) => `${JSON.stringify({ external_id: `p${index + 1}`, attribute_values })}\n`,
-  )
-  const linesPerImport = 200
-  for (let first = 0; first < lines.length; first += linesPerImport)
-    await importPeople(side, lines.slice(first, first + linesPerImport), 'updated')
+  const values = Array.from({ length: count }, (_, n) => [`k${n}`, `value ${(n * 7_919) % 10_007}`])
+  for (let first = 0; first < count; first += perLine) {
+    const attribute_values = Object.fromEntries(values.slice(first, first + perLine))
+    const lines = Array.from(
+      { length: side.people },
+      (_, index) => `${JSON.stringify({ external_id: `p${index + 1}`, attribute_values })}\n`,
+    )
+    await importPeople(side, lines, 'updated')
+  }
 }
 
 const changes = 100
