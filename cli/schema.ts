@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Client, isKithError } from '../client/index.ts'
+import type { Detail } from '../src/errors.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
 import { addConnectionOptions, type ConnectionOptions, connect } from './connection.ts'
 import { pathOf, readFileOrNull, readInput } from './files.ts'
-import { applyStep } from './schema/apply.ts'
+import { applySteps, groupSteps, indexOf, type StepGroup } from './schema/apply.ts'
 import { parseSchemaFile, SchemaFileError, schemaFileText } from './schema/file.ts'
 import { type Plan, planPush, type Step } from './schema/plan.ts'
 import { planLines, stepText } from './schema/words.ts'
@@ -91,15 +92,26 @@ async function push(environment: NodeJS.ProcessEnv, file: string, options: PushO
 }
 
 async function apply(client: Client, steps: Step[]) {
-  for (const [done, step] of steps.entries())
+  let done = 0
+  for (const group of groupSteps(steps)) {
     try {
-      await applyStep(client, step)
+      await applySteps(client, group)
     } catch (error) {
       if (!isKithError(error)) throw error
-      const reasons = [error.message, ...error.details.map(({ path, message }) => `${path} ${message}.`)].join(' ')
+      const reasons = [error.message, ...error.details.map(detail => reasonText(group, detail))].join(' ')
       const progress = `${done} of ${steps.length} steps are done.`
-      throw new Error(`${stepText(step)}: ${reasons} ${progress} Run the command again to continue.`)
+      throw new Error(`${groupText(group)}: ${reasons} ${progress} Run the command again to continue.`)
     }
+    done += group.length
+  }
+}
+
+const groupText = (group: StepGroup) => (group.length === 1 ? stepText(group[0]) : `+ ${group.length} attributes`)
+
+/** A detail of an error. One of a batch is named by its attribute. */
+function reasonText(group: StepGroup, { path, message }: Detail): string {
+  const index = indexOf(path)
+  return index === undefined ? `${path} ${message}.` : `${group[index]!.name} ${path} ${message}.`
 }
 
 type PlanOptions = { client: Client; archiveMissing?: true }

@@ -11,6 +11,7 @@ create table stacks (
   updated_at timestamptz not null,
   retention_days integer check (retention_days > 0),
   label text,
+  version integer not null,
   primary key (organization_id, id),
   unique (organization_id, key)
 );
@@ -19,6 +20,8 @@ comment on column stacks.id is 'People are stack 0, which has no row.';
 comment on column stacks.retention_days is
   'How many days after their creation the records of an event stack are erased. Null: they are kept.';
 comment on column stacks.label is 'The template of the names of records, such as {name} ({sku}). Null: their identifiers name them.';
+-- A process that has the definitions of a version reads those that changed later.
+comment on column stacks.version is 'The version of the definitions that changed the row last.';
 
 create table attributes (
   organization_id integer not null,
@@ -38,10 +41,12 @@ create table attributes (
   index_ready boolean not null default false,
   searchable boolean not null default false,
   rules jsonb not null default '{}',
+  version integer not null,
   primary key (organization_id, id)
 );
 -- An archived key counts as undeclared, so it can be declared again.
 create unique index attributes_active_key on attributes (organization_id, owner_stack_id, key) where state = 'active';
+create index attributes_version on attributes (organization_id, version);
 comment on table attributes is 'A declared attribute of people or of a stack.';
 comment on column attributes.target_stack_id is 'Where a relationship leads: 0 for people, else a stack.';
 -- Each new index has a new number, so the leftovers of an earlier one never mix with it. Relationships have an index too: it finds
@@ -51,6 +56,7 @@ comment on column attributes.index_ready is 'Whether terms has all stored values
 comment on column attributes.searchable is 'Whether a search finds the entities by the words of the attribute.';
 comment on column attributes.rules is
   'The conditions on values besides their type: required, unique, enum, pattern, minimum and maximum. A missing member is no condition.';
+comment on column attributes.version is 'The version of the definitions that changed the row last.';
 
 create table consent_types (
   organization_id integer not null,
@@ -64,6 +70,7 @@ create table consent_types (
   channels jsonb not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  version integer not null,
   primary key (organization_id, id),
   unique (organization_id, key)
 );
@@ -71,6 +78,7 @@ comment on table consent_types is 'A purpose for which people may be written to.
 comment on column consent_types.default_state is 'Whether people without an answer may be written to.';
 comment on column consent_types.channels is
   'The channels of the purpose: [{channel, is_default, double_opt_in}]. A flag of a person answers the default purpose of its channel.';
+comment on column consent_types.version is 'The version of the definitions that changed the row last.';
 
 -- A follower of the change log counts these keys. No value is kept.
 create table observed_keys (

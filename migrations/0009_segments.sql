@@ -15,6 +15,7 @@ create table segments (
   members_condition text,
   since bigint,
   evaluated_at timestamptz,
+  version integer not null,
   primary key (organization_id, id)
 );
 create unique index segments_key on segments (organization_id, key) where deleted_at is null;
@@ -27,6 +28,7 @@ comment on column segments.members_condition is
 comment on column segments.since is
   'The change after which the log tells of those who entered or left. Null until the members are computed.';
 comment on column segments.evaluated_at is 'The time that the relative times of the filter counted from when its members were last computed.';
+comment on column segments.version is 'The version of the definitions that changed the row last.';
 
 create table segment_members (
   organization_id integer not null,

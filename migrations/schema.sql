@@ -32,6 +32,7 @@ create table attributes (
   index_ready boolean default false not null,
   searchable boolean default false not null,
   rules jsonb default '{}'::jsonb not null,
+  version integer not null,
   constraint attributes_pkey PRIMARY KEY (organization_id, id),
   constraint attributes_cardinality_check CHECK ((cardinality = ANY (ARRAY['one'::text, 'many'::text]))),
   constraint attributes_check CHECK (((target_stack_id IS NOT NULL) = (type = ANY (ARRAY['person'::text, 'stack'::text])))),
@@ -40,12 +41,14 @@ create table attributes (
   constraint attributes_type_check CHECK ((type = ANY (ARRAY['text'::text, 'number'::text, 'boolean'::text, 'date'::text, 'datetime'::text, 'json'::text, 'person'::text, 'stack'::text])))
 );
 CREATE UNIQUE INDEX attributes_active_key ON public.attributes USING btree (organization_id, owner_stack_id, key) WHERE (state = 'active'::text);
+CREATE INDEX attributes_version ON public.attributes USING btree (organization_id, version);
 comment on table attributes is 'A declared attribute of people or of a stack.';
 comment on column attributes.target_stack_id is 'Where a relationship leads: 0 for people, else a stack.';
 comment on column attributes.index_id is 'The current index of the values, which are in terms. Null: none.';
 comment on column attributes.index_ready is 'Whether terms has all stored values.';
 comment on column attributes.searchable is 'Whether a search finds the entities by the words of the attribute.';
 comment on column attributes.rules is 'The conditions on values besides their type: required, unique, enum, pattern, minimum and maximum. A missing member is no condition.';
+comment on column attributes.version is 'The version of the definitions that changed the row last.';
 
 create table backups (
   at timestamp with time zone not null,
@@ -175,6 +178,7 @@ create table consent_types (
   channels jsonb not null,
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
+  version integer not null,
   constraint consent_types_pkey PRIMARY KEY (organization_id, id),
   constraint consent_types_organization_id_key_key UNIQUE (organization_id, key),
   constraint consent_types_id_check CHECK ((id > 0)),
@@ -183,6 +187,7 @@ create table consent_types (
 comment on table consent_types is 'A purpose for which people may be written to.';
 comment on column consent_types.default_state is 'Whether people without an answer may be written to.';
 comment on column consent_types.channels is 'The channels of the purpose: [{channel, is_default, double_opt_in}]. A flag of a person answers the default purpose of its channel.';
+comment on column consent_types.version is 'The version of the definitions that changed the row last.';
 
 create table entities (
   organization_id integer not null,
@@ -582,6 +587,7 @@ create table segments (
   members_condition text,
   since bigint,
   evaluated_at timestamp with time zone,
+  version integer not null,
   constraint segments_pkey PRIMARY KEY (organization_id, id),
   constraint segments_id_check CHECK ((id > 0))
 );
@@ -593,6 +599,7 @@ comment on column segments.forgotten is 'Whether the other rows of a deleted seg
 comment on column segments.members_condition is 'A hash of the condition for which the members were computed. Null until they are computed.';
 comment on column segments.since is 'The change after which the log tells of those who entered or left. Null until the members are computed.';
 comment on column segments.evaluated_at is 'The time that the relative times of the filter counted from when its members were last computed.';
+comment on column segments.version is 'The version of the definitions that changed the row last.';
 
 create table sessions (
   organization_id integer not null,
@@ -666,6 +673,7 @@ create table stacks (
   updated_at timestamp with time zone not null,
   retention_days integer,
   label text,
+  version integer not null,
   constraint stacks_pkey PRIMARY KEY (organization_id, id),
   constraint stacks_organization_id_key_key UNIQUE (organization_id, key),
   constraint stacks_id_check CHECK ((id > 0)),
@@ -676,6 +684,7 @@ comment on table stacks is 'A kind of record, such as orders.';
 comment on column stacks.id is 'People are stack 0, which has no row.';
 comment on column stacks.retention_days is 'How many days after their creation the records of an event stack are erased. Null: they are kept.';
 comment on column stacks.label is 'The template of the names of records, such as {name} ({sku}). Null: their identifiers name them.';
+comment on column stacks.version is 'The version of the definitions that changed the row last.';
 
 create table terms (
   organization_id integer not null,

@@ -50,7 +50,7 @@ export function routeTable(services: TableServices): Route[] {
     ...recordRoutes(config, responses),
     ...searchRoutes(responses),
     ...stackRoutes(),
-    ...attributeRoutes(),
+    ...attributeRoutes(config.limits),
     ...observedRoutes(),
     ...consentRoutes(),
     ...schemaRoutes(),

@@ -1,14 +1,44 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Attribute, type AttributePatch, type Client, isKithError } from '../../client/index.ts'
+import { type AttributePatch, type Client, isKithError, type KithError } from '../../client/index.ts'
+import { maxBatchedAttributes } from '../../src/attributes/schema.ts'
 import type { Create, Step } from './plan.ts'
 
+/** Steps that one request carries out: attributes that follow each other are created together, all or none. */
+export type StepGroup = readonly [Step, ...Step[]]
+
+/** The most characters of the attributes of a request, whose body may have 8 MiB. */
+const maxCharacters = 2_000_000
+
+/** Groups the steps, which keep their order. */
+export function groupSteps(steps: readonly Step[]): StepGroup[] {
+  const groups: [Step, ...Step[]][] = []
+  let characters = 0
+  for (const step of steps) {
+    const group = groups.at(-1)
+    characters += JSON.stringify(step).length
+    const hasRoom = group && group.length < maxBatchedAttributes && characters <= maxCharacters
+    if (hasRoom && createsAttribute(step) && createsAttribute(group[0])) group.push(step)
+    else {
+      groups.push([step])
+      characters = JSON.stringify(step).length
+    }
+  }
+  return groups
+}
+
+type CreateAttribute = Extract<Create, { kind: 'attribute' }>
+
+const createsAttribute = (step: Step): step is CreateAttribute => step.action === 'create' && step.kind === 'attribute'
+
 /**
- * Applies one step. A push that was interrupted is completed by the next one, which plans again from the current schema.
+ * Applies a group of steps. A push that was interrupted is completed by the next one, which plans again from the current schema.
  * Throws what the client throws, such as a KithError with `duplicate_entry` if another client has created the same definition.
  */
-export async function applyStep(client: Client, step: Step): Promise<void> {
-  const { schema, segments } = client
+export async function applySteps(client: Client, group: StepGroup): Promise<void> {
+  const [step] = group
+  if (createsAttribute(step)) return createAttributes(client.schema, group.filter(createsAttribute))
   if (step.action === 'create') return create(client, step)
+  const { schema, segments } = client
   const patch = Object.fromEntries(Object.entries(step.fields).map(([field, { after }]) => [field, after]))
   if (step.kind === 'stack') await schema.stacks.patch(String(step.id), patch)
   if (step.kind === 'attribute') await patchAttribute(schema, Number(step.id), patch)
@@ -16,18 +46,10 @@ export async function applyStep(client: Client, step: Step): Promise<void> {
   if (step.kind === 'segment') await segments.patch(String(step.id), patch)
 }
 
-async function create({ schema, segments }: Client, step: Create) {
+async function create({ schema, segments }: Client, step: Exclude<Create, CreateAttribute>) {
   // The service checks the filter, whose type the file leaves open.
   if (step.kind === 'segment') await segments.create(step.definition as Parameters<typeof segments.create>[0])
   if (step.kind === 'stack') await schema.stacks.create(step.definition)
-  if (step.kind === 'attribute') {
-    const { state, ...body } = step.definition
-    await whenIndexed(
-      schema,
-      () => schema.attributes.create(body),
-      () => schema.attributes.create({ ...body, unique: false }),
-    )
-  }
   if (step.kind === 'consent_type') {
     const { state, ...body } = step.definition
     const { id } = await schema.consentTypes.create(body)
@@ -36,31 +58,44 @@ async function create({ schema, segments }: Client, step: Create) {
   }
 }
 
-async function patchAttribute(schema: Client['schema'], id: number, patch: AttributePatch) {
-  await whenIndexed(
-    schema,
-    () => schema.attributes.patch(id, patch),
-    () => schema.attributes.patch(id, { ...patch, unique: false }),
-  )
+/** Declares attributes. Those whose stored values need an index first become unique when kith has filled it. */
+async function createAttributes({ attributes }: Client['schema'], steps: readonly CreateAttribute[]) {
+  const bodies = steps.map(({ definition: { state, ...body } }) => body)
+  try {
+    await attributes.batch(bodies)
+  } catch (error) {
+    if (!isNotReady(error)) throw error
+    const later = new Set(error.details.map(({ path }) => indexOf(path)!))
+    const { items } = await attributes.batch(
+      bodies.map((body, index) => (later.has(index) ? { ...body, unique: false } : body)),
+    )
+    for (const index of later) await makeUnique(attributes, items[index]!.id)
+  }
 }
+
+/** The element of a batch that a path such as `/items/3/key` is in. Undefined for another path. */
+export function indexOf(path: string): number | undefined {
+  const [, index] = /^\/items\/(\d+)\//.exec(path) ?? []
+  return index === undefined ? undefined : Number(index)
+}
+
+async function patchAttribute({ attributes }: Client['schema'], id: number, patch: AttributePatch) {
+  try {
+    await attributes.patch(id, patch)
+  } catch (error) {
+    if (!isNotReady(error)) throw error
+    await attributes.patch(id, { ...patch, unique: false })
+    await makeUnique(attributes, id)
+  }
+}
+
+/** Whether an attribute cannot be unique yet, because its index is not filled. */
+const isNotReady = (error: unknown): error is KithError =>
+  isKithError(error) && error.status === 409 && error.code === 'invalid_parameter'
 
 const pollMs = 200
 
-/**
- * Writes an attribute. If it is to be unique and its index is not ready, it is written without that, and becomes unique when kith has
- * filled the index.
- */
-async function whenIndexed(
-  { attributes }: Client['schema'],
-  write: () => Promise<unknown>,
-  writeWithout: () => Promise<Attribute>,
-): Promise<void> {
-  try {
-    await write()
-  } catch (error) {
-    if (!isKithError(error) || error.status !== 409 || error.code !== 'invalid_parameter') throw error
-    const { id } = await writeWithout()
-    while ((await attributes.get(id)).index_state?.state === 'filling') await setTimeout(pollMs)
-    await attributes.patch(id, { unique: true })
-  }
+async function makeUnique(attributes: Client['schema']['attributes'], id: number) {
+  while ((await attributes.get(id)).index_state?.state === 'filling') await setTimeout(pollMs)
+  await attributes.patch(id, { unique: true })
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Client } from '../../client/index.ts'
 import { useService } from '../../test/support/service.ts'
-import { applyStep } from './apply.ts'
+import { applySteps, groupSteps } from './apply.ts'
 import { parseSchemaFile, schemaFileText } from './file.ts'
 import { planPush } from './plan.ts'
 
@@ -99,7 +99,7 @@ const declaredIn = (content: object) => parseSchemaFile(Buffer.from(JSON.stringi
 async function push(client: Client, content: object, { archiveMissing = true, maxSteps = Infinity } = {}) {
   const { steps, faults } = planPush(declaredIn(content), await client.schema.get(), archiveMissing)
   expect(faults).toEqual([])
-  for (const step of steps.slice(0, maxSteps)) await applyStep(client, step)
+  for (const group of groupSteps(steps.slice(0, maxSteps))) await applySteps(client, group)
   return steps.length
 }
 

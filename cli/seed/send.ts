@@ -1,5 +1,5 @@
 import type { Client, Definitions, ImportCounts, ImportRefusal, PersonBody } from '../../client/index.ts'
-import { applyStep } from '../schema/apply.ts'
+import { applySteps, groupSteps } from '../schema/apply.ts'
 import { planPush, type Step } from '../schema/plan.ts'
 import type { Dataset } from './dataset.ts'
 import { shop } from './definitions.ts'
@@ -17,7 +17,7 @@ export async function declareShop(client: Client): Promise<Dataset['consentTypeI
     throw new Error(
       `The shop conflicts with the schema of this organization: ${faults.map(({ message }) => message).join('; ')}.`,
     )
-  for (const step of steps.filter(isNeeded)) await applyStep(client, step)
+  for (const group of groupSteps(steps.filter(isNeeded))) await applySteps(client, group)
   const surveys = (await client.schema.consentTypes.list().all()).find(({ key }) => key === 'surveys')!.id
   return { marketing, surveys }
 }

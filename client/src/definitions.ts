@@ -184,6 +184,24 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, NewAttrib
   }
 
   /**
+   * Declares up to 5,000 attributes, all or none. They have the order of the bodies.
+   *
+   * ```ts
+   * const { items } = await client.schema.attributes.batch([
+   *   { key: 'color', owner: 'orders', type: 'text' },
+   *   { key: 'size', owner: 'orders', type: 'number', indexed: true },
+   * ])
+   * console.log(items.map(attribute => attribute.key).join()) // color,size
+   * ```
+   */
+  batch<U extends WriteOptions = Record<never, never>>(
+    items: readonly NewAttribute[],
+    options?: U,
+  ): Call<Defined<U, { items: Attribute[] }>> {
+    return this.transport.sendAs('POST /v1/schema/attributes/batch', { body: { items } }, options)
+  }
+
+  /**
    * Lists the entities whose stored values break the rules of an attribute: values that were stored before the rule. A page may have
    * fewer entities than its size, even none, while `has_more` is true.
    *

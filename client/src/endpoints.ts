@@ -1170,6 +1170,19 @@ export type Endpoints = {
     repeatable: 'keyed'
     scope: 'schema:write'
   }
+  'POST /v1/schema/attributes/batch': {
+    body: {
+      /** At most one attribute of each owner and key. */
+      items: NewAttribute[]
+    }
+    data:
+      | {
+          items: Attribute[]
+        }
+      | DefinitionDryRun
+    repeatable: 'keyed'
+    scope: 'schema:write'
+  }
   'GET /v1/schema/attributes': {
     data: {
       items: Attribute[]
@@ -1645,6 +1658,7 @@ export const repetitions: { readonly [endpoint: string]: Repetition | undefined 
   'POST /v1/schema/stacks': 'keyed',
   'PATCH /v1/schema/stacks/{stack_key}': 'safe',
   'POST /v1/schema/attributes': 'keyed',
+  'POST /v1/schema/attributes/batch': 'keyed',
   'PATCH /v1/schema/attributes/{id}': 'safe',
   'PUT /v1/schema/observed/declare': 'once',
   'POST /v1/schema/consent-types': 'keyed',

@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import {
   type Author,
   changeDefinitions,
+  type DefinitionChange,
   differences,
   nextId,
   throwIfLimitReached,
@@ -10,11 +12,12 @@ import {
   throwKeyTaken,
 } from '../organizations/change-definitions.ts'
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
+import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
 import { coerceRules, findRuleFaults, noRules, rulesOf } from './rules.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
-import { insertAttributeSql, updateAttributeSql } from './sql.ts'
-import { checkUnique } from './unique.ts'
+import { insertAttributesSql, updateAttributeSql } from './sql.ts'
+import { checkNewUnique, checkUnique } from './unique.ts'
 
 /** The attribute with that id. Throws a Fault of 404 if there is none. */
 export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
@@ -27,56 +30,105 @@ export async function createAttribute(
   given: NewAttribute,
   options: DeclareOptions = {},
 ): Promise<AttributeWithDefinitions> {
-  let id = 0
   const body = options.boundFrom === 'query' ? coerceRules(given.type, given) : given
+  const { attributes, definitions } = await declare(author, [{ body, path: '' }])
+  return { attribute: attributes[0]!, definitions }
+}
+
+/**
+ * Declares attributes, all or none. Throws a Fault of 400 or 409 with each element that breaks a rule. No two of them have the same
+ * owner and key.
+ */
+export function createAttributes(author: Author, bodies: readonly NewAttribute[]): Promise<AttributesWithDefinitions> {
+  return declare(
+    author,
+    bodies.map((body, index) => ({ body, path: pointer('items', index) })),
+  )
+}
+
+/** The body of a new attribute, and its path in the request. */
+type Declaration = { body: NewAttribute; path: string }
+type AttributesWithDefinitions = { attributes: Attribute[]; definitions: Definitions }
+
+async function declare(author: Author, declarations: readonly Declaration[]): Promise<AttributesWithDefinitions> {
+  await checkForms(declarations)
+  let firstId = 0
   const definitions = await changeDefinitions(author, async (current, at, tx) => {
-    const owner_stack_id =
-      stackIdOf(current, body.owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
-    const target_stack_id = targetOf(current, body)
-    const { key, type, name = key, description = null, cardinality = 'one', indexed = false, searchable = false } = body
-    throwIfUnindexable(type, indexed)
-    throwIfUnsearchable(type, searchable)
-    const rules = rulesOf(body)
-    throwIfRulesFault({ type, cardinality, indexed, ...rules })
-    if (current.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
-    throwIfLimitReached('attributes', current, author.limits)
-    id = nextId(current.attributes)
-    const after = {
-      owner: body.owner,
-      key,
-      name,
-      description,
-      type,
-      target_stack: body.target_stack ?? null,
-      cardinality,
-      indexed,
-      searchable,
-      ...rules,
-    }
-    const index_id = indexIdOf(current, { indexed, target_stack_id, state: 'active' })
-    const isReady =
-      rules.unique === true && (await checkUnique(tx, current, { owner_stack_id, key, index_id }, options.mayRead))
-    const values = [
-      author.organization_id,
-      id,
-      owner_stack_id,
-      key,
-      name,
-      description,
-      type,
-      target_stack_id,
-      cardinality,
-      indexed,
-      at,
-      index_id,
-      isReady,
-      JSON.stringify(rules),
-      searchable,
-    ]
-    const store = () => tx.query(insertAttributeSql, values)
-    return [{ subject: 'attribute', id, operation: 'create', before: {}, after, store }]
+    firstId = nextId(current.attributes)
+    const stackIds = new Map([[peopleKey, peopleStackId], ...current.stacks.map(({ key, id }) => [key, id] as const)])
+    const faults = new CollectedFaults()
+    const changes = declarations.flatMap(({ body, path }, index) => {
+      const numbers = { id: firstId + index, version: current.version + 1 + index }
+      return faults.collect(path, () => creationOf(current, stackIds, body, numbers)) ?? []
+    })
+    faults.throwIfAny()
+    throwIfLimitReached('attributes', current, author.limits, declarations.length)
+    const rows = changes.map(({ row }) => row)
+    const unique = declarations.flatMap(({ path }, index) =>
+      rows[index]!.index_ready ? [{ ...rows[index]!, path }] : [],
+    )
+    await checkNewUnique(tx, current, unique)
+    const store = () => tx.query(insertAttributesSql, [author.organization_id, JSON.stringify(rows), at])
+    return changes.map(({ change }, index) => (index === 0 ? { ...change, store } : change))
   })
-  return { attribute: findAttribute(definitions, id), definitions }
+  const attributes = declarations.map((_, index) => findAttribute(definitions, firstId + index))
+  return { attributes, definitions }
+}
+
+/** After so many patterns other requests have their turn: the slowest to compile take a millisecond. */
+const patternsPerTurn = 20
+
+/** Checks what does not depend on the definitions, before the head is locked. */
+async function checkForms(declarations: readonly Declaration[]): Promise<void> {
+  const faults = new CollectedFaults()
+  let patterns = 0
+  for (const { body, path } of declarations) {
+    faults.collect(path, () => throwIfFormFaults(body))
+    if (body.pattern != null && ++patterns % patternsPerTurn === 0) await setImmediate()
+  }
+  faults.throwIfAny()
+}
+
+function throwIfFormFaults(body: NewAttribute) {
+  const { type, target_stack, cardinality = 'one', indexed = false, searchable = false } = body
+  if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'applies only to type `stack`')
+  if (type === 'stack' && !target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
+  throwIfUnindexable(type, indexed)
+  throwIfUnsearchable(type, searchable)
+  throwIfRulesFault({ type, cardinality, indexed, ...rulesOf(body) })
+}
+
+/** The row of a new attribute, and its entry in the change log. */
+function creationOf(
+  current: Definitions,
+  stackIds: ReadonlyMap<string, number>,
+  body: NewAttribute,
+  { id, version }: { id: number; version: number },
+) {
+  const { owner, target_stack = null, key, type, name = key, description = null } = body
+  const { cardinality = 'one', indexed = false, searchable = false } = body
+  const owner_stack_id = stackIds.get(owner) ?? throwInvalidField('/owner', 'must be `people` or the key of a stack')
+  const target_stack_id = type === 'person' ? peopleStackId : targetOf(stackIds, target_stack)
+  if (current.declared.get(owner_stack_id)?.has(key)) throwKeyTaken('is already declared for this owner')
+  const rules = rulesOf(body)
+  const index_id = indexIdOf(version, { indexed, target_stack_id, state: 'active' })
+  const shared = { key, name, description, type, cardinality, indexed, searchable }
+  const row = {
+    ...{ id, owner_stack_id, target_stack_id, index_id, rules, version, ...shared },
+    // A unique attribute has no stored values, so its index needs no fill.
+    index_ready: rules.unique === true,
+  }
+  const after = { owner, ...shared, target_stack, ...rules }
+  const change: DefinitionChange = { subject: 'attribute', id, operation: 'create', before: {}, after }
+  return { row, change }
+}
+
+function targetOf(stackIds: ReadonlyMap<string, number>, target_stack: string | null): number | null {
+  if (target_stack === null) return null
+  const id = stackIds.get(target_stack)
+  return id === undefined || id === peopleStackId
+    ? throwInvalidField('/target_stack', 'must be the key of a stack')
+    : id
 }
 
 /** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
@@ -107,11 +159,11 @@ export async function patchAttribute(
       throwKeyTaken('is already declared again for this owner')
     throwIfRulesFault(next)
     const { name, description, cardinality, indexed, searchable = false, state } = next
-    const index_id = indexIdOf(current, next)
+    const index_id = indexIdOf(current.version + 1, next)
     const isReady = await becomesReady(tx, current, { before: attribute, next: { ...next, index_id } }, options)
     const index = [index_id, isReady, JSON.stringify(rulesOf(next)), searchable] as const
     const values = [author.organization_id, id, name, description, cardinality, indexed, state, at, ...index]
-    const store = () => tx.query(updateAttributeSql, values)
+    const store = (version: number) => tx.query(updateAttributeSql, [...values, version])
     return [{ subject: 'attribute', id, operation: 'update', ...changed, store }]
   })
   return { attribute: findAttribute(definitions, id), definitions }
@@ -132,21 +184,6 @@ async function becomesReady(
 function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {
   const details = findRuleFaults(attribute).map(({ path, message }) => ({ path: pointer(...path), message }))
   if (details.length > 0) refuse('invalid_parameter', 'The request breaks a rule.', { details })
-}
-
-function stackIdOf({ stacks }: Definitions, key: string): number | undefined {
-  return key === peopleKey ? peopleStackId : stacks.find(stack => stack.key === key)?.id
-}
-
-function targetOf(definitions: Definitions, { type, target_stack }: NewAttribute): number | null {
-  if (type !== 'stack' && target_stack) throwInvalidField('/target_stack', 'applies only to type `stack`')
-  if (type === 'person') return peopleStackId
-  if (type !== 'stack') return null
-  if (!target_stack) throwInvalidField('/target_stack', 'is required for type `stack`')
-  return (
-    definitions.stacks.find(stack => stack.key === target_stack)?.id ??
-    throwInvalidField('/target_stack', 'must be the key of a stack')
-  )
 }
 
 function throwIfUnindexable(type: string, indexed: boolean) {

@@ -1,22 +1,23 @@
-import type { Database } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import {
   type Attribute,
+  type AttributeIndex,
   currentDefinitions,
   type Definitions,
-  reloadDefinitions,
 } from '../organizations/definitions.ts'
 import type { Signal } from '../signal.ts'
+import { readProgressSql } from './sql.ts'
 
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>
 
 /**
  * The id of an attribute's index after a change of definitions: its previous index, a new one, or null. A relationship has
- * an index for plain values stored under its key before it was declared. A new index takes the number of the new version,
- * which is unique.
+ * an index for plain values stored under its key before it was declared. A new index takes the number of the version of
+ * the change, which is unique.
  */
-export function indexIdOf(current: Definitions, { indexed, target_stack_id, state, index }: Indexable): number | null {
+export function indexIdOf(version: number, { indexed, target_stack_id, state, index }: Indexable): number | null {
   if (state !== 'active' || !(indexed || target_stack_id !== null)) return null
-  return index?.id ?? current.version + 1
+  return index?.id ?? version
 }
 
 /** The progress of an attribute's index: `indexed` of about `total` entities. Null if the attribute is not to be indexed. */
@@ -27,13 +28,33 @@ export function indexState({ indexed, index }: Attribute) {
   return { state: ready ? ('ready' as const) : ('filling' as const), indexed: done, total }
 }
 
-/** The current definitions. They are read again while an index is filling, because its progress has no version. */
+/** The current definitions, with the progress of indexes that are filling, which has no version. */
 export async function definitionsWithProgress(
   db: Database,
   organization_id: number,
   signal?: Signal,
 ): Promise<Definitions> {
   const definitions = await currentDefinitions(db, organization_id, signal)
-  const filling = definitions.attributes.some(({ index }) => index && !index.ready)
-  return filling ? reloadDefinitions(db, organization_id, signal) : definitions
+  const filling = definitions.attributes.flatMap(({ index }) => (index && !index.ready ? [index.id] : []))
+  if (filling.length === 0) return definitions
+  const progress = await readProgress(db, organization_id, filling, signal)
+  const attributes = definitions.attributes.map(attribute => {
+    const { index } = attribute
+    const read = index && !index.ready ? progress.get(index.id) : undefined
+    return index && read ? { ...attribute, index: { ...index, ...read } } : attribute
+  })
+  return { ...definitions, attributes, attributeById: new Map(attributes.map(each => [each.id, each])) }
+}
+
+type Progress = Pick<AttributeIndex, 'indexed' | 'total'>
+
+/** Reads how far the fills of indexes are, by index. An index whose fill has not begun is absent. */
+export async function readProgress(
+  db: Pick<Database | Transaction, 'query'>,
+  organization_id: number,
+  ids: number[],
+  signal?: Signal,
+): Promise<ReadonlyMap<number, Progress>> {
+  const rows = await db.query<Progress & { index_id: number }>(readProgressSql, [organization_id, ids], signal)
+  return new Map(rows.map(({ index_id, ...progress }) => [index_id, progress]))
 }

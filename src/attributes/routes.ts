@@ -1,16 +1,27 @@
+import type { Limits } from '../config.ts'
 import { type Call, type Route, route } from '../http/pipeline/route.ts'
 import { authorOf } from '../organizations/change-definitions.ts'
 import { definitionWrite } from '../organizations/definition-dry-run.ts'
 import { listSchema } from '../organizations/definition-schema.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import { attributeToJson, createAttribute, type DeclareOptions, findAttribute, patchAttribute } from './attributes.ts'
+import {
+  attributeToJson,
+  createAttribute,
+  createAttributes,
+  type DeclareOptions,
+  findAttribute,
+  patchAttribute,
+} from './attributes.ts'
 import { definitionsWithProgress } from './indexing.ts'
 import {
   type AttributePatch,
   attributePatch,
   attribute as attributeSchema,
+  maxBatchedAttributes,
   type NewAttribute,
+  type NewAttributes,
   newAttribute,
+  newAttributes,
 } from './schema.ts'
 
 const path = '/v1/schema/attributes'
@@ -18,7 +29,7 @@ const tag = 'Attributes'
 const byId = { tag, path: '/v1/schema/attributes/{id}', params: { id: 'number' }, answer: attributeSchema } as const
 
 /** The route table of attributes. */
-export function attributeRoutes(): Route[] {
+export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
   return [
     definitionWrite<NewAttribute>({
       method: 'POST',
@@ -36,6 +47,28 @@ export function attributeRoutes(): Route[] {
         const { attribute, definitions } = await createAttribute(authorOf(call), call.body, optionsOf(call))
         const headers = { Location: `${path}/${attribute.id}` }
         return { status: 201, data: attributeToJson(attribute, definitions), headers }
+      },
+    }),
+    definitionWrite<NewAttributes>({
+      method: 'POST',
+      tag,
+      path: `${path}/batch`,
+      scope: 'schema:write',
+      operationId: 'batchAttributes',
+      summary: `Declare up to ${maxBatchedAttributes.toLocaleString('en')} attributes, all or none`,
+      description:
+        'Each element of `items` is the body of a declaration, and the response has the attributes in the same order. If one of them ' +
+        'breaks a rule, none is declared, and the error names what is wrong with each by its path, such as `/items/3/key`. The ' +
+        'attributes apply from the same moment on. The body may have up to 8 MiB.',
+      body: newAttributes,
+      answer: listSchema(attributeSchema),
+      successes: { 201: 'Declared.' },
+      refusals: { 409: 'duplicate_entry' },
+      bodyBytes: limits.batchBytes,
+      handle: async call => {
+        const { attributes, definitions } = await createAttributes(authorOf(call), call.body.items)
+        const items = attributes.map(attribute => attributeToJson(attribute, definitions))
+        return { status: 201, data: { items } }
       },
     }),
     route({

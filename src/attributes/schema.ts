@@ -89,6 +89,22 @@ export const newAttribute = Type.Object(
 )
 export type NewAttribute = Static<typeof newAttribute>
 
+/** The most attributes of a batch: as many as an organization may have by default. */
+export const maxBatchedAttributes = 5_000
+
+const oneOfEachKey = { distinctBy: ['key', 'owner'], description: 'At most one attribute of each owner and key.' }
+
+/** Body of POST /v1/schema/attributes/batch. */
+export const newAttributes = Type.Object(
+  { items: Type.Array(newAttribute, { minItems: 1, maxItems: maxBatchedAttributes, ...oneOfEachKey }) },
+  {
+    additionalProperties: false,
+    title: 'NewAttributes',
+    examples: [{ items: ['first_key', 'second_key'].map(key => ({ key, owner: 'people', type: 'text' })) }],
+  },
+)
+export type NewAttributes = Static<typeof newAttributes>
+
 /** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule. */
 export const attributePatch = Type.Object(
   {

@@ -1,19 +1,24 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: id, $3: owner, $4: key, $5: name, $6: description, $7: type, $8: target, $9: cardinality, $10: indexed, $11: the time,
- * $12: index id, $13: whether the index is ready, $14: rules, $15: searchable.
+ * $2: [{id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, index_id, index_ready, rules,
+ * searchable, version}], $3: the time.
  */
-export const insertAttributeSql = statement(
-  'insert_attribute',
+export const insertAttributesSql = statement(
+  'insert_attributes',
   `insert into attributes (organization_id, id, owner_stack_id, key, name, description, type, target_stack_id, cardinality,
-     indexed, state, created_at, updated_at, index_id, index_ready, rules, searchable)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'active', $11, $11, $12, $13, $14, $15)`,
+     indexed, state, created_at, updated_at, index_id, index_ready, rules, searchable, version)
+   select h.organization_id, v.id, v.owner_stack_id, v.key, v.name, v.description, v.type, v.target_stack_id, v.cardinality,
+     v.indexed, 'active', $3, $3, v.index_id, v.index_ready, v.rules, v.searchable, v.version
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb) as v(id integer, owner_stack_id integer, key text,
+     name text, description text, type text, target_stack_id integer, cardinality text, indexed boolean, index_id integer,
+     index_ready boolean, rules jsonb, searchable boolean, version integer)
+   where h.organization_id = $1`,
 )
 
 /**
  * $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index id, $10: whether the index is
- * ready without a fill, $11: rules, $12: searchable. The sort index goes with the other one: no attribute
+ * ready without a fill, $11: rules, $12: searchable, $13: the version. The sort index goes with the other one: no attribute
  * has the id 0.
  */
 export const updateAttributeSql = statement(
@@ -25,18 +30,25 @@ export const updateAttributeSql = statement(
        and s.field = 'attribute_values.' || d.key
    ), updated as (
      update attributes set name = $3, description = $4, cardinality = $5, indexed = $6, state = $7, updated_at = $8,
-       index_id = $9, index_ready = $10 or (index_ready and $9 is not distinct from index_id), rules = $11, searchable = $12
+       index_id = $9, index_ready = $10 or (index_ready and $9 is not distinct from index_id), rules = $11, searchable = $12, version = $13
      where organization_id = $1 and id = $2 returning 1
    ) select from updated`,
 )
 
-/** $2: stack, $3: key, $4: maximum. Returns how many entities the stack has, up to the maximum, and whether one of them carries the key. */
+/** $2: stack, $3: keys, $4: maximum. Returns how many entities the stack has, up to the maximum, and whether one of them carries one of the keys. */
 export const findCarrierSql = statement(
   'find_carrier',
   `select count(*)::integer as entities, coalesce(bool_or(e.carries), false) as carries
    from (
-     select e.attributes ? $3 as carries from entities e where e.organization_id = $1 and e.stack_id = $2 limit $4
+     select e.attributes ?| $3::text[] as carries from entities e where e.organization_id = $1 and e.stack_id = $2 limit $4
    ) e`,
+)
+
+/** $2: stack, $3: keys. Returns those of the keys that an entity carries. */
+export const findCarriedKeysSql = statement(
+  'find_carried_keys',
+  `select distinct k.key from entities e cross join lateral jsonb_object_keys(e.attributes) as k(key)
+   where e.organization_id = $1 and e.stack_id = $2 and e.attributes ?| $3::text[] and k.key = any($3::text[])`,
 )
 
 /**
@@ -55,4 +67,10 @@ export const findRepeatedValuesSql = statement(
      where t.organization_id = $1 and t.index_id = $2 and t.value = repeated.value offset 0
    ) v
    group by v.value having count(*) > 1 order by count(*) desc, v.value limit $5`,
+)
+
+/** $2: ids of indexes. Returns how far they are filled: those whose fill has begun. */
+export const readProgressSql = statement(
+  'read_progress',
+  'select f.index_id, f.indexed, f.total from fills f where f.organization_id = $1 and f.index_id = any($2::integer[])',
 )

@@ -1,7 +1,8 @@
 import type { Transaction } from '../db/db.ts'
 import { type Detail, pointer, refuse } from '../errors.ts'
 import type { Attribute, Definitions } from '../organizations/definitions.ts'
-import { findCarrierSql, findRepeatedValuesSql } from './sql.ts'
+import { readProgress } from './indexing.ts'
+import { findCarriedKeysSql, findCarrierSql, findRepeatedValuesSql } from './sql.ts'
 
 /** An attribute that becomes unique, with the id of the index that it has then. `isReactivated`: it was archived, which dropped its index. */
 type Becoming = Pick<Attribute, 'owner_stack_id' | 'key' | 'index'> & {
@@ -30,12 +31,14 @@ export async function checkUnique(
 ): Promise<boolean> {
   const current = index?.id === index_id ? index : undefined
   if (!current?.ready) {
-    const values = [organization_id, owner_stack_id, key, maxSearched]
-    const [found] = await tx.query<{ entities: number; carries: boolean }>(findCarrierSql, values)
-    if (!found!.carries && found!.entities < maxSearched) return true
+    const mayHaveValues = await findKeysToIndex(tx, organization_id, owner_stack_id, [key])
+    if (mayHaveValues.size === 0) return true
     if (isReactivated) throwNotReactivated()
-    if (current) throwNotReady(`needs the index, which has ${current.indexed} of about ${current.total} entities yet`)
-    throwNotReady('needs an index of the stored values first: send `indexed: true` without `unique`')
+    if (!current) throwNotReady([{ path: pointer('unique'), message: needsIndex }])
+    const { indexed, total } = (await readProgress(tx, organization_id, [current.id])).get(current.id) ?? current
+    throwNotReady([
+      { path: pointer('unique'), message: `needs the index, which has ${indexed} of about ${total} entities yet` },
+    ])
   }
   const repeated = await tx.query<{ value: unknown; entities: number }>(findRepeatedValuesSql, [
     organization_id,
@@ -48,11 +51,45 @@ export async function checkUnique(
   return false
 }
 
-function throwNotReady(message: string): never {
-  refuse('invalid_parameter', 'The attribute cannot be unique yet. Retry when its `index_state` is `ready`.', {
-    status: 409,
-    details: [{ path: pointer('unique'), message }],
-  })
+/** A new attribute with its path in the request. */
+type NewUnique = Pick<Attribute, 'owner_stack_id' | 'key'> & { path: string }
+
+/** Checks that no entity carries the keys of new attributes. The head must be locked. Throws a Fault of 409 with those that may have values. */
+export async function checkNewUnique(
+  tx: Transaction,
+  { organization_id }: Definitions,
+  attributes: readonly NewUnique[],
+): Promise<void> {
+  const details: Detail[] = []
+  for (const [owner_stack_id, ofOwner] of Map.groupBy(attributes, attribute => attribute.owner_stack_id)) {
+    const keys = ofOwner.map(({ key }) => key)
+    const toIndex = await findKeysToIndex(tx, organization_id, owner_stack_id, keys)
+    for (const { key, path } of ofOwner)
+      if (toIndex.has(key)) details.push({ path: `${path}${pointer('unique')}`, message: needsIndex })
+  }
+  if (details.length > 0) throwNotReady(details)
+}
+
+const needsIndex = 'needs an index of the stored values first: send `indexed: true` without `unique`'
+
+/** The keys that entities carry, or all of them if the stack is too large to search. */
+async function findKeysToIndex(
+  tx: Transaction,
+  organization_id: number,
+  owner_stack_id: number,
+  keys: string[],
+): Promise<ReadonlySet<string>> {
+  const values = [organization_id, owner_stack_id, keys]
+  const [found] = await tx.query<{ entities: number; carries: boolean }>(findCarrierSql, [...values, maxSearched])
+  const { entities, carries } = found!
+  if (entities >= maxSearched || (carries && keys.length === 1)) return new Set(keys)
+  const carried = carries ? await tx.query<{ key: string }>(findCarriedKeysSql, values) : []
+  return new Set(carried.map(({ key }) => key))
+}
+
+function throwNotReady(details: Detail[]): never {
+  const message = 'The attribute cannot be unique yet. Retry when its `index_state` is `ready`.'
+  refuse('invalid_parameter', message, { status: 409, details })
 }
 
 function throwNotReactivated(): never {

@@ -50,7 +50,8 @@ export async function createConsentType(author: Author, body: NewConsentType): P
       ...removeOtherMarks(type, consent_types, at),
       {
         ...change,
-        store: (tx, organization_id) => tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at)]),
+        store: (version, tx, organization_id) =>
+          tx.query(insertConsentTypeSql, [organization_id, ...valuesOf(type, at), version]),
       },
     ]
   })
@@ -123,7 +124,8 @@ function changesOf(type: ConsentType, next: ConsentType, at: string): Definition
       id,
       operation: 'update',
       ...changed,
-      store: (tx, organization_id) => tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at)]),
+      store: (version, tx, organization_id) =>
+        tx.query(updateConsentTypeSql, [organization_id, ...valuesOf(next, at), version]),
     },
   ]
 }

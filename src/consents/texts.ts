@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Database } from '../db/db.ts'
+import { awaitPipelined, type Database } from '../db/db.ts'
 import { refuse } from '../errors.ts'
 import { type Author, changeDefinitions, throwInvalidField } from '../organizations/change-definitions.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
@@ -24,7 +24,6 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
   await changeDefinitions(author, async (current, at, tx) => {
     const { text_versions } = findConsentType(current, id)
     added = { version: text_versions + 1, created_at: at }
-    await tx.query(touchConsentTypeSql, [author.organization_id, id, at])
     const values = [author.organization_id, id, added.version, language, text, url, sha256, at]
     return [
       {
@@ -33,7 +32,11 @@ export async function addConsentText(author: Author, id: number, body: NewConsen
         operation: 'update',
         before: { text_versions },
         after: { text_versions: added.version },
-        store: () => tx.query(insertConsentTextSql, values),
+        store: version =>
+          awaitPipelined([
+            tx.query(touchConsentTypeSql, [author.organization_id, id, at, version]),
+            tx.query(insertConsentTextSql, values),
+          ]),
       },
     ]
   })

@@ -173,12 +173,12 @@ describe('include is refused', () => {
         `with head as (update change_heads set schema_version = schema_version + 1 where organization_id = $1) ${statement}`,
         [own.id],
       )
-    await change(`insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at)
-      values ($1, 99, 0, 'friend', 'friend', 'person', 0, 'one', false, 'active', now(), now())`)
+    await change(`insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, version)
+      values ($1, 99, 0, 'friend', 'friend', 'person', 0, 'one', false, 'active', now(), now(), 2)`)
     expect((await own.send('POST', '/v1/people/list', { include: ['friend'] })).body.data.items[0].included).toEqual({
       friend: null,
     })
-    await change(`update attributes set state = 'archived' where organization_id = $1 and id = 99`)
+    await change(`update attributes set state = 'archived', version = 3 where organization_id = $1 and id = 99`)
     const refused = await own.send('POST', '/v1/people/list', { include: ['friend'] })
     expect([refused.status, refused.body.details!.map(({ path }) => path)]).toEqual([400, ['/include/0']])
   })

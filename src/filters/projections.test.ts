@@ -257,8 +257,8 @@ it('fields are read with definitions that another process changed', async () => 
   // Another process declares the relationship and writes a link.
   await service.sql(
     `with head as (update change_heads set schema_version = schema_version + 1 where organization_id = $1),
-       declared as (insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at)
-         values ($1, 99, 0, 'friend', 'friend', 'person', 0, 'one', false, 'active', now(), now()))
+       declared as (insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, version)
+         values ($1, 99, 0, 'friend', 'friend', 'person', 0, 'one', false, 'active', now(), now(), 2))
      insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
      select $1, e.id, 99, 0, e.id, 0 from entities e where e.organization_id = $1`,
     [id],

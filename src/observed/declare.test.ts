@@ -136,8 +136,8 @@ describe('the refusal of a declaration', () => {
 
   it('names the limit of attributes, also in a dry run', async () => {
     await service.sql(
-      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at)
-       select $1, 100 + i, 0, 'filler' || i, 'x', 'text', 'one', false, 'archived', now(), now() from generate_series(1, $2::integer) i`,
+      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at, version)
+       select $1, 100 + i, 0, 'filler' || i, 'x', 'text', 'one', false, 'archived', now(), now(), 2 from generate_series(1, $2::integer) i`,
       [(await service.organization('full')).id, service.config.limits.attributes],
     )
     const full = service.sender(await service.tokenFor('full'))

@@ -1,23 +1,21 @@
 import { announceCommit } from '../changes/commit-events.ts'
 import type { Limits } from '../config.ts'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import { OutcomeUnknown } from '../db/pg-errors.ts'
 import { refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
 import type { Signal } from '../signal.ts'
-import { DefinitionDryRun } from './definition-dry-run.ts'
-import { currentDefinitions, type Definitions, reloadDefinitions } from './definitions.ts'
-import { appendDefinitionChangeSql, numberDefinitionChangeSql } from './definitions-sql.ts'
-import { lockHead, readDefinitions } from './head.ts'
+import { appendChanges } from './append-changes.ts'
+import { type DefinitionDiff, DefinitionDryRun } from './definition-dry-run.ts'
+import { cachedDefinitions, type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
+import { lockHead, standingDefinitions } from './head.ts'
 
-/** A created or changed definition, and its entry in the change log. */
-export type DefinitionChange = {
+/**
+ * A created or changed definition, and its entry in the change log. `store` stores it with the version of the definitions that the change
+ * makes. Changes that one statement stores together have one `store`, that of the first.
+ */
+export type DefinitionChange = DefinitionDiff & {
   subject: 'stack' | 'attribute' | 'consent_type' | 'segment'
-  id: number
-  operation: 'create' | 'update' | 'delete'
-  before: Record<string, unknown>
-  after: Record<string, unknown>
-  store(tx: Transaction, organization_id: number): Promise<unknown>
+  store?(version: number, tx: Transaction, organization_id: number): Promise<unknown>
 }
 
 const limitNames = { stacks: 'stacks', attributes: 'attributes', consent_types: 'consentTypes' } as const
@@ -45,39 +43,38 @@ export function authorOf({ db, caller, request_id, limits, signal, isDryRun, wri
 /**
  * Changes the definitions of an organization, one transaction at a time. The head is locked first, so the definitions
  * that `decide` receives cannot change before its result is stored. Every change increments the schema version. `decide`
- * receives the time as RFC 3339 in `at`, and reads in the transaction.
- * Without changes nothing is stored. Returns the definitions after the change. Throws what `decide` throws, and
- * OutcomeUnknown if the changed definitions cannot be read back.
+ * receives the time as RFC 3339 in `at`, and reads in the transaction. Without changes nothing is stored. Returns the definitions after
+ * the changes. Throws what `decide` throws.
  */
 export async function changeDefinitions(
   { db, organization_id, actor, request_id, signal, isDryRun, written }: Author,
   decide: (definitions: Definitions, at: string, tx: Transaction) => DefinitionChange[] | Promise<DefinitionChange[]>,
 ): Promise<Definitions> {
-  const { changed, sequence } = await db.transaction(
+  const keep = definitionsKeeper(db)
+  const cached = await cachedDefinitions(db, organization_id, signal)
+  const { definitions, hasChanges, sequence } = await db.transaction(
     async tx => {
-      const { sequence } = await lockHead(tx, organization_id)
+      const head = await lockHead(tx, organization_id)
       const at = new Date().toISOString()
-      const changes = await decide(await readDefinitions(tx, organization_id), at, tx)
+      const current = await standingDefinitions(tx, head, cached)
+      const changes = await decide(current, at, tx)
       if (isDryRun) throw new DefinitionDryRun(changes)
-      for (const { store, subject, id, operation, before, after } of changes) {
-        await store(tx, organization_id)
-        const logged = [at, subject, id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
-        await awaitPipelined([
-          tx.query(numberDefinitionChangeSql, [organization_id, at]),
-          tx.query(appendDefinitionChangeSql, [organization_id, ...logged]),
-        ])
-      }
-      return { changed: changes.length > 0, sequence: sequence + changes.length }
+      const sequence = head.sequence + changes.length
+      if (changes.length === 0) return { definitions: current, hasChanges: false, sequence }
+      const storing = changes.flatMap(
+        ({ store }, index) => store?.(current.version + 1 + index, tx, organization_id) ?? [],
+      )
+      const context = { organization_id, at, actor, request_id, changesDefinitions: true }
+      const appending = appendChanges(tx, context, changes)
+      const reading = readDefinitions(tx, organization_id, current)
+      await awaitPipelined([...storing, appending, reading])
+      return { definitions: await reading, hasChanges: true, sequence }
     },
     { signal },
   )
+  if (hasChanges) announceCommit(db, organization_id)
   if (written) written.sequence = sequence
-  if (!changed) return currentDefinitions(db, organization_id, signal)
-  announceCommit(db, organization_id)
-  return reloadDefinitions(db, organization_id, signal).catch(cause => {
-    // The signal's own error would say that nothing was done.
-    throw new OutcomeUnknown('the definitions were changed but could not be read back', { cause })
-  })
+  return keep(definitions)
 }
 
 /** The fields of a patch that differ from the current values, before and after. Null if no field differs. */
@@ -98,16 +95,17 @@ export const nextId = (definitions: readonly { id: number }[]): number =>
   definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
 
 /**
- * Throws 400 if the organization already has the maximum number of definitions of a kind. Must be called while the head
+ * Throws 400 if the organization would have more than the maximum number of definitions of a kind. Must be called while the head
  * is locked; otherwise concurrent creates could exceed the limit together.
  */
 export function throwIfLimitReached(
   kind: keyof typeof limitNames,
   current: Definitions,
   limits: DefinitionLimits,
+  added = 1,
 ): void {
   const max = limits[limitNames[kind]]
-  if (current[kind].length < max) return
+  if (current[kind].length + added <= max) return
   const [noun, setting] = [kind.replace('_', ' '), `KITH_LIMIT_${kind.toUpperCase()}`]
   const message = `exceeds the limit of ${max} ${noun} per organization, archived ones included`
   refuse('invalid_parameter', `The organization has reached its limit of ${noun} (${setting}: ${max}).`, {

@@ -9,30 +9,36 @@ const textVersions = `coalesce((
            select max(t.version) from consent_texts t where t.organization_id = $1 and t.consent_type_id = d.id
          ), 0)`
 
-/** All definitions of an organization and their version, read in one snapshot. $1: organization. */
+/**
+ * The definitions of an organization that changed after version $2, and what else belongs to them, read in one snapshot. So a change
+ * costs what it changes: to read all of 1,000 attributes takes 14 ms of PostgreSQL.
+ */
 export const readDefinitionsSql = statement(
   'read_definitions',
   `select h.schema_version as version,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'kind', d.kind,
          'retention_days', d.retention_days, 'label', d.label, ${times})
-         order by d.id) from stacks d where d.organization_id = $1), '[]') as stacks,
+         order by d.id) from stacks d where d.organization_id = $1 and d.version > $2), '[]') as stacks,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'owner_stack_id', d.owner_stack_id, 'key', d.key,
          'name', d.name, 'description', d.description, 'type', d.type, 'target_stack_id', d.target_stack_id,
          'cardinality', d.cardinality, 'indexed', d.indexed, 'searchable', d.searchable, 'state', d.state, 'index', ${index},
          ${times}) || d.rules
          order by d.id) from attributes d left join fills f on f.organization_id = $1 and f.index_id = d.index_id
-         where d.organization_id = $1), '[]') as attributes,
+         where d.organization_id = $1 and d.version > $2), '[]') as attributes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
          'state', d.state, 'mandatory', d.mandatory, 'default_state', d.default_state, 'channels', d.channels,
          'text_versions', ${textVersions}, ${times})
-         order by d.id) from consent_types d where d.organization_id = $1), '[]') as consent_types,
+         order by d.id) from consent_types d where d.organization_id = $1 and d.version > $2), '[]') as consent_types,
      coalesce((select jsonb_agg(jsonb_build_object('stack_id', s.stack_id, 'field', s.field, 'id', s.index_id,
          'ready', s.ready, 'indexed', coalesce(f.indexed, 0), 'total', coalesce(f.total, 0)) order by s.index_id)
          from sort_indexes s left join fills f on f.organization_id = $1 and f.index_id = s.index_id
          where s.organization_id = $1), '[]') as sort_indexes,
      coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'name', d.name, 'description', d.description,
          'filter', d.filter, ${times})
-         order by d.id) from segments d where d.organization_id = $1 and d.deleted_at is null), '[]') as segments,
+         order by d.id) from segments d
+         where d.organization_id = $1 and d.deleted_at is null and d.version > $2), '[]') as segments,
+     array(select d.id from segments d
+       where d.organization_id = $1 and d.deleted_at is not null and d.version > $2) as deleted_segments,
      coalesce((select max(d.id) from segments d where d.organization_id = $1), 0) as last_segment_id,
      exists (select from aliases a where a.organization_id = $1)
        or exists (select from merges m where m.organization_id = $1 and m.unmerged_sequence is null) as has_aliases,
@@ -56,30 +62,33 @@ export const lockHeadSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
-/** What the head keeps of the time $2 of a change, as store-sql.ts of entities/write keeps it. The search by time needs it. */
+/** What the head keeps of the time $3 of a change, as store-sql.ts of entities/write keeps it. The search by time needs it. */
 const keepsTime =
-  'latest_at = greatest(h.latest_at, $2::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $2::timestamptz)'
+  'latest_at = greatest(h.latest_at, $3::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $3::timestamptz)'
 
-/** Takes the number of the change of a definition from the head, which it locks. $2: time. */
-export const numberDefinitionChangeSql = statement(
-  'number_definition_change',
-  `update change_heads h set sequence = h.sequence + 1, schema_version = h.schema_version + 1, ${keepsTime}
+/** $2: the number of changes of definitions, which take their numbers from the head, $3: their time. Locks it. */
+export const numberDefinitionChangesSql = statement(
+  'number_definition_changes',
+  `update change_heads h set sequence = h.sequence + $2, schema_version = h.schema_version + $2, ${keepsTime}
    where h.organization_id = $1`,
 )
 
-/** As {@link numberDefinitionChangeSql}, for changes after which the definitions keep their version. */
-export const numberChangeSql = statement(
-  'number_change',
-  `update change_heads h set sequence = h.sequence + 1, ${keepsTime} where h.organization_id = $1`,
+/** As {@link numberDefinitionChangesSql}, for changes after which the definitions keep their version. */
+export const numberChangesSql = statement(
+  'number_changes',
+  `update change_heads h set sequence = h.sequence + $2, ${keepsTime} where h.organization_id = $1`,
 )
 
 /**
- * $2: time, $3: subject, $4: definition, $5: operation, $6: before, $7: after, $8: actor, $9: request id. Runs after the transaction
- * has taken the number, so the head has it.
+ * $2: [{n, subject, definition_id, operation, before, after}], with n from 1, $3: the time, $4: actor, $5: request id. Runs after the
+ * transaction has taken the numbers, so the head has the last one.
  */
-export const appendDefinitionChangeSql = statement(
-  'append_definition_change',
+export const appendDefinitionChangesSql = statement(
+  'append_definition_changes',
   `insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
-   select h.organization_id, h.sequence, $2, $3, $4, $5, $6::jsonb, $7::jsonb, $8, $9
-   from change_heads h where h.organization_id = $1`,
+   select h.organization_id, h.sequence - max(v.n) over () + v.n, $3, v.subject, v.definition_id, v.operation, v.before,
+     v.after, $4, $5
+   from change_heads h cross join jsonb_to_recordset($2::text::jsonb)
+     as v(n integer, subject text, definition_id integer, operation text, before jsonb, after jsonb)
+   where h.organization_id = $1`,
 )

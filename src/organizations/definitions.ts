@@ -1,5 +1,5 @@
 import type { Channel } from '../channels.ts'
-import { type Database, dataKeyOf } from '../db/db.ts'
+import { type Database, dataKeyOf, type Row, type Statement } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
 import { readDefinitionsSql, readSchemaVersionSql } from './definitions-sql.ts'
 
@@ -125,12 +125,15 @@ export type Definitions = Readonly<{
 
 export type IndexedAttribute = Attribute & { index: AttributeIndex }
 
+/** The definitions of an organization, or those that changed since a version. */
 export type DefinitionRows = {
   version: number
   stacks: Stack[]
   attributes: Attribute[]
   consent_types: ConsentType[]
   segments?: Segment[]
+  /** The ids of segments that were deleted since. */
+  deleted_segments?: number[]
   last_segment_id?: number
   has_aliases?: boolean
   has_tombstones?: boolean
@@ -142,13 +145,55 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
   return attribute.target_stack_id !== null
 }
 
-/** Builds the look-up maps for the definition rows of one organization. */
-export function buildDefinitions(organization_id: number, rows: DefinitionRows): Definitions {
+/**
+ * Builds the look-up maps for the definition rows of one organization. With `base`, the rows are those that changed since: what did not
+ * change stays the same object.
+ */
+export function buildDefinitions(organization_id: number, rows: DefinitionRows, base?: Definitions): Definitions {
+  const attributes = withChanged(base?.attributes, rows.attributes)
+  const sort_indexes = new Map<number, Map<string, SortIndex>>()
+  for (const index of rows.sort_indexes ?? [])
+    getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
+  const { has_aliases = false, has_tombstones = false, last_segment_id = 0, time_zone = 'UTC' } = rows
+  return Object.freeze({
+    organization_id,
+    version: rows.version,
+    stacks: withChanged(base?.stacks, rows.stacks),
+    attributes,
+    consent_types: withChanged(base?.consent_types, rows.consent_types),
+    segments: withoutDeleted(withChanged(base?.segments, rows.segments ?? []), rows.deleted_segments),
+    last_segment_id,
+    has_aliases,
+    has_tombstones,
+    time_zone,
+    sort_indexes,
+    ...(attributes === base?.attributes ? mapsOf(base) : mapAttributes(attributes)),
+  })
+}
+
+/** Definitions in the order of their ids. A new one has the highest id. */
+function withChanged<D extends { id: number }>(base: readonly D[] | undefined, changed: readonly D[]): readonly D[] {
+  if (!base || changed.length === 0) return base ?? changed
+  const byId = new Map(base.map(definition => [definition.id, definition]))
+  for (const definition of changed) byId.set(definition.id, definition)
+  return [...byId.values()]
+}
+
+const withoutDeleted = (segments: readonly Segment[], deleted: readonly number[] = []) =>
+  deleted.length === 0 ? segments : segments.filter(({ id }) => !deleted.includes(id))
+
+type AttributeMaps = Pick<Definitions, 'attributeById' | 'declared' | 'relationships' | 'required' | 'unique'>
+
+const mapsOf = ({ attributeById, declared, relationships, required, unique }: Definitions): AttributeMaps => ({
+  ...{ attributeById, declared, relationships, required, unique },
+})
+
+function mapAttributes(attributes: readonly Attribute[]): AttributeMaps {
   const declared = new Map<number, Map<string, Attribute>>()
   const relationships = new Map<number, Map<string, Attribute[]>>()
   const required = new Map<number, Attribute[]>()
   const unique = new Map<number, IndexedAttribute[]>()
-  for (const attribute of rows.attributes) {
+  for (const attribute of attributes) {
     const { owner_stack_id, key } = attribute
     if (attribute.state === 'active') {
       getOrInsert(declared, owner_stack_id, () => new Map()).set(key, attribute)
@@ -159,26 +204,8 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows):
     const byKey = getOrInsert(relationships, owner_stack_id, () => new Map<string, Attribute[]>())
     getOrInsert(byKey, key, () => []).push(attribute)
   }
-  const attributeById = new Map(rows.attributes.map(attribute => [attribute.id, attribute]))
-  const sort_indexes = new Map<number, Map<string, SortIndex>>()
-  for (const index of rows.sort_indexes ?? [])
-    getOrInsert(sort_indexes, index.stack_id, () => new Map<string, SortIndex>()).set(index.field, index)
-  const { has_aliases = false, has_tombstones = false, segments = [], last_segment_id = 0, time_zone = 'UTC' } = rows
-  return Object.freeze({
-    organization_id,
-    ...rows,
-    has_aliases,
-    has_tombstones,
-    time_zone,
-    sort_indexes,
-    segments,
-    last_segment_id,
-    attributeById,
-    declared,
-    relationships,
-    required,
-    unique,
-  })
+  const attributeById = new Map(attributes.map(attribute => [attribute.id, attribute]))
+  return { attributeById, declared, relationships, required, unique }
 }
 
 const hasIndex = (attribute: Attribute): attribute is IndexedAttribute => attribute.index != null
@@ -194,17 +221,21 @@ function getOrInsert<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 // A process caches one snapshot per database and organization. Its version tells whether it is current.
 const snapshots = new WeakMap<object, Map<number, Definitions>>()
 
+const snapshotOf = (dataKey: object, organization_id: number) => snapshots.get(dataKey)?.get(organization_id)
+
 /**
  * The cached snapshot, which is read on first use. It may be older than the database; callers compare versions if that
  * matters. Inside a transaction, the snapshot of the outer database is also used. A snapshot that is read inside a
  * transaction is cached only for it, because the transaction may never commit.
  */
 export async function cachedDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
-  const cachedFor = (database: Database) => snapshots.get(dataKeyOf(database))?.get(organization_id)
-  const cached = cachedFor(db) ?? (db.outer && cachedFor(db.outer))
+  const cached = findCached(db, organization_id)
   db.observer?.cache('definitions', cached !== undefined)
   return cached ?? reloadDefinitions(db, organization_id, signal)
 }
+
+const findCached = (db: Database, organization_id: number) =>
+  snapshotOf(dataKeyOf(db), organization_id) ?? (db.outer && snapshotOf(dataKeyOf(db.outer), organization_id))
 
 /** A snapshot of `version` or later. A row that was read together with a version is displayed with it. */
 export async function definitionsAt(
@@ -224,18 +255,44 @@ export async function currentDefinitions(db: Database, organization_id: number, 
 }
 
 /**
- * Reads the snapshot from the database and caches it, unless a newer one was cached meanwhile. Throws an Error for an
- * unknown organization.
+ * Reads what changed in the database since the cached snapshot, and caches the result, unless a newer one was cached meanwhile. Throws
+ * an Error for an unknown organization.
  */
 export async function reloadDefinitions(db: Database, organization_id: number, signal?: Signal): Promise<Definitions> {
+  const keep = definitionsKeeper(db)
+  return keep(await readDefinitions(db, organization_id, findCached(db, organization_id), signal))
+}
+
+/**
+ * Returns a function that caches a snapshot, unless a newer one is cached, and returns the newest. Take it before the read of the
+ * snapshot: after a switch of the server, the snapshot is not that of the new one.
+ */
+export function definitionsKeeper(db: Database): (read: Definitions) => Definitions {
   const dataKey = dataKeyOf(db)
-  const [row] = await db.query<DefinitionRows>(readDefinitionsSql, [organization_id], signal)
-  if (!row) throw new Error(`organization ${organization_id} has no row in change_heads`)
-  const read = buildDefinitions(organization_id, row)
-  const snapshotsOfDatabase = snapshots.get(dataKey) ?? new Map<number, Definitions>()
-  snapshots.set(dataKey, snapshotsOfDatabase)
-  const cached = snapshotsOfDatabase.get(organization_id)
-  if (cached && cached.version > read.version) return cached
-  snapshotsOfDatabase.set(organization_id, read)
-  return read
+  return read => {
+    const cached = snapshotOf(dataKey, read.organization_id)
+    if (cached && cached.version > read.version) return cached
+    const ofDatabase = snapshots.get(dataKey) ?? new Map<number, Definitions>()
+    snapshots.set(dataKey, ofDatabase.set(read.organization_id, read))
+    return read
+  }
+}
+
+type Reader = { query<R extends Row>(statement: Statement, values: unknown[], signal?: Signal): Promise<R[]> }
+
+/** Reads what changed since `base`, or all without it, as the reader sees it. Throws an Error for an unknown organization. */
+export async function readDefinitions(
+  reader: Reader,
+  organization_id: number,
+  base?: Definitions,
+  signal?: Signal,
+): Promise<Definitions> {
+  const [rows] = await reader.query<DefinitionRows>(readDefinitionsSql, [organization_id, base?.version ?? 0], signal)
+  if (!rows) throw new Error(`organization ${organization_id} has no row in change_heads`)
+  if (rows.version === base?.version) return base
+  // A snapshot of another timeline may have versions that this database does not have.
+  const isOlder = base !== undefined && rows.version < base.version
+  return isOlder
+    ? readDefinitions(reader, organization_id, undefined, signal)
+    : buildDefinitions(organization_id, rows, base)
 }

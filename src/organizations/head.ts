@@ -1,6 +1,6 @@
 import type { Transaction } from '../db/db.ts'
-import { buildDefinitions, type DefinitionRows, type Definitions } from './definitions.ts'
-import { lockHeadSql, readDefinitionsSql } from './definitions-sql.ts'
+import { type Definitions, readDefinitions } from './definitions.ts'
+import { lockHeadSql } from './definitions-sql.ts'
 
 /** The head of an organization: the version of its definitions, and the number of its newest change. */
 export type Head = { schema_version: number; sequence: number }
@@ -17,12 +17,10 @@ export async function lockHead(tx: Transaction, organization_id: number): Promis
 
 /** Locks the head, and returns the definitions that stand: `cached`, or those that the transaction reads because they have changed. */
 export async function lockDefinitions(tx: Transaction, cached: Definitions): Promise<Definitions> {
-  const { schema_version } = await lockHead(tx, cached.organization_id)
-  return schema_version === cached.version ? cached : readDefinitions(tx, cached.organization_id)
+  return standingDefinitions(tx, await lockHead(tx, cached.organization_id), cached)
 }
 
-/** Reads the definitions as the transaction sees them. It holds the lock of the head. */
-export async function readDefinitions(tx: Transaction, organization_id: number): Promise<Definitions> {
-  const [rows] = await tx.query<DefinitionRows>(readDefinitionsSql, [organization_id])
-  return buildDefinitions(organization_id, rows!)
+/** The definitions under the lock of the head: `cached`, or with what has changed since. */
+export async function standingDefinitions(tx: Transaction, head: Head, cached: Definitions): Promise<Definitions> {
+  return head.schema_version === cached.version ? cached : readDefinitions(tx, cached.organization_id, cached)
 }

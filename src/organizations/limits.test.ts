@@ -51,8 +51,8 @@ it.each(kinds)('concurrent creates of $kind do not exceed the limit together', a
 it('definitions beyond a lowered limit remain and can be changed, archived and written to', async () => {
   const { id, send } = await service.organization()
   await service.sql(
-    `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at)
-     select $1, n, 0, 'a' || n, 'a' || n, 'number', 'one', false, 'active', now(), now() from generate_series(1, 9) n`,
+    `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at, version)
+     select $1, n, 0, 'a' || n, 'a' || n, 'number', 'one', false, 'active', now(), now(), 2 from generate_series(1, 9) n`,
     [id],
   )
   await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [id])

@@ -75,7 +75,7 @@ describe('an organization', () => {
 
   it('is created completely or not at all', async () => {
     await rows(`insert into consent_types select organization_id + 1000000, id, key, name, description, state, mandatory,
-      default_state, channels, created_at, updated_at from consent_types limit 1`)
+      default_state, channels, created_at, updated_at, version from consent_types limit 1`)
     await rows(`alter table organizations alter column id restart with ${await takenId()}`)
     await expect(createOrganization(db, 'half')).rejects.toThrow('consent_types')
     expect(await findOrganization(db, 'half')).toBeUndefined()

@@ -1,10 +1,10 @@
 import { announceCommit } from '../changes/commit-events.ts'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { pointer } from '../errors.ts'
 import type { Signal } from '../signal.ts'
+import { appendChanges } from './append-changes.ts'
 import { type Author, differences, throwInvalidField } from './change-definitions.ts'
 import { DefinitionDryRun } from './definition-dry-run.ts'
-import { appendDefinitionChangeSql, numberChangeSql, numberDefinitionChangeSql } from './definitions-sql.ts'
 import { lockHead } from './head.ts'
 import { type PageText, pageLanguages, type SettingsPatch, type SettingsShape } from './settings-schema.ts'
 import { readSettingsSql, storeSettingsSql } from './settings-sql.ts'
@@ -56,13 +56,10 @@ export async function patchSettings(
       const texts = JSON.stringify(page_texts)
       const values = [display_name, accent_color, language, privacy_url, contact_email, texts, time_zone, at]
       await tx.query(storeSettingsSql, [organization_id, ...values])
-      const logged = [JSON.stringify(changed.before), JSON.stringify(changed.after), actor, request_id]
-      await awaitPipelined([
-        // The definitions have the time zone.
-        tx.query('time_zone' in changed.after ? numberDefinitionChangeSql : numberChangeSql, [organization_id, at]),
-        // An organization has settings number 1.
-        tx.query(appendDefinitionChangeSql, [organization_id, at, 'settings', 1, operation, ...logged]),
-      ])
+      // The definitions have the time zone.
+      const context = { organization_id, at, actor, request_id, changesDefinitions: 'time_zone' in changed.after }
+      // An organization has settings number 1.
+      await appendChanges(tx, context, [{ subject: 'settings', id: 1, operation, ...changed }])
       return { changed, next: { ...next, updated_at: at }, sequence: sequence + 1 }
     },
     { signal },

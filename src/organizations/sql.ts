@@ -43,6 +43,6 @@ export const insertTombstoneKeySql = statement(
 export const insertFirstConsentTypeSql = statement(
   'insert_first_consent_type',
   `insert into consent_types
-     (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at)
-   values ($1, $2, $3, $4, 'active', false, false, $5::jsonb, now(), now())`,
+     (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at, version)
+   values ($1, $2, $3, $4, 'active', false, false, $5::jsonb, now(), now(), 1)`,
 )

@@ -110,7 +110,9 @@ describe('the retention of an event stack', () => {
     await organization.send('POST', '/v1/stacks/visits', visit(1))
     for (const day of [100, 101]) await retain(organization, day, 1)
     expect(await countOf(organization, 'entities', 'stack_id = 1')).toBe(1)
-    await service.sql('update stacks set retention_days = 102 where organization_id = $1 and id = 1', [organization.id])
+    await service.sql('update stacks set retention_days = 102, version = 1000 where organization_id = $1 and id = 1', [
+      organization.id,
+    ])
     await service.sql('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
       organization.id,
     ])

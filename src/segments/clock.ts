@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
-import { awaitPipelined } from '../db/db.ts'
 import { readMatchesOf } from '../filters/membership.ts'
 import type { Task } from '../followers/follower.ts'
+import { appendChanges } from '../organizations/append-changes.ts'
 import type { Definitions } from '../organizations/definitions.ts'
-import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
 import { lockHead } from '../organizations/head.ts'
 import { compareNext, firstId, lastId, type Membership, peoplePerSet } from './members.ts'
 import { setEvaluatedSql } from './sql.ts'
@@ -120,17 +119,16 @@ async function appendMoves(
     const { sequence } = await lockHead(tx, organization_id)
     await hold(tx)
     const [at, request_id] = [new Date().toISOString(), randomUUID()]
-    for (const { segment, timeMs } of moves) {
-      const values = [segment.evaluatedMs, timeMs].map(ms =>
-        JSON.stringify({ evaluated_at: new Date(ms).toISOString() }),
-      )
-      await awaitPipelined([
-        tx.query(numberChangeSql, [organization_id, at]),
-        tx.query(appendDefinitionChangeSql, [
-          ...[organization_id, at, 'segment', segment.segment.id, 'update', ...values, actor, request_id],
-        ]),
-      ])
-    }
+    const evaluated = (ms: number) => ({ evaluated_at: new Date(ms).toISOString() })
+    const changes = moves.map(({ segment, timeMs }) => ({
+      subject: 'segment' as const,
+      id: segment.segment.id,
+      operation: 'update' as const,
+      before: evaluated(segment.evaluatedMs),
+      after: evaluated(timeMs),
+    }))
+    const context = { organization_id, at, actor, request_id, changesDefinitions: false }
+    if (changes.length > 0) await appendChanges(tx, context, changes)
     const ids = segments.map(({ segment }) => segment.id)
     await tx.query(setEvaluatedSql, [organization_id, ids, new Date(nowMs).toISOString()])
     return new Map(moves.map(({ people }, index) => [sequence + index + 1, people]))

@@ -147,8 +147,8 @@ describe('a segment', () => {
 
   it('is one of at most 200 in an organization', async () => {
     await service.sql(
-      `insert into segments (organization_id, id, key, name, filter, created_at, updated_at)
-       select $1, n, 'made_' || n, 'x', '{}', now(), now() from generate_series(1, 199) as n`,
+      `insert into segments (organization_id, id, key, name, filter, created_at, updated_at, version)
+       select $1, n, 'made_' || n, 'x', '{}', now(), now(), 1000 from generate_series(1, 199) as n`,
       [shop.id],
     )
     await dataOf(shop.send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' }))

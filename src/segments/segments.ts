@@ -42,7 +42,7 @@ export async function createSegment(author: Author, body: NewSegment): Promise<S
     throwIfInvalid(withSegment(current, { id, ...after, created_at: at, updated_at: at }), key)
     await tx.query(insertSegmentsPositionSql, [author.organization_id, segmentsFollowerName])
     const values = [author.organization_id, id, key, name, description, JSON.stringify(filter), at]
-    const store = () => tx.query(insertSegmentSql, values)
+    const store = (version: number) => tx.query(insertSegmentSql, [...values, version])
     return [{ subject: 'segment', id, operation: 'create', before: {}, after, store }]
   })
   return findSegment(definitions, key)
@@ -60,7 +60,7 @@ export async function patchSegment(author: Author, key: string, patch: SegmentPa
     if (!isSame) throwIfInvalid(withSegment(current, next), key, current)
     const { id, name, description, filter } = next
     const values = [author.organization_id, id, name, description, JSON.stringify(filter), at]
-    const store = () => tx.query(updateSegmentSql, values)
+    const store = (version: number) => tx.query(updateSegmentSql, [...values, version])
     return [{ subject: 'segment', id, operation: 'update', ...changed, store }]
   })
   return findSegment(definitions, key)
@@ -77,7 +77,7 @@ export async function deleteSegment(author: Author, key: string): Promise<void> 
         details: [{ path: '/segment_key', message: `is named by the segment ${user.key}` }],
       })
     const before = { key, name, description, filter }
-    const store = () => tx.query(deleteSegmentSql, [author.organization_id, id, at])
+    const store = (version: number) => tx.query(deleteSegmentSql, [author.organization_id, id, at, version])
     return [{ subject: 'segment', id, operation: 'delete', before, after: {}, store }]
   })
 }

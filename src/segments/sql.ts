@@ -1,10 +1,10 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time. The head must be locked. */
+/** $2: id, $3: key, $4: name, $5: description, $6: filter, $7: the time, $8: the version. The head must be locked. */
 export const insertSegmentSql = statement(
   'insert_segment',
-  `insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7)`,
+  `insert into segments (organization_id, id, key, name, description, filter, created_at, updated_at, version)
+   values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, $8)`,
 )
 
 /** $2: the name of the follower. It begins at the head: the first segment has no changes before it. */
@@ -15,17 +15,19 @@ export const insertSegmentsPositionSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: id, $3: name, $4: description, $5: filter, $6: the time. */
+/** $2: id, $3: name, $4: description, $5: filter, $6: the time, $7: the version. */
 export const updateSegmentSql = statement(
   'update_segment',
-  `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6
+  `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6, version = $7
    where organization_id = $1 and id = $2`,
 )
 
-/** $2: id, $3: the time. */
+/** $2: id, $3: the time, $4: the version. */
 export const deleteSegmentSql = statement(
   'delete_segment',
-  `update segments set deleted_at = $3, since = null, members_condition = null, name = '', description = null, filter = '{}' where organization_id = $1 and id = $2`,
+  `update segments set deleted_at = $3, since = null, members_condition = null, name = '', description = null, filter = '{}',
+     version = $4
+   where organization_id = $1 and id = $2`,
 )
 
 /** $2: ids. */

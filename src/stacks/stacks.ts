@@ -35,7 +35,7 @@ export async function createStack(author: Author, body: NewStack): Promise<Stack
     const id = nextId(stacks)
     const stack = { key: body.key, name: body.name ?? body.key, kind, retention_days, label }
     const values = [author.organization_id, id, stack.key, stack.name, kind, retention_days, label, at]
-    const store = () => tx.query(insertStackSql, values)
+    const store = (version: number) => tx.query(insertStackSql, [...values, version])
     return [{ subject: 'stack', id, operation: 'create', before: {}, after: stack, store }]
   })
   return findStack(after, body.key)
@@ -53,7 +53,8 @@ export async function patchStack(author: Author, key: string, patch: StackPatch)
     if (!changed) return []
     if (typeof changed.after.label === 'string') throwUnlessDeclared(changed.after.label, stack, definitions)
     const { name, retention_days, label } = { ...stack, ...patch }
-    const store = () => tx.query(updateStackSql, [author.organization_id, stack.id, name, retention_days, label, at])
+    const values = [author.organization_id, stack.id, name, retention_days, label, at]
+    const store = (version: number) => tx.query(updateStackSql, [...values, version])
     return [{ subject: 'stack', id: stack.id, operation: 'update', ...changed, store }]
   })
   return findStack(after, key)

@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { announceCommit } from '../changes/commit-events.ts'
-import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import type { Call, Written } from '../http/pipeline/route.ts'
+import { appendChanges } from '../organizations/append-changes.ts'
 import { differences, throwInvalidField } from '../organizations/change-definitions.ts'
 import { DefinitionDryRun } from '../organizations/definition-dry-run.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
-import { appendDefinitionChangeSql, numberChangeSql } from '../organizations/definitions-sql.ts'
 import { lockHead } from '../organizations/head.ts'
 import { requireScope } from '../scopes.ts'
 import type { Signal } from '../signal.ts'
@@ -212,13 +212,9 @@ const append = (
   at: string,
   entry: Entry,
 ) => {
-  const { id, operation, before, after } = entry
   if (isDryRun) throw new DefinitionDryRun([{ subject: 'webhook', ...entry }])
-  const values = [at, 'webhook', id, operation, JSON.stringify(before), JSON.stringify(after), actor, request_id]
-  return awaitPipelined([
-    tx.query(numberChangeSql, [organization_id, at]),
-    tx.query(appendDefinitionChangeSql, [organization_id, ...values]),
-  ])
+  const context = { organization_id, at, actor, request_id, changesDefinitions: false }
+  return appendChanges(tx, context, [{ subject: 'webhook', ...entry }])
 }
 
 /** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */

@@ -55,8 +55,8 @@ async function storePeople({ url }: Service): Promise<void> {
       [people],
     )
     await client.query(
-      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at)
-       select o.id, 1, 0, 'friends', 'Friends', 'person', 0, 'many', false, 'active', now(), now() from organizations o where o.key = 'linked'`,
+      `insert into attributes (organization_id, id, owner_stack_id, key, name, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, version)
+       select o.id, 1, 0, 'friends', 'Friends', 'person', 0, 'many', false, 'active', now(), now(), 2 from organizations o where o.key = 'linked'`,
     )
     await client.query(
       `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)

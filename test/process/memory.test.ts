@@ -143,9 +143,9 @@ it('stays within its memory when 256 large people are patched and returned at on
 it('returns a complete page of 500 people of an organization with 1,466 consent types', async () => {
   await client.query('update entities set stack_id = 1 where organization_id = 1')
   await client.query(
-    `insert into consent_types (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at)
+    `insert into consent_types (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at, version)
      select 1, n, 'c' || n, 'c' || n, 'active', false, false,
-       '[{"channel":"email","is_default":false},{"channel":"sms","is_default":false}]', now(), now()
+       '[{"channel":"email","is_default":false},{"channel":"sms","is_default":false}]', now(), now(), 2
      from generate_series(2, ${consentTypeCount}) n`,
   )
   await client.query(

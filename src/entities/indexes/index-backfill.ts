@@ -131,8 +131,8 @@ async function finishFill(db: Database, organization_id: number, { index_id }: U
 
 async function markReady(db: Database, organization_id: number, index_id: number) {
   await db.transaction(async tx => {
-    await lockHead(tx, organization_id)
-    await tx.query(finishFillSql, [organization_id, index_id])
+    const { schema_version } = await lockHead(tx, organization_id)
+    await tx.query(finishFillSql, [organization_id, index_id, schema_version + 1])
   })
 }
 

@@ -78,16 +78,16 @@ export const advanceFillSql = statement(
    where organization_id = $1 and index_id = $2`,
 )
 
-/** $2: index. Needs the head's lock. Increments the schema version, so every process learns that the index is ready. */
+/** $2: index, $3: the version after this. Needs the head's lock. Increments the schema version, so every process learns that the index is ready. */
 export const finishFillSql = statement(
   'finish_fill',
   `with ready as (
-     update attributes set index_ready = true
+     update attributes set index_ready = true, version = $3
      where organization_id = $1 and index_id = $2 and not index_ready returning 1
    ), sorting as (
      update sort_indexes set ready = true where organization_id = $1 and index_id = $2 and not ready returning 1
    ), head as (
-     update change_heads set schema_version = schema_version + 1
+     update change_heads set schema_version = $3
      where organization_id = $1 and (exists (select from ready) or exists (select from sorting)) returning 1
    ) select from head`,
 )

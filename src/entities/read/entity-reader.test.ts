@@ -84,7 +84,7 @@ it('lists people with definitions that another process changed', async () => {
   await send('POST', '/v1/people/list', {})
   await service.sql(
     `with head as (update change_heads set schema_version = schema_version + 1 where organization_id = $1)
-     update consent_types set default_state = not default_state where organization_id = $1`,
+     update consent_types set default_state = not default_state, version = 1000 where organization_id = $1`,
     [id],
   )
   const [last] = (await send('POST', '/v1/people/list', {})).body.data.items

@@ -122,7 +122,8 @@ describe('concurrent writes', () => {
       // Another process declares the attribute. This process learns of it only when it writes.
       await other.query('begin')
       await other.query(
-        `insert into attributes values ($1, 99, 0, 'size', 'size', null, 'number', null, 'one', false, 'active', now(), now())`,
+        `insert into attributes (organization_id, id, owner_stack_id, key, name, type, cardinality, indexed, state, created_at, updated_at, version)
+         values ($1, 99, 0, 'size', 'size', 'number', 'one', false, 'active', now(), now(), 1000)`,
         [organization.id],
       )
       await other.query('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [
@@ -143,7 +144,7 @@ describe('concurrent writes', () => {
     try {
       await other.query('begin')
       await other.query(
-        `insert into consent_types values ($1, 2, 'new', 'new', null, 'active', false, false, '[{"channel": "email", "is_default": false}]', now(), now())`,
+        `insert into consent_types values ($1, 2, 'new', 'new', null, 'active', false, false, '[{"channel": "email", "is_default": false}]', now(), now(), 1000)`,
         [organization.id],
       )
       await other.query('update change_heads set schema_version = schema_version + 1 where organization_id = $1', [

@@ -6,7 +6,7 @@ import { retryConflicts } from '../../db/retry-policy.ts'
 import { runAndRollBack } from '../../db/run-and-roll-back.ts'
 import { Fault, type Refusal } from '../../errors.ts'
 import { FairPool } from '../../fair-pool.ts'
-import { cachedDefinitions, reloadDefinitions } from '../../organizations/definitions.ts'
+import { cachedDefinitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import { countGrowth } from '../indexes/statistics.ts'
 import { type Done, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
@@ -65,7 +65,9 @@ async function runTransaction(
     if (written.hasChanges) announceCommit(db, organization_id)
     countInserted(db, organization_id, items, written.outcomes)
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
-    if (written.definitions !== definitions) await reloadDefinitions(db, organization_id, signal).catch(() => {})
+    // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
+    if (written.definitions !== definitions)
+      await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
     return { ...written, items }
   } catch (error) {
     const outcomes = new Map<number, KeyedOutcome>()

@@ -6,8 +6,8 @@ import {
   type StoredResponse,
   type WriteKey,
 } from '../../idempotency/kept-responses.ts'
-import type { Definitions } from '../../organizations/definitions.ts'
-import { lockHead, readDefinitions } from '../../organizations/head.ts'
+import { type Definitions, readDefinitions } from '../../organizations/definitions.ts'
+import { lockHead } from '../../organizations/head.ts'
 import { type DecisionLimits, idOfDecision } from '../decide/decide.ts'
 import { type ChangedLater, changedLater, type DecidedRound, decideRound } from '../decide/decide-round.ts'
 import {
@@ -77,7 +77,8 @@ export async function write(tx: Transaction, planned: Planned, limits: WriteLimi
     for (const item of round.decisions.keys()) outcomes.set(item.index, tell(item, await representing))
     if (isLast) return { outcomes, definitions, hasChanges }
     // The first alias of an organization changes its definitions.
-    if (round.accepted.some(({ change }) => change.aliases)) definitions = await readDefinitions(tx, organization_id)
+    if (round.accepted.some(({ change }) => change.aliases))
+      definitions = await readDefinitions(tx, organization_id, definitions)
     loading = load(tx, definitions, items)
   }
 }
@@ -104,7 +105,7 @@ async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Plan
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
   if (schema_version === cached.version) return { items, definitions: cached, sequence, loading }
-  const definitions = await readDefinitions(tx, organization_id)
+  const definitions = await readDefinitions(tx, organization_id, cached)
   const planned = await planItems(items, definitions, limits.links)
   return { items: planned, definitions, sequence, loading: load(tx, definitions, planned) }
 }
