@@ -9,8 +9,9 @@ export const exceptions: Exception[] = [
   ...except(
     'one organization',
     [
-      ...['read_versions', 'find_news', 'read_heads', 'read_follower_lag', 'list_failing_followers'],
+      ...['read_versions', 'find_news', 'find_news_of', 'read_heads', 'read_follower_lag', 'list_failing_followers'],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
+      ...['find_unsealed', 'find_retention'],
       ...['list_organizations_with_unfinished_erasures', 'delete_expired_sessions', 'delete_expired_codes'],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',

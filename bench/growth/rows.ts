@@ -1,5 +1,6 @@
 import { linkRows } from './link-rows.ts'
+import { organizationRows } from './organization-rows.ts'
 import type { GrowthRow } from './row.ts'
 
 /** All rows, by what grows. */
-export const growthRows: readonly GrowthRow[] = [...linkRows]
+export const growthRows: readonly GrowthRow[] = [...linkRows, ...organizationRows]
