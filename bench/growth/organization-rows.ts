@@ -40,7 +40,7 @@ const untilFollowed = ({ service }: Side) =>
   })
 
 /** How long an idle service is watched. */
-const idleMs = 15_000
+const idleMs = 20_000
 
 export const organizationRows: readonly GrowthRow[] = [
   {

@@ -24,8 +24,8 @@ export type Followers = {
 }
 
 const defaultTickMs = 250
-/** A search that takes long is repeated less often: it takes at most a twentieth of the time, unless it has left work behind. */
-const pausePerSearchMs = 20
+/** A search that takes long is repeated less often: it takes at most a hundredth of the time, unless it has left work behind. */
+const pausePerSearchMs = 100
 const maxPauseMs = 10_000
 const defaultLeaseMs = 6_000
 /** How many organizations one search finds of a follower that passes over those where it has nothing to do. */
