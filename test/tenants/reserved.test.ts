@@ -61,6 +61,7 @@ const pathOf = ({ template }: Operation) => template.replace(/\{(\w+)\}/g, (_, n
 const minimalBodies: Record<string, Values> = {
   createStack: { key: 'fresh', kind: 'item' },
   createAttribute: { key: 'fresh', owner: 'people', type: 'text' },
+  batchAttributes: { items: [{ key: 'fresh', owner: 'people', type: 'text' }] },
   declareObservedKey: { key: 'fresh', owner: 'people', type: 'text', dry_run: true },
   createConsentType: { key: 'fresh', channels: [{ channel: 'sms' }] },
   addConsentText: { language: 'en', text: 'x' },
@@ -79,11 +80,13 @@ const minimalBodies: Record<string, Values> = {
   decideContactById: { consent_type_id: 1, channel: 'email' },
 }
 function minimalBodyOf({ id, template }: Operation): Values {
+  const body = minimalBodies[id]
+  if (body) return body
   if (template.endsWith('/batch')) return { operations: [{ op: 'delete', external_id: 'ada' }] }
   if (template.endsWith('/upsert')) return { external_id: 'ada' }
   if (template.endsWith('/related')) return { target: 'people' }
   if (template.endsWith('/erase')) return { reason: 'x' }
-  return minimalBodies[id] ?? {}
+  return {}
 }
 
 /** By field of a body, a nested object with the given unknown key, and the path of that key. */
@@ -94,6 +97,7 @@ const nestedObjects: Record<string, (key: string) => [path: string, value: unkno
   measures: key => [`/measures/0/${key}`, [{ op: 'count', [key]: 'x' }]],
   sort: key => [`/sort/${key}`, { field: 'external_id', [key]: 'x' }],
   having: key => [`/having/0/${key}`, [{ measure: 0, $gte: 1, [key]: 'x' }]],
+  items: key => [`/items/0/${key}`, [{ key: 'fresh', owner: 'people', type: 'text', [key]: 'x' }]],
   operations: key => [`/operations/0/${key}`, [{ op: 'delete', external_id: 'ada', [key]: 'x' }]],
 }
 

@@ -180,6 +180,9 @@ const globalStatements = [
   'read_ledger_signer',
   'retire_ledger_key',
   'find_news',
+  'find_news_of',
+  'find_retention',
+  'find_unsealed',
   'find_organization',
   'insert_change_head',
   'insert_first_consent_type',
@@ -189,6 +192,8 @@ const globalStatements = [
   'estimate_changes',
   'read_last_backup',
   'record_backup',
+  'digest_versions',
+  'list_organizations_with_expired_keys',
   'delete_dead_keys',
   'delete_expired_codes',
   'delete_expired_sessions',
@@ -201,6 +206,7 @@ const globalStatements = [
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
+  'count_related_settings',
   'prefer_nothing',
   'prefer_order',
   'search_alone',
@@ -225,13 +231,14 @@ const globalStatements = [
 ]
 
 /** Repeats writes with an Idempotency-Key, and with one that has expired, which writes of one entity and other endpoints store in two ways. */
-async function repeatWithKeys({ send }: Shop) {
+async function repeatWithKeys({ id, send }: Shop) {
   for (const key of ['new', 'new', 'old']) {
     await expectSuccess(send('POST', '/v1/people/upsert', { external_id: 'again' }, { 'Idempotency-Key': key }))
     await expectSuccess(send('POST', '/v1/people/batch', { operations: [] }, { 'Idempotency-Key': key }))
   }
   await expectSuccess(send('DELETE', '/v1/people/forgotten'))
   await expectSuccess(send('POST', '/v1/people', { external_id: 'forgotten' }, { 'Idempotency-Key': 'old' }))
+  await service.sql(`update idempotency_keys set at = at - interval '2 days' where organization_id = $1`, [id])
   await forgetKeys(service.db)
 }
 
@@ -290,7 +297,15 @@ async function useEveryEndpoint(shop: Shop) {
   await ok('POST', `/v1/people/internal/${gone.id}/restore`)
   await ok('DELETE', '/v1/people/gone')
   await ok('GET', `/v1/people/internal/${ada.id}`)
-  await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people' })
+  for (const count of [true, false])
+    await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people', count })
+  for (const query of ['subject=stack', 'operation=delete']) await ok('GET', `/v1/changes?${query}`)
+  // Those that wait are one set, in which the person is changed again and again, to a version of which the log has a basis.
+  const shown = { Prefer: 'return=representation' }
+  const patches = Array.from({ length: 130 }, (_, n) =>
+    expectSuccess(send('PATCH', '/v1/people/told', { first_name: `L${n}` }, shown)),
+  )
+  await Promise.all(patches)
   await ok('GET', '/v1/stacks/companies/acme')
   await ok('GET', `/v1/stacks/companies/internal/${acme.record_id}`)
   // An export has a connection of its own, which is not watched. It must return every person once, as a read shows it.
@@ -591,7 +606,12 @@ async function useLedger(shop: Shop) {
   const follower = ledgerFollower({ originName: 'kith' })
   const work: Follower['work'] = async task =>
     task.organization_id === shop.id ? follower.work(task) : { sequence: task.head }
-  await follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: () => Date.now() + 3_600_000 })
+  const followLater = (hours: number) =>
+    follow(service.db, [{ ...follower, work, maxConcurrent: 1 }], { nowMs: () => Date.now() + hours * 3_600_000 })
+  await followLater(1)
+  // There is news, and nothing to seal.
+  await expectSuccess(shop.send('POST', '/v1/people', { external_id: 'unanswered' }))
+  await followLater(2)
   for (const path of ['checkpoint', 'keys', 'tile/0/000', 'tile/entries/000', 'inclusion/3', 'consistency/3'])
     await ok(path)
   const { size, findings } = await auditLedger(service.db, shop.id)
@@ -774,6 +794,16 @@ async function changeDefinitions(send: Shop['send']) {
   await ok('PATCH', 'consent-types/2', { state: 'archived' })
   await ok('POST', 'consent-types/1/texts', { language: 'en', text: 'Yes, please.' })
   await ok('POST', 'attributes', { key: 'made', owner: 'made', type: 'date' })
+  await ok('POST', 'attributes/batch', { items: [{ key: 'also_made', owner: 'made', type: 'date' }] })
+  // A person carries one of the keys.
+  const unique = ['a', 'nobody_has_it'].map(key => ({
+    key,
+    owner: 'people',
+    type: 'text',
+    indexed: true,
+    unique: true,
+  }))
+  expect((await send('POST', '/v1/schema/attributes/batch', { items: unique })).status).toBe(409)
   await ok('PATCH', 'attributes/5', { indexed: true })
   for (const path of [
     'stacks',
