@@ -312,16 +312,15 @@ export const findStacksSql = statement(
 
 /**
  * $2: time. Returns the highest number of a change whose time is not after $2; 0 if there is none. Times follow the numbers, unless
- * a clock was set back or the clocks of several hosts differ, and then by no more than the head says. A binary search over the numbers, and
- * a second one if they differ, therefore find the range that contains the last such change, and only this range is read.
+ * a clock was set back or the clocks of several hosts differ, and then they are earlier by no more than the head says. A binary search over the
+ * numbers, and in that case a second one, therefore find the range that contains the last such change, and only this range is read.
  */
 export const readSequenceAtSql = statement(
   'read_sequence_at',
   `with recursive search(bound, low, high) as (
      select b.bound, 0::bigint, h.sequence
-     from change_heads h cross join lateral (
-       select $2::timestamptz as bound union select $2::timestamptz + h.max_setback
-     ) b
+     from change_heads h cross join unnest(case when h.max_setback = '0' then array[$2::timestamptz]
+       else array[$2::timestamptz, $2::timestamptz + h.max_setback] end) as b(bound)
      where h.organization_id = $1
      union all
      select s.bound, case when c.at <= s.bound then m.middle else s.low end,

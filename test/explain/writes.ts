@@ -9,9 +9,11 @@ import {
 } from '../../src/entities/past/past-state.ts'
 import {
   basisInterval,
+  readBasisSql,
   readLoggedStateSql,
   readPastChangeAtSql,
   readPastChangeSql,
+  readRecentChangeAtSql,
   storeBasesSql,
 } from '../../src/entities/past/past-state-sql.ts'
 import type { Write } from '../../src/entities/write-request.ts'
@@ -175,7 +177,9 @@ export function testWrites(world: World): void {
     const basis = JSON.stringify([{ id, version: Math.floor(version / basisInterval) * basisInterval }])
     for (const [sent, values, max] of [
       [readLoggedStateSql, [id, version - 1], basisInterval],
+      [readBasisSql, [id, Math.floor(version / basisInterval) * basisInterval], 10],
       [readPastChangeSql, [0, id, version - 1], 1],
+      [readRecentChangeAtSql, [0, id, sequence - 10], basisInterval + 1],
       // Each halving of the versions reads one, and all of them together.
       [readPastChangeAtSql, [0, id, sequence - 10], 20],
       [storeBasesSql, [basis], 2 * basisInterval],

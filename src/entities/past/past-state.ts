@@ -8,11 +8,13 @@ import { type Attribute, type Definitions, isRelationship } from '../../organiza
 import { type Columns, eachOnce, type Target } from '../entity-row.ts'
 import { readTargetsSql } from '../write/load-sql.ts'
 import {
+  readBasisSql,
   readLoggedStateSql,
   readPastAnswersSql,
   readPastChangeAtSql,
   readPastChangeSql,
   readPastTargetsSql,
+  readRecentChangeAtSql,
 } from './past-state-sql.ts'
 
 // The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
@@ -59,10 +61,10 @@ export async function readPastChange(
   { stack_id, id }: Entity,
   until: { version: number } | { sequence: number },
 ): Promise<PastChange | undefined> {
-  const statement = 'version' in until ? readPastChangeSql : readPastChangeAtSql
-  const limit = 'version' in until ? until.version : until.sequence
-  const [change] = await reader.query<PastChange>(statement, [organization_id, stack_id, id, limit])
-  return change
+  const values = [organization_id, stack_id, id, 'version' in until ? until.version : until.sequence]
+  if ('version' in until) return (await reader.query<PastChange>(readPastChangeSql, values))[0]
+  const [recent] = await reader.query<PastChange>(readRecentChangeAtSql, values)
+  return recent ?? (await reader.query<PastChange>(readPastChangeAtSql, values))[0]
 }
 
 /** Reads the last change of an entity. Returns undefined if there is none. */
@@ -82,12 +84,22 @@ export async function readPastState(
   { id }: Entity,
   version: number,
 ): Promise<PastState | undefined> {
-  const parameters = [definitions.organization_id, id, version]
-  const entries = await reader.query<LoggedState>(readLoggedStateSql, parameters)
+  const parameters: [number, string, number] = [definitions.organization_id, id, version]
+  const entries = await readEntries(reader, parameters)
   // The log is emptied from its beginning on.
   if (entries[0]?.after?.state === undefined) return undefined
   const answers = await reader.query<PastAnswer>(readPastAnswersSql, parameters)
   return { ...foldEntries(entries, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
+}
+
+async function readEntries(reader: Reader, parameters: [number, string, number]): Promise<LoggedState[]> {
+  const entries = await reader.query<LoggedState & { based: number | null }>(readLoggedStateSql, parameters)
+  const based = entries[0]?.based ?? null
+  if (based === null) return entries
+  const [organization_id, id] = parameters
+  const before = await reader.query<LoggedState>(readBasisSql, [organization_id, id, based])
+  // An erasure has removed the basis in the meantime.
+  return before.length === 0 ? readEntries(reader, parameters) : [...before, ...entries]
 }
 
 /** What a change wrote. */
