@@ -18,13 +18,18 @@ create table change_heads (
   organization_id integer primary key,
   sequence bigint not null default 0,
   schema_version integer not null default 1,
-  log_id uuid not null default gen_random_uuid()
+  log_id uuid not null default gen_random_uuid(),
+  latest_at timestamptz,
+  max_setback interval not null default '0'
 ) with (fillfactor = 10);
 comment on table change_heads is 'The head of the change log of an organization, which each of its writers locks first.';
 comment on column change_heads.sequence is 'The number of the last change.';
 comment on column change_heads.schema_version is 'The version of the definitions, which rises with each change of one.';
 -- A database that was restored from a backup gives out the numbers after the backup a second time.
 comment on column change_heads.log_id is 'The name of the numbering of changes. A restored database gets a new one.';
+comment on column change_heads.latest_at is 'The latest time of a change.';
+-- Zero as long as one clock, which is never set back, gives the times. The last change before a time is searched with it.
+comment on column change_heads.max_setback is 'The most by which the time of a change is before the time of a change with a lower number.';
 
 create table organization_settings (
   organization_id integer not null,

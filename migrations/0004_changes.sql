@@ -21,18 +21,19 @@ create table changes (
   request_id text not null,
   links jsonb,
   merge_id integer,
+  basis integer[],
   primary key (organization_id, sequence)
 );
 alter sequence change_numbers owned by changes.sequence;
--- The deletions of people, for the answers in force over time.
-create index changes_deletions on changes (organization_id, sequence) where operation = 'delete';
+-- The deletions of people, for the answers in force over time, and the feed of operations that are rare among very many changes.
+create index changes_rare_operations on changes (organization_id, sequence) where operation not in ('create', 'update');
 -- An entity can take an external_id that another one has left by a deletion or a rename. Its version then continues from the version of
 -- that entity, because an If-Match of the earlier entity must not match the new one. This index finds these versions by external_id.
 create index changes_names_left on changes (organization_id, stack_id, ((before->>'external_id') collate "C"), version)
   where before->>'external_id' is not null;
 -- The changes of one entity, for its history and for its state at a past version.
 create unique index changes_entity on changes (organization_id, entity_id, version) where entity_id is not null;
--- The definitions at a past moment are those of today without the later changes.
+-- The definitions at a past moment are those of today without the later changes. The feed of what is neither a person nor a record.
 create index changes_definitions on changes (organization_id, sequence) where entity_id is null;
 alter table changes alter column organization_id set (n_distinct = 1);
 comment on table changes is 'A write that changed an entity, a definition, a webhook, a segment or the settings of the organization.';
@@ -44,6 +45,8 @@ comment on column changes.links is
   'The internal identifiers of the targets, by attribute: {"<attribute id>": {"before": [ids], "after": [ids]}}.';
 comment on column changes.merge_id is
   'The merge that made the change, or whose undoing made it: of the merged person and of the survivor.';
+comment on column changes.basis is
+  'Of every 128th version of an entity: the versions up to it whose changes make its state, the creation, last restore or unmerge first.';
 
 create table followers (
   organization_id integer not null,

@@ -62,12 +62,16 @@ create table change_heads (
   sequence bigint default 0 not null,
   schema_version integer default 1 not null,
   log_id uuid default gen_random_uuid() not null,
+  latest_at timestamp with time zone,
+  max_setback interval default '00:00:00'::interval not null,
   constraint change_heads_pkey PRIMARY KEY (organization_id)
 ) with (fillfactor = 10);
 comment on table change_heads is 'The head of the change log of an organization, which each of its writers locks first.';
 comment on column change_heads.sequence is 'The number of the last change.';
 comment on column change_heads.schema_version is 'The version of the definitions, which rises with each change of one.';
 comment on column change_heads.log_id is 'The name of the numbering of changes. A restored database gets a new one.';
+comment on column change_heads.latest_at is 'The latest time of a change.';
+comment on column change_heads.max_setback is 'The most by which the time of a change is before the time of a change with a lower number.';
 
 create table changes (
   organization_id integer not null,
@@ -85,14 +89,15 @@ create table changes (
   request_id text not null,
   links jsonb,
   merge_id integer,
+  basis integer[],
   constraint changes_pkey PRIMARY KEY (organization_id, sequence),
   constraint changes_operation_check CHECK ((operation = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text, 'restore'::text, 'merge'::text, 'unmerge'::text, 'erase'::text]))),
   constraint changes_subject_check CHECK ((subject = ANY (ARRAY['entity'::text, 'stack'::text, 'attribute'::text, 'consent_type'::text, 'webhook'::text, 'settings'::text, 'segment'::text])))
 );
 CREATE INDEX changes_definitions ON public.changes USING btree (organization_id, sequence) WHERE (entity_id IS NULL);
-CREATE INDEX changes_deletions ON public.changes USING btree (organization_id, sequence) WHERE (operation = 'delete'::text);
 CREATE UNIQUE INDEX changes_entity ON public.changes USING btree (organization_id, entity_id, version) WHERE (entity_id IS NOT NULL);
 CREATE INDEX changes_names_left ON public.changes USING btree (organization_id, stack_id, ((before ->> 'external_id'::text)) COLLATE "C", version) WHERE ((before ->> 'external_id'::text) IS NOT NULL);
+CREATE INDEX changes_rare_operations ON public.changes USING btree (organization_id, sequence) WHERE (operation <> ALL (ARRAY['create'::text, 'update'::text]));
 alter table changes alter column organization_id set (n_distinct=1);
 comment on table changes is 'A write that changed an entity, a definition, a webhook, a segment or the settings of the organization.';
 comment on column changes.sequence is 'The number of the change, which rises without gaps in an organization.';
@@ -101,6 +106,7 @@ comment on column changes.before is 'The values before the change, of the keys t
 comment on column changes.after is 'The values after the change, of the keys that it changed. Values of relationships are in links.';
 comment on column changes.links is 'The internal identifiers of the targets, by attribute: {"<attribute id>": {"before": [ids], "after": [ids]}}.';
 comment on column changes.merge_id is 'The merge that made the change, or whose undoing made it: of the merged person and of the survivor.';
+comment on column changes.basis is 'Of every 128th version of an entity: the versions up to it whose changes make its state, the creation, last restore or unmerge first.';
 
 create table clients (
   organization_id integer not null,
@@ -208,7 +214,7 @@ create table entities (
   mobile_key text collate "C",
   name_key text collate "C",
   constraint entities_pkey PRIMARY KEY (organization_id, stack_id, id),
-  constraint entities_organization_id_stack_id_external_id_key UNIQUE (organization_id, stack_id, external_id)
+  constraint entities_organization_id_external_id_stack_id_key UNIQUE (organization_id, external_id, stack_id)
 ) with (fillfactor = 85);
 CREATE INDEX entities_email ON public.entities USING btree (organization_id, stack_id, email COLLATE "C", id) WHERE (email IS NOT NULL);
 CREATE INDEX entities_email_key ON public.entities USING btree (organization_id, stack_id, email_key, id) WHERE (email_key IS NOT NULL);

@@ -9,12 +9,23 @@ export const exceptions: Exception[] = [
   ...except(
     'one organization',
     [
-      ...['read_versions', 'find_news', 'read_heads', 'read_follower_lag', 'list_failing_followers'],
+      ...[
+        'read_versions',
+        'digest_versions',
+        'list_organizations_with_expired_keys',
+        'find_news',
+        'find_news_of',
+        'read_heads',
+        'read_follower_lag',
+        'list_failing_followers',
+      ],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
+      ...['find_unsealed', 'find_retention'],
       ...['list_organizations_with_unfinished_erasures', 'delete_expired_sessions', 'delete_expired_codes'],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
   ),
+  ...except('one organization', ['find_clients'], 'A process keeps the clients of many organizations fresh together.'),
   ...except(
     'one organization',
     ['read_sequences'],

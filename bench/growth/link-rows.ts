@@ -1,6 +1,6 @@
 import { ask, importLines } from '../requests.ts'
 import type { Side } from '../side.ts'
-import type { GrowthRow } from './row.ts'
+import { type GrowthRow, repeat } from './row.ts'
 
 const linesPerImport = 20_000
 const rareEvery = 1_000
@@ -22,11 +22,6 @@ const formatOrders = (buyer: string, first: number, count: number) =>
     const attribute_values = { buyer, note: n % rareEvery === 0 ? 'rare' : 'usual' }
     return `${JSON.stringify({ external_id: `${buyer}-${n}`, attribute_values })}\n`
   })
-
-const repeat = (count: number, ask: () => Promise<unknown>) => async () => {
-  for (let n = 0; n < count; n += 1) await ask()
-  return count
-}
 
 export const linkRows: readonly GrowthRow[] = [
   {

@@ -17,3 +17,9 @@ export type GrowthRow = {
   /** Makes the data of both sizes, outside of the measurement. `openSide` starts another service on a database of its own. */
   prepare(side: Side, openSide: (name: string) => Promise<Side>): Promise<{ small: SizedWork; large: SizedWork }>
 }
+
+/** Work that is one request after the other. */
+export const repeat = (count: number, ask: () => Promise<unknown>) => async (): Promise<number> => {
+  for (let n = 0; n < count; n += 1) await ask()
+  return count
+}

@@ -1,6 +1,8 @@
 import { definitionRows } from './definition-rows.ts'
 import { linkRows } from './link-rows.ts'
+import { logRows } from './log-rows.ts'
+import { organizationRows } from './organization-rows.ts'
 import type { GrowthRow } from './row.ts'
 
 /** All rows, by what grows. */
-export const growthRows: readonly GrowthRow[] = [...definitionRows, ...linkRows]
+export const growthRows: readonly GrowthRow[] = [...definitionRows, ...linkRows, ...logRows, ...organizationRows]

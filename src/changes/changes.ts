@@ -146,7 +146,10 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
   return { status: 200, json }
 }
 
-/** Reads until the page is full, the log ends, or half of the request's time is over. */
+/**
+ * Reads until the page is full, the log ends, a statement has tested as many changes as one may, or half of the request's time is over. `last`
+ * is what was read up to, so the next page goes on after changes that do not match.
+ */
 async function readPage(
   { db, caller, body, limits, signal }: FeedCall,
   selection: Selection,
@@ -166,7 +169,8 @@ async function readPage(
     }
     last = range.last
     const isFull = items.length >= limit || bytes >= maxPageBytes
-    if (isFull || last >= range.head || performance.now() >= untilMs) return { ...range, items, last }
+    if (isFull || range.isBounded || last >= range.head || performance.now() >= untilMs)
+      return { ...range, items, last }
   }
 }
 

@@ -178,18 +178,78 @@ describe('a filter', () => {
     expect(items.map(({ stack_key }) => stack_key)).toEqual(['orders', 'visits'])
   })
 
-  it('moves past a hundred thousand changes of which one matches', async () => {
+  /** Appends updates of people, the last but one of them a deletion. */
+  async function appendUpdates(count: number) {
     await service.sql(
       `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
          actor, request_id)
-       select $1, $2::integer + n, now(), 'entity', 0, gen_random_uuid(), case when n = 99999 then 'delete' else 'update' end, 2,
-         '{}', '{}', 'a', 'r' from generate_series(1, 100000) n`,
+       select $1, $2::integer + n, now(), 'entity', 0, gen_random_uuid(), case when n = $3::integer - 1 then 'delete' else 'update' end, 2,
+         '{}', '{}', 'a', 'r' from generate_series(1, $3::integer) n`,
+      [shop.id, start, count],
+    )
+    await setHead(start + count)
+  }
+  const setHead = (sequence: number) =>
+    service.sql('update change_heads set sequence = $2 where organization_id = $1', [shop.id, sequence])
+
+  it('finds what is rare at once among a hundred thousand changes', async () => {
+    await appendUpdates(100_000)
+    await writeOfEach()
+    for (const [query, expected] of [
+      ['operation=delete', [99_999, 100_005]],
+      ['subject=consent_type', [100_004]],
+      ['subject=consent_type&subject=stack&limit=1', [100_004]],
+      ['subject=webhook', []],
+      ['subject=consent_type&operation=delete', []],
+    ] as const) {
+      const { items, last } = await read(query)
+      expect([sequences(items).map(sequence => sequence - start), last - start]).toEqual([
+        expected,
+        query.includes('limit') ? 100_004 : 100_005,
+      ])
+    }
+  })
+
+  it('ends a page without an index after 20,000 changes, and goes on after them', async () => {
+    await appendUpdates(100_000)
+    await writeOfEach()
+    const pages = await pagesOf('subject=record')
+    expect(pages.map(({ last, items }) => [last - start, items.length])).toEqual([
+      [20_000, 0],
+      [40_000, 0],
+      [60_000, 0],
+      [80_000, 0],
+      [100_000, 0],
+      [100_005, 1],
+    ])
+    expect(await read('subject=record&wait=20')).toMatchObject({ items: [], last: start + 20_000 })
+    const found = []
+    for await (const change of shop.client.changes.list({ after: start, subject: 'record' })) found.push(change)
+    expect(found.map(({ subject }) => subject)).toEqual(['record'])
+  })
+
+  it('ends a page by an index after 5,000 changes that the index has, and goes on after them', async () => {
+    await service.sql(
+      `insert into changes (organization_id, sequence, at, subject, definition_id, operation, before, after, actor, request_id)
+       select $1, $2::integer + n, now(), 'settings', 1, 'update', '{}', '{}', 'a', 'r' from generate_series(1, 12000) n`,
       [shop.id, start],
     )
-    await service.sql('update change_heads set sequence = $2 where organization_id = $1', [shop.id, start + 100_000])
-    const { items, last } = await read('operation=delete')
-    expect([sequences(items), last]).toEqual([[start + 99_999], start + 100_000])
+    await setHead(start + 12_000)
+    const pages = await pagesOf('subject=webhook')
+    expect(pages.map(({ last, items }) => [last - start, items.length])).toEqual([
+      [5_000, 0],
+      [10_000, 0],
+      [12_000, 0],
+    ])
+    expect((await read('subject=settings&limit=1000')).items).toHaveLength(1_000)
   })
+
+  async function pagesOf(query: string) {
+    const pages = [await read(query)]
+    for (let page = pages[0]!; page.last < page.head; pages.push(page))
+      page = await readFeed(shop, `after=${page.last}&${query}`)
+    return pages
+  }
 })
 
 describe('the scopes of a token', () => {

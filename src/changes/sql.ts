@@ -111,6 +111,13 @@ const pageOf = (order: string, maxBytes: string, matched: string, line = lineOf(
    from (${matched}) c`
 }
 
+const inRange = 'c.organization_id = $1 and c.sequence > $2::bigint and c.sequence <= $3::bigint'
+
+const isSelected = `case when c.subject <> 'entity' then c.subject = any($9::text[])
+         when c.stack_id = 0 then $6::boolean
+         else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
+       and ($10::text[] is null or c.operation = any($10))`
+
 /**
  * $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match, $7: whether records
  * match, $8: stacks of the records or null for all, $9: other subjects, $10: operations or null for all. Scans the range of
@@ -124,20 +131,54 @@ export const readChangesSql = statement(
      '$5',
      `select ${columns}, ${bytesBefore('c.sequence')}
      from changes c
-     where c.organization_id = $1 and c.sequence > $2::bigint and c.sequence <= $3::bigint
-       and case when c.subject <> 'entity' then c.subject = any($9::text[])
-         when c.stack_id = 0 then $6::boolean
-         else $7::boolean and ($8::integer[] is null or c.stack_id = any($8)) end
-       and ($10::text[] is null or c.operation = any($10))
+     where ${inRange}
+       and ${isSelected}
      order by c.sequence limit $4`,
    )}) page on true
    where h.organization_id = $1`,
 )
 
+/** The most changes of an index that one statement tests. */
+const maxCandidates = 5_000
+
+/**
+ * As {@link readChangesSql}, of the changes under a condition that a partial index has. Reads those between $2 and $3, and no more than
+ * `maxCandidates`. `cut` is the number of the last one if there may be more, and null if the page is full.
+ */
+const readIndexedSql = (name: string, condition: string) =>
+  statement(
+    name,
+    `select h.sequence as head, h.log_id, page.*, case when page.matched < $4 then (
+       select c.sequence from changes c where ${inRange} and ${condition}
+       order by c.sequence offset ${maxCandidates - 1} limit 1
+     ) end as cut
+   from change_heads h left join lateral (${pageOf(
+     'sequence',
+     '$5',
+     `select ${columns}, ${bytesBefore('c.sequence')}
+     from (
+       select ${columns} from changes c where ${inRange} and ${condition}
+       order by c.sequence limit ${maxCandidates}
+     ) c
+     where ${isSelected}
+     order by c.sequence limit $4`,
+   )}) page on true
+   where h.organization_id = $1`,
+  )
+
+/** {@link readIndexedSql} of what is neither a person nor a record. */
+export const readDefinitionChangesSql = readIndexedSql('read_definition_feed', 'c.entity_id is null')
+
+/** {@link readIndexedSql} of all operations other than create and update. */
+export const readRareOperationsSql = readIndexedSql('read_rare_feed', `c.operation not in ('create', 'update')`)
+
 /** The name of the follower that keeps who is in a segment. */
 export const segmentsFollowerName = 'segments'
 
 const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
+
+/** The most entries and exits of one segment that one statement reads. */
+const maxMoves = 2_000
 
 /** The people who entered and left the segments $10 by a change c. */
 const segmentsOfChange = `(
@@ -158,7 +199,7 @@ const segmentsOfChange = `(
 /**
  * As {@link readChangesSql}, of the changes by which somebody entered or left a segment. $9: operations or null for all, $10:
  * segments, $11: whether changes of segments match, by which the clock has moved people. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
- * null if the members of a segment are being computed anew. Each change and its people are looked up, because PostgreSQL without
+ * null if the members of a segment are being computed anew. `cut` is the last number that was read if there may be more. Each change and its people are looked up, because PostgreSQL without
  * statistics would join whole ranges.
  */
 export const readSegmentChangesSql = statement(
@@ -166,15 +207,21 @@ export const readSegmentChangesSql = statement(
   `select h.sequence as newest, least(f.sequence, h.sequence) as head, h.log_id, (
      select case when bool_and(g.since is not null) then max(g.since) end from segments g
      where g.organization_id = $1 and g.id = any($10)
-   ) as since, page.*
-   from change_heads h join ${segmentsFollower} left join lateral (${pageOf(
+   ) as since, r.cut, page.*
+   from change_heads h join ${segmentsFollower} cross join lateral (
+     select min(s.sequence) as cut from unnest($10::integer[]) as g(id) cross join lateral (
+       select s.sequence from segment_changes s
+       where s.organization_id = $1 and s.segment_id = g.id and s.sequence > $2::bigint and s.sequence <= $3::bigint
+       order by s.sequence offset ${maxMoves - 1} limit 1
+     ) s
+   ) r left join lateral (${pageOf(
      'sequence',
      '$5',
      `select ${columns}, ${bytesBefore('c.sequence', `${sizeOfChange} + 40 * m.people`)}
      from (
        select s.sequence, count(*) as people from segment_changes s
        where s.organization_id = $1 and s.segment_id = any($10) and s.sequence > $2::bigint
-         and s.sequence <= least($3::bigint, f.sequence)
+         and s.sequence <= least($3::bigint, f.sequence, r.cut)
        group by s.sequence
      ) m cross join lateral (
        select ${columns} from changes c where c.organization_id = $1 and c.sequence = m.sequence offset 0
@@ -264,15 +311,17 @@ export const findStacksSql = statement(
 )
 
 /**
- * $2: time, $3: the same time plus the most that a change is numbered after its time. Returns the highest number of a
- * change whose time is not after $2; 0 if there is none. Times nearly follow the numbers. Two binary searches over the
- * numbers therefore find the range that contains the last such change, and only this range is read.
+ * $2: time. Returns the highest number of a change whose time is not after $2; 0 if there is none. Times follow the numbers, unless
+ * a clock was set back or the clocks of several hosts differ, and then by no more than the head says. A binary search over the numbers, and
+ * a second one if they differ, therefore find the range that contains the last such change, and only this range is read.
  */
 export const readSequenceAtSql = statement(
   'read_sequence_at',
   `with recursive search(bound, low, high) as (
      select b.bound, 0::bigint, h.sequence
-     from change_heads h cross join (values ($2::timestamptz), ($3::timestamptz)) as b(bound)
+     from change_heads h cross join lateral (
+       select $2::timestamptz as bound union select $2::timestamptz + h.max_setback
+     ) b
      where h.organization_id = $1
      union all
      select s.bound, case when c.at <= s.bound then m.middle else s.low end,

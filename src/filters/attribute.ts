@@ -149,8 +149,12 @@ function selectLinkedSources({ relationships }: Key, tests: readonly Test[], sub
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
       and t.stack_id = ${target_stack_id}::integer and ${allOf(usedTests.map(test => testOf(name, test)))}`
     const isByAlias = equality && mayHaveAliases(subject, target_stack_id)
-    const ids = isByAlias ? sql`${targets} union all ${selectByAlias(equality, organization)}` : targets
-    return selectSources(id, ids, organization)
+    if (isByAlias)
+      return selectSources(id, sql`${targets} union all ${selectByAlias(equality, organization)}`, organization)
+    // The sources of one target are read in their order, so that a page reads the first of many.
+    return equality?.operator === '$eq'
+      ? sourcesOf(id, sql`= (${targets})`, organization)
+      : selectSources(id, targets, organization)
   })
   return unionAll(selects)
 }
@@ -162,7 +166,9 @@ function isEqualityOfNames({ operator, operand }: Test): boolean {
 }
 
 /** Selects the entities that an attribute links to one of the targets. The array makes PostgreSQL look up the links by index. */
-export function selectSources(attribute_id: number, targets: Fragment, organization: Parameter): Fragment {
-  return sql`select l.source_id from links l where l.organization_id = ${organization}
-    and l.target_id = any(array(${targets})) and l.attribute_id = ${attribute_id}::integer`
-}
+export const selectSources = (attribute_id: number, targets: Fragment, organization: Parameter): Fragment =>
+  sourcesOf(attribute_id, sql`= any(array(${targets}))`, organization)
+
+const sourcesOf = (attribute_id: number, isTarget: Fragment, organization: Parameter) =>
+  sql`select l.source_id from links l where l.organization_id = ${organization}
+    and l.target_id ${isTarget} and l.attribute_id = ${attribute_id}::integer`

@@ -20,8 +20,11 @@ export type Subject = {
 /** Ranks of the ways in which an index finds entities. A higher rank usually finds more of them. */
 export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
-/** Selects the ids of all entities that satisfy a condition, and possibly others. */
-export type IndexCandidates = { rank: number; ids: Fragment }
+/**
+ * Selects the ids of all entities that satisfy a condition, and possibly others. `others` are further selections, any of which can be used
+ * instead.
+ */
+export type IndexCandidates = { rank: number; ids: Fragment; others?: readonly IndexCandidates[] }
 
 /**
  * A condition in SQL. `check` is true or false for a row, never null. `indexCandidates` finds by index the rows that have
@@ -29,11 +32,11 @@ export type IndexCandidates = { rank: number; ids: Fragment }
  */
 export type CompiledCondition = { check: Fragment; indexCandidates?: IndexCandidates | undefined }
 
-/** All conditions hold. The candidates of any one condition include every match, so the lowest rank is used. */
+/** All conditions hold. The candidates of any one condition include every match, so the lowest rank is used first. */
 export function and(conditions: readonly CompiledCondition[]): CompiledCondition {
   const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
-  const [best] = candidates.sort((a, b) => a.rank - b.rank)
-  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best }
+  const [best, ...others] = candidates.sort((a, b) => a.rank - b.rank)
+  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best && { ...best, others } }
 }
 
 /** One of the conditions holds. Indexes help only if every condition has candidates. */

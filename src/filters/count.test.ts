@@ -7,7 +7,7 @@ import { someRuns } from '../../test/support/runs.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { createShop, useSharedShop } from '../../test/support/shop.ts'
 import { backfillIndexes } from '../entities/indexes/index-backfill.ts'
-import { maxLinkedCandidates } from './select.ts'
+import { maxLinkedCandidates, walkedEntities } from './select.ts'
 
 const service = useOwnService()
 const organization = useSharedShop(service)
@@ -118,6 +118,61 @@ describe('count', () => {
     expect(await countOf({ 'incoming.people.friends': { $some: named } })).toBe(100)
     expect(await countOf({ 'incoming.people.friends': { $count: { $gte: 201 }, $where: named } })).toBe(5)
     expect(await countOf({ 'incoming.people.friends': { $count: { $lt: 201 } } })).toBe(maxLinkedCandidates)
+  })
+
+  it('of related entities counts each that exists once, of few links and of many', async () => {
+    const own = await createShop(service, 'friends', {
+      key: 'rivals',
+      owner: 'people',
+      type: 'person',
+      cardinality: 'many',
+    })
+    const many = 20_005
+    await insertPeople(service.sql, own.id, many)
+    await service.sql(
+      `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select $1, ${personIdSql('i')}, a, 0, ${personIdSql('case when i <= 10 then 1 else 2 end')}, 0
+       from generate_series(1, $2::integer) i, (values (1), (2)) v(a)`,
+      [own.id, many],
+    )
+    await service.sql('analyze entities, links')
+    const countOf = async (n: number) => {
+      const [person] = await service.sql(`select ${personIdSql('$1::integer')} as id`, [n])
+      return (await own.ok('POST', `/v1/people/internal/${person!.id}/related`, { target: 'people', count: true }))
+        .count
+    }
+    expect([await countOf(1), await countOf(2)]).toEqual([10, many - 9])
+    await service.sql(
+      `delete from entities where organization_id = $1 and id in (${personIdSql('5')}, ${personIdSql('15')})`,
+      [own.id],
+    )
+    expect([await countOf(1), await countOf(2)]).toEqual([9, many - 10])
+  })
+
+  it('and pages are complete where the matches come after more people than are checked one by one', async () => {
+    const own = await createShop(service, 'friends')
+    await insertPeople(service.sql, own.id, walkedEntities + 10)
+    await service.sql(
+      `insert into links (organization_id, source_id, attribute_id, target_stack_id, target_id, position)
+       select $1, ${personIdSql('i')}, 1, 0, ${personIdSql('1 + i % 3')}, 0 from generate_series(1, $2::integer) i`,
+      [own.id, maxLinkedCandidates + 5],
+    )
+    await service.sql('analyze entities, links')
+    const named = { external_id: { $gte: 'p' } }
+    const ofTwo = { cursor_configuration: { size: 2 } }
+    for (const [filter, total] of [
+      [{ 'incoming.people.friends': { $some: named } }, 3],
+      [{ 'incoming.people.friends': { $count: { $gte: 2 } } }, 3],
+      [{ 'incoming.people.friends': { $count: { $gte: maxLinkedCandidates } } }, 0],
+    ] as const) {
+      const first = await own.ok('POST', '/v1/people/filter', { ...ofTwo, filter, count: true })
+      expect([first.count, first.items.length, first.has_more]).toEqual([total, Math.min(2, total), total > 2])
+      if (total === 0) continue
+      const after_id = first.items[1].id
+      const rest = { filter, cursor_configuration: { size: 2, after_id } }
+      const { items } = await own.ok('POST', '/v1/people/filter', rest)
+      expect(new Set([...first.items, ...items].map(({ id }: { id: string }) => id)).size).toBe(3)
+    }
   })
 
   it('needs the read scope of each kind that its filter uses', async () => {

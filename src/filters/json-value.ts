@@ -3,7 +3,7 @@ import { datePattern, timePattern } from '../db/date-patterns.ts'
 import { isDate } from '../formats.ts'
 import type { AttributeType } from '../organizations/definitions.ts'
 import { type Comparable, dayIsIn, rangeSigns, searchText } from './comparable.ts'
-import { type Fragment, never, Parameter, sql } from './fragment.ts'
+import { always, type Fragment, never, Parameter, sql } from './fragment.ts'
 import type { RangeOperator } from './grammar.ts'
 
 // A value stored before its key was declared may be anything, so it must be checked before it is cast.
@@ -101,7 +101,22 @@ function compareRange(
   const compared = sql`${seconds(sql`m.t`)} ${sign} ${numericOf(instantOf(operand))}::numeric`
   return whenText(
     value,
-    sql`(select case when left(m.t, 10) ${matchesDate} and substr(m.t, 11) ${matchesTime} then ${compared} else false end
+    sql`(select case when ${isNear(sql`m.t`, operator, operand)} and left(m.t, 10) ${matchesDate} and substr(m.t, 11) ${matchesTime}
+        then ${compared} else false end
       from (select ${text} as t offset 0) m)`,
   )
+}
+
+const dayMs = 86_400_000
+
+/**
+ * Whether the day of a time, in the time's own offset, allows that it passes a comparison. PostgreSQL matches the patterns of a time in 8 µs,
+ * and compares a day in 0.3 µs, which most times do not pass.
+ */
+function isNear(text: Fragment, operator: RangeOperator, operand: string): Fragment {
+  const isLower = operator === '$gt' || operator === '$gte'
+  const instant = Date.parse(`${operand.slice(0, 10)}T00:00:00Z`) + (isLower ? -2 : 3) * dayMs
+  const day = new Date(instant).toISOString().slice(0, 10)
+  // Only years of four digits have the order of texts.
+  return /^\d{4}-/.test(day) ? sql`${text} collate "C" ${isLower ? sql`>=` : sql`<`} ${day}::text` : always
 }

@@ -30,7 +30,8 @@ export function relatedCondition(
   const checked = quantifier === '$every' ? unindexed(negated(inner.check)) : inner
   const linked = { other, inner: checked, value: noValue }
   const exists = subject.isWholeStack
-    ? sql`exists (select ${allLinkedRows(condition, subject, linked)} and ${endsOf(condition, linkTo(other)).here} = ${subject.row}.id)`
+    ? sql`exists (select from (select ${endsOf(condition, linkTo(other)).here} as id ${allLinkedRows(condition, subject, linked)}) m
+        where m.id = ${subject.row}.id)`
     : sql`exists (select ${linkedRows(condition, subject, linked)})`
   if (quantifier !== '$some') return unindexed(negated(exists))
   return { check: exists, indexCandidates: candidatesOf(condition, inner, subject) }
@@ -116,9 +117,18 @@ function linkedRows(
       and ${link}.attribute_id = ${attribute.id}::integer offset 0`
 }
 
-/** As {@link linkedRows}, of all links, and without a fence. */
+/** As {@link linkedRows}, of all links, and without a fence. If an index gives candidates, their links alone are looked up. */
 function allLinkedRows(linked: Linked, { organization }: Subject, { other, inner, value }: LinkedRows): Fragment {
   const [target, link] = [other.row, linkTo(other)]
+  const { indexCandidates } = inner
+  if (indexCandidates)
+    return sql`from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) c cross join lateral (
+        select ${value} from entities ${target} where ${target}.organization_id = ${organization}
+          and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
+      ) ${target} cross join lateral (
+        select ${link}.source_id, ${link}.target_id from links ${link} where ${link}.organization_id = ${organization}
+          and ${endsOf(linked, link).there} = c.id and ${link}.attribute_id = ${linked.attribute.id}::integer offset 0
+      ) ${link}`
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
         and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${endsOf(linked, link).there} and ${inner.check}

@@ -156,17 +156,30 @@ export class Reading {
   }
 }
 
-async function readMatching(reading: Reading, statements: MatchingStatements, position: Position): Promise<Page> {
+async function readMatching(reading: Reading, given: MatchingStatements, position: Position): Promise<Page> {
   const found: ReadEntity[] = []
+  let statements = await unlessMany(reading, given)
   let start: string | undefined = startOf(position)
   for (let round = 0; start !== undefined; round += 1) {
     const limit = sizeToRead(position) - found.length
     for (const read of await reading.run<ReadEntity>(statements.rows(start, limit, round))) found.push(read)
-    if (found.length >= sizeToRead(position) || !statements.boundary) break
-    const [last]: { id: string }[] = await reading.run(statements.boundary(start, round))
+    const boundary: Query | undefined =
+      found.length < sizeToRead(position) ? statements.boundary(start, round) : undefined
+    if (!boundary) break
+    const [last]: { id: string }[] = await reading.run(boundary)
     start = last?.id
+    if (round === 0 && start && statements.choice) {
+      const [counted]: { counts: number[] }[] = await reading.run(statements.choice.countCandidates)
+      statements = statements.choice.choose(counted!.counts)
+    }
   }
   return pageOf(found, position)
+}
+
+async function unlessMany(reading: Reading, { unlessFew, ...statements }: MatchingStatements) {
+  if (!unlessFew) return statements
+  const [counted]: { count: number }[] = await reading.run(unlessFew.countCandidates)
+  return counted!.count > unlessFew.max ? unlessFew.others : statements
 }
 
 /**

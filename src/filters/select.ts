@@ -9,7 +9,8 @@ import { countEntitiesSql, readRows, rowOfMembers, rowWithin } from '../entities
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition, needsLinked } from './compile.ts'
-import { always, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
+import { countCandidatesUpTo, type IndexCandidates } from './condition.ts'
+import { always, commaSeparated, constant, type Fragment, Parameter, render, sql } from './fragment.ts'
 import { type Condition, timeColumns } from './grammar.ts'
 import type { Sort } from './sort.ts'
 
@@ -37,13 +38,19 @@ export const plannerDefaultsSql = statement(
 export type MatchingStatements = {
   /** Reads the first `limit` matches after `start` among the candidates of this round, as rows of `ReadEntity`. */
   rows(start: string, limit: number, round: number): Query
-  /** Reads the last candidate of this round, or no row if the round reaches the end. Absent if no index gives candidates. */
-  boundary?(start: string, round: number): Query
+  /** Reads the last entity that this round checks, or no row if it reaches the end. Absent after a round that checks all others. */
+  boundary(start: string, round: number): Query | undefined
+  /** What reads the page instead, if an index gives more candidates than `max`. */
+  unlessFew?: { countCandidates: Query; max: number; others: MatchingStatements }
+  /** Several indexes give candidates. If the first round does not fill the page, the one with the fewest gives those of the next rounds. */
+  choice?: { countCandidates: Query; choose: (counts: readonly number[]) => MatchingStatements }
 }
 
 // Most candidates of an index pass the rest of the filter. If few do, each later round checks more candidates at once.
 const roundGrowth = 8
 const maxCandidates = 100_000
+/** The entities that a page of a condition on linked entities checks one by one: a third of a second to a second. */
+export const walkedEntities = 50_000
 const candidateCount = (position: Position, round: number) =>
   Math.min(2 * sizeToRead(position) * roundGrowth ** round, maxCandidates)
 
@@ -94,35 +101,93 @@ export function matchingStatements(
 ): MatchingStatements {
   const leading = leadingParameters(definitions, stack_id, position)
   const [organization, , stack] = leading
-  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
   const { row, parameters } = rowOfProjection(position, definitions, stack_id)
-  const [after, order] = position.direction === 'asc' ? [sql`>`, sql`asc`] : [sql`<`, sql`desc`]
-  const candidates = (start: string, round: number) =>
-    indexCandidates &&
-    // Links lead to the same entity many times. It is checked once.
-    sql`select distinct i.id from (${indexCandidates.ids}) i(id) where i.id ${after} ${start}::uuid
-      order by i.id ${order} limit ${candidateCount(position, round)}::integer`
-  const rows = (start: string, limit: number, round: number): Query => {
-    const ids = candidates(start, round)
-    const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
-    // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
-    // otherwise plan a scan of the stack.
-    const matching = sql`select distinct m.id from unnest(array(${ids})) candidate(id)
-      cross join lateral (select e.id from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m
-      order by m.id ${order} limit ${limit}::integer`
-    const selection = ids
-      ? sql`where ${own} and e.id = any(array(${matching})) order by e.id::text collate "C" ${order}`
-      : sql`where ${own} and e.id ${after} ${start}::uuid and ${check} order by e.id ${order} limit ${limit}::integer`
+  const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
+  const order = position.direction === 'asc' ? sql`asc` : sql`desc`
+  const isAfter = (id: Fragment, start: string) =>
+    position.direction === 'asc' ? sql`${id} > ${start}::uuid` : sql`${id} < ${start}::uuid`
+  const read = (selection: Fragment, settings?: Statement): Query => {
     const { text, values } = render(selection, [...leading, ...parameters])
-    return { text: readRows(text, row), values, ...(!ids && { settings: walkSettings }) }
+    return { text: readRows(text, row), values, ...(settings && { settings }) }
   }
-  if (!indexCandidates) return { rows }
-  const boundary = (start: string, round: number): Query => {
-    const last = sql`select i.id from (${candidates(start, round)}) i offset ${candidateCount(position, round) - 1}::integer limit 1`
-    return render(last, [organization])
+  const { check, indexCandidates } = compileCondition(condition, definitions, stack_id, organization)
+  const isLinked = needsLinked(condition)
+
+  const walk = (): MatchingStatements => ({
+    rows: (start, limit) =>
+      read(
+        sql`where ${own} and ${isAfter(sql`e.id`, start)} and ${check} order by e.id ${order} limit ${limit}::integer`,
+        walkSettings,
+      ),
+    boundary: () => undefined,
+  })
+
+  // A page of what many entities satisfy ends early in the first walk. What few satisfy is found sooner by the links of all.
+  const walkThenAll = (): MatchingStatements => {
+    const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check
+    const last = (start: string) => sql`select b.id from entities b
+      where b.organization_id = ${organization} and b.stack_id = ${stack}::integer and ${isAfter(sql`b.id`, start)}
+      order by b.id ${order} offset ${walkedEntities - 1}::integer limit 1`
+    const isWithin = (start: string) =>
+      position.direction === 'asc'
+        ? sql`e.id <= coalesce((${last(start)}), ${greatest}::uuid)`
+        : sql`e.id >= coalesce((${last(start)}), ${nil}::uuid)`
+    return {
+      rows: (start, limit, round) =>
+        round === 0
+          ? read(
+              sql`where ${own} and ${isAfter(sql`e.id`, start)} and ${isWithin(start)} and ${check}
+                order by e.id ${order} limit ${limit}::integer`,
+              walkSettings,
+            )
+          : read(
+              sql`where ${own} and e.id = any(array(
+                select m.id from (select e.id from entities e where ${own} and ${isAfter(sql`e.id`, start)} and ${ofAll} offset 0) m
+                order by m.id ${order} limit ${limit}::integer
+              )) order by e.id::text collate "C" ${order}`,
+              hashSettings,
+            ),
+      boundary: (start, round) => (round === 0 ? render(last(start), [organization]) : undefined),
+    }
   }
-  return { rows, boundary }
+
+  if (!indexCandidates) return isLinked ? walkThenAll() : walk()
+  const checkCandidates = ({ ids }: IndexCandidates): MatchingStatements => {
+    const candidates = (start: string, round: number) =>
+      // Links lead to the same entity many times. It is checked once.
+      sql`select distinct i.id from (${ids}) i(id) where ${isAfter(sql`i.id`, start)}
+        order by i.id ${order} limit ${candidateCount(position, round)}::integer`
+    return {
+      rows: (start, limit, round) =>
+        // The lateral join checks candidate by candidate, and the rows are ordered as text. Without statistics, PostgreSQL could
+        // otherwise plan a scan of the stack.
+        read(sql`where ${own} and e.id = any(array(
+            select distinct m.id from unnest(array(${candidates(start, round)})) candidate(id)
+              cross join lateral (select e.id from entities e where ${own} and e.id = candidate.id and ${check} offset 0) m
+            order by m.id ${order} limit ${limit}::integer
+          )) order by e.id::text collate "C" ${order}`),
+      boundary: (start, round) =>
+        render(
+          sql`select i.id from (${candidates(start, round)}) i offset ${candidateCount(position, round) - 1}::integer limit 1`,
+          [organization],
+        ),
+    }
+  }
+  const statements = checkCandidates(indexCandidates)
+  if (isLinked) {
+    const countCandidates = render(countCandidatesUpTo(indexCandidates, maxLinkedCandidates), [organization])
+    return { ...statements, unlessFew: { countCandidates, max: maxLinkedCandidates, others: walkThenAll() } }
+  }
+  const all = [indexCandidates, ...(indexCandidates.others ?? [])]
+  if (all.length === 1) return statements
+  const counts = all.map(each => sql`(${countCandidatesUpTo(each, maxCountedCandidates)})`)
+  const countCandidates = render(sql`select array[${commaSeparated(counts)}] as counts`, [organization])
+  const choose = (counts: readonly number[]) => checkCandidates(all[counts.indexOf(Math.min(...counts))]!)
+  return { ...statements, choice: { countCandidates, choose } }
 }
+
+/** Indexes with more candidates count as equal. */
+const maxCountedCandidates = 10_000
 
 /** Reads links and what they lead to once, by hashes. Without statistics, PostgreSQL would look up, or compare, row by row. */
 export const hashSettings = statement(

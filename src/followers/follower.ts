@@ -15,7 +15,15 @@ export type Follower = {
   maxConcurrent: number
   /** Works through the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns how far it is. */
   work(task: Task): Promise<Progress>
+  /**
+   * Tells of many organizations, by one statement for all, which have nothing to do, and returns the progress of each of these. No lease is
+   * taken for them. The others are worked on; so are all of them if it fails.
+   */
+  passOver?(db: Database, news: readonly News[]): Promise<ReadonlyMap<News, Progress>>
 }
+
+/** The changes after `after` up to `head`, which a follower has not seen in an organization. `is_due` says that it is time to wake up. */
+export type News = { organization_id: number; id: number; after: number; head: number; is_due: boolean }
 
 /** The work of one follower in one organization, under a lease. */
 export type Task = {

@@ -2,6 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { onCommit } from '../changes/commit-events.ts'
 import type { Database } from '../db/db.ts'
 import type { Follower } from './follower.ts'
+import { Looks } from './looks.ts'
+import { passOver } from './pass-over.ts'
 import { findNewsOfSql, findNewsSql, listFailingFollowersSql, readLagSql } from './sql.ts'
 import { type Found, type TaskOptions, Tasks, timeOf } from './tasks.ts'
 
@@ -22,14 +24,12 @@ export type Followers = {
 }
 
 const defaultTickMs = 250
-/** A search that takes long is repeated less often: it takes at most a twentieth of the time, unless it has left work behind. */
-const pausePerSearchMs = 20
+/** A search that takes long is repeated less often: it takes at most a hundredth of the time, unless it has left work behind. */
+const pausePerSearchMs = 100
 const maxPauseMs = 10_000
 const defaultLeaseMs = 6_000
-/** Commits of an organization within this time cause one search. */
-const debounceMs = 25
-/** After a search that found nothing, the next one of the organization begins no earlier. */
-const quietMs = 1_000
+/** How many organizations one search finds of a follower that passes over those where it has nothing to do. */
+const maxPassed = 1_000
 
 /** Creates what runs the followers of a process. It does nothing before `start`, `tick` or `settle`. */
 export function createFollowers(db: Database, followers: readonly Follower[], options: FollowerOptions): Followers {
@@ -38,17 +38,13 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
   const onFewLeft = (name: string) => {
     if (search.hasLeft(name)) hurry()
   }
+  const onEnd = (organizationId: number) => {
+    if (ticking) looks.afterWork(organizationId)
+  }
   const tasks = new Tasks(db, followers, { report, nowMs, leaseMs, onFewLeft, onEnd })
   const stopping = new AbortController()
-  const search = createSearch(db, followers, tasks, nowMs)
-  const wake = debouncePerKey(search.findNewsOf, report)
-  // A search after a commit does not find a follower that works or pauses. One more search finds its news, if no tick does before.
-  function onEnd(organizationId: number) {
-    const searchAgain = () => {
-      if (!stopping.signal.aborted) wake.call(organizationId)
-    }
-    if (ticking) setTimeout(searchAgain, quietMs).unref()
-  }
+  const search = createSearch(db, followers, tasks, { nowMs, report, onEnd })
+  const looks = new Looks(search.findNewsOf, report)
   let unsubscribe = () => {}
   let ticking: Promise<void> | undefined
 
@@ -63,7 +59,8 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
       const startedMs = performance.now()
       try {
         await search.findNews()
-        pauseMs = Math.min(maxPauseMs, Math.max(tickMs, (performance.now() - startedMs) * pausePerSearchMs))
+        const tookMs = performance.now() - startedMs
+        pauseMs = search.mayGoOn() ? 0 : Math.min(maxPauseMs, Math.max(tickMs, tookMs * pausePerSearchMs))
       } catch (error) {
         report(error)
         pauseMs = Math.min(maxPauseMs, pauseMs * 2)
@@ -78,33 +75,49 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
       while (!stopping.signal.aborted && ((await search.findNews()) > 0 || tasks.count > 0)) await tasks.idle()
     },
     start: () => {
-      unsubscribe = onCommit(db, wake.call)
+      unsubscribe = onCommit(db, organizationId => looks.afterCommit(organizationId))
       ticking = tickUntilStopped()
     },
     stop: async () => {
       unsubscribe()
       stopping.abort()
-      wake.stop()
       tasks.stop()
+      await looks.stop()
       await ticking
       await tasks.idle()
     },
   }
 }
 
-/** Finds followers that have something to do, and adds their tasks. Both searches return how many they have found. */
-function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks, nowMs: () => number) {
+type SearchOptions = Pick<TaskOptions, 'report' | 'nowMs' | 'onEnd'>
+
+/** Finds followers that have something to do. Passes over the organizations where they have not, and adds the tasks of the others. */
+function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks, options: SearchOptions) {
+  const { nowMs, onEnd } = options
   const lastOrganization = new Map<string, number>()
-  /** The followers of which the last search has found as many as may be added, so that there may be more. */
+  /** The followers of which the last search has found as many as it asked for, so that there may be more. */
   const left = new Set<string>()
+  const maxOf = (follower: Follower) => (follower.passOver ? maxPassed : tasks.countFree(follower))
   const freeFollowers = (isForEveryOrganization: boolean) =>
-    followers.filter(each => each.isForEveryOrganization === isForEveryOrganization && tasks.countFree(each) > 0)
+    followers.filter(each => each.isForEveryOrganization === isForEveryOrganization && maxOf(each) > 0)
+
+  /** Returns the last organization that it has dealt with, of those where the follower `name` has news. */
+  async function start(name: string, found: readonly Found[]): Promise<number | undefined> {
+    const follower = followers.find(each => each.name === name)!
+    const { passed, others } = await passOver(db, follower, found, options)
+    for (const { organization_id } of passed) onEnd(organization_id)
+    const free = tasks.countFree(follower)
+    for (const each of others.slice(0, free)) tasks.add(each)
+    if (others.length <= free) return found.at(-1)!.organization_id
+    left.add(name)
+    return others[free - 1]?.organization_id
+  }
 
   return {
-    /** Searches all organizations. A follower with many of them begins after the one that it was started for last. */
+    /** Searches all organizations. A follower with many of them begins after the one that it was started for last. Returns how many it has found. */
     findNews: async (): Promise<number> => {
       const groups = [freeFollowers(true), freeFollowers(false)].map(group =>
-        group.map(follower => ({ name: follower.name, max: tasks.countFree(follower) })),
+        group.map(follower => ({ name: follower.name, max: maxOf(follower) })),
       )
       const values = groups.flatMap(group => [
         group.map(({ name }) => name),
@@ -112,55 +125,26 @@ function createSearch(db: Database, followers: readonly Follower[], tasks: Tasks
         group.map(({ max }) => max),
       ])
       const found = await db.query<Found>(findNewsSql, [...values, timeOf(nowMs())])
+      const byName = Map.groupBy(found, ({ name }) => name)
       for (const { name, max } of groups.flat())
-        if (found.filter(each => each.name === name).length < max) left.delete(name)
+        if ((byName.get(name)?.length ?? 0) < max) left.delete(name)
         else left.add(name)
-      for (const each of found) {
-        lastOrganization.set(each.name, each.organization_id)
-        tasks.add(each)
+      for (const [name, ofFollower] of byName) {
+        const last = await start(name, ofFollower)
+        if (last !== undefined) lastOrganization.set(name, last)
       }
       return found.length
     },
-    /** Whether the last search has left tasks of this follower behind. */
+    /** Whether the last search has left organizations of this follower behind. */
     hasLeft: (name: string) => left.has(name),
-    findNewsOf: async (organizationId: number): Promise<number> => {
+    /** Whether it has left organizations behind that a search may start now. */
+    mayGoOn: () => followers.some(follower => left.has(follower.name) && tasks.hasFewLeft(follower)),
+    /** Returns the organizations where it has found something. */
+    findNewsOf: async (organizationIds: number[]): Promise<Set<number>> => {
       const names = [true, false].map(isForEvery => freeFollowers(isForEvery).map(({ name }) => name))
-      const found = await db.query<Found>(findNewsOfSql, [organizationId, ...names, timeOf(nowMs())])
-      for (const each of found) tasks.add(each)
-      return found.length
-    },
-  }
-}
-
-/** Calls `work` soon after the first of several calls with one key, and seldom while it finds nothing. */
-function debouncePerKey(work: (key: number) => Promise<number>, report: (error: unknown) => void) {
-  const timers = new Map<number, NodeJS.Timeout>()
-  const quietUntilMs = new Map<number, number>()
-  const run = async (key: number) => {
-    const found = await work(key).catch(error => {
-      report(error)
-      return 0
-    })
-    if (found === 0) quietUntilMs.set(key, performance.now() + quietMs)
-    else quietUntilMs.delete(key)
-  }
-  return {
-    call: (key: number) => {
-      if (timers.has(key)) return
-      const quietLeftMs = (quietUntilMs.get(key) ?? 0) - performance.now()
-      const timer = setTimeout(
-        () => {
-          timers.delete(key)
-          void run(key)
-        },
-        Math.max(debounceMs, quietLeftMs),
-      )
-      timer.unref()
-      timers.set(key, timer)
-    },
-    stop: () => {
-      for (const timer of timers.values()) clearTimeout(timer)
-      timers.clear()
+      const found = await db.query<Found>(findNewsOfSql, [organizationIds, ...names, timeOf(nowMs())])
+      for (const [name, ofFollower] of Map.groupBy(found, each => each.name)) await start(name, ofFollower)
+      return new Set(found.map(({ organization_id }) => organization_id))
     },
   }
 }

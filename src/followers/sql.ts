@@ -24,6 +24,11 @@ const newsOfOwn = (names: string, at: string) =>
 // inside of a lateral subquery, and takes a column of unnest for a text unless it computes with it.
 const position = 'row_number() over (partition by n.name order by h.organization_id <= n.after, h.organization_id)'
 
+/** The columns of News (follower.ts): of a follower f of the organization h at the time `at`. */
+const news = (at: string) =>
+  `coalesce(f.sequence, 0) as after, h.sequence as head, coalesce(f.wake_at <= ${at}, false) as is_due`
+const foundColumns = 'found.name, found.organization_id, found.id, found.missing, found.after, found.head, found.is_due'
+
 /**
  * Finds followers with news and without a valid lease, of all organizations. $1: names of the followers that every organization
  * has, $2: of each, the organization to begin after, $3: of each, the maximum number, $4 to $6: the same for the followers with
@@ -31,28 +36,28 @@ const position = 'row_number() over (partition by n.name order by h.organization
  */
 export const findNewsSql = statement(
   'find_news',
-  `select found.name, found.organization_id, found.id, found.missing from (
-     select n.name, n.free + 0 as free, h.organization_id, 0 as id, f.name is null as missing, ${position} as position
+  `select ${foundColumns} from (
+     select n.name, n.free + 0 as free, h.organization_id, 0 as id, f.name is null as missing, ${news('$7')}, ${position} as position
      from unnest($1::text[], $2::integer[], $3::integer[]) as n(name, after, free) cross join ${newsOfAll('n.name', '$7')}
    ) found where found.position <= found.free
    union all
-   select found.name, found.organization_id, found.id, found.missing from (
-     select n.name, n.free + 0 as free, h.organization_id, f.id, false as missing, ${position} as position
+   select ${foundColumns} from (
+     select n.name, n.free + 0 as free, h.organization_id, f.id, false as missing, ${news('$7')}, ${position} as position
      from unnest($4::text[], $5::integer[], $6::integer[]) as n(name, after, free) cross join ${newsOfOwn('n.name', '$7')}
    ) found where found.position <= found.free`,
 )
 
-/** As {@link findNewsSql}, of one organization. $2: names that every organization has, $3: names with rows of their own, $4: the time. */
+/**
+ * As {@link findNewsSql}, of some organizations. $1: organizations, $2: names that every organization has, $3: names with rows of their
+ * own, $4: the time.
+ */
 export const findNewsOfSql = statement(
   'find_news_of',
-  `select n.name, found.* from unnest($2::text[]) as n(name) cross join lateral (
-     select h.organization_id, 0 as id, f.name is null as missing from ${newsOfAll('n.name', '$4')} and h.organization_id = $1
-   ) found
+  `select n.name, h.organization_id, 0 as id, f.name is null as missing, ${news('$4')}
+   from unnest($2::text[]) as n(name) cross join ${newsOfAll('n.name', '$4')} and h.organization_id = any($1::integer[])
    union all
-   select n.name, found.* from unnest($3::text[]) as n(name) cross join lateral (
-     select h.organization_id, f.id, false as missing from ${newsOfOwn('n.name', '$4')} and h.organization_id = $1
-       and f.organization_id = $1
-   ) found`,
+   select n.name, h.organization_id, f.id, false as missing, ${news('$4')}
+   from unnest($3::text[]) as n(name) cross join ${newsOfOwn('n.name', '$4')} and h.organization_id = any($1::integer[])`,
 )
 
 /** $2: name. Adds the row of a follower that every organization has. */
@@ -101,6 +106,25 @@ export const claimFollowerSql = statement(
      from mine where f.organization_id = $1 and f.name = mine.name and f.id = mine.id
      returning 1
    ) select mine.sequence, mine.failures, mine.head from mine, claimed`,
+)
+
+/**
+ * $2: name, $3: id, $4: the position that was found, $5: whether it was time to wake up, $6: the new position, $7: not before, $8: time to wake
+ * up at without news, $9: the time. Advances a follower that has nothing to do for the changes in between. Returns no row if it has moved, woken up or
+ * begun to work since, or its row is locked: an erasure that locks it delays no other organization of the transaction.
+ */
+export const passOverSql = statement(
+  'pass_over',
+  `with mine as materialized (
+     select f.name, f.id from followers f
+     where f.organization_id = $1 and f.name = $2 and f.id = $3 and f.sequence = $4 and coalesce(f.wake_at <= $9, false) = $5::boolean
+       and not f.paused and ${isFree('$9')}
+     for update skip locked
+   )
+   update followers f set sequence = $6, owner = null, leased_until = null, not_before = $7::timestamptz,
+     wake_at = case when $5::boolean then $8::timestamptz else least(f.wake_at, $8::timestamptz) end, failures = 0, failure = null
+   from mine where f.organization_id = $1 and f.name = mine.name and f.id = mine.id
+   returning f.id`,
 )
 
 const ownedRow = 'organization_id = $1 and name = $2 and id = $3 and owner = $4'

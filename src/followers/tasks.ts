@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts'
 import { describeFault } from '../describe-fault.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Signal } from '../signal.ts'
-import type { Follower, Task } from './follower.ts'
+import type { Follower, News, Task } from './follower.ts'
 import { keepLease, type Lease, LeaseLost, type LeaseRow } from './lease.ts'
 import {
   advanceFollowerSql,
@@ -15,7 +15,7 @@ import {
 } from './sql.ts'
 
 /** A follower that has something to do in an organization. If its row is missing, it has never worked there. */
-export type Found = { organization_id: number; name: string; id: number; missing: boolean }
+export type Found = News & { name: string; missing: boolean }
 
 export type TaskOptions = {
   /** Receives each failure of a follower with its name and organization, and each failed statement about a task. */
@@ -86,6 +86,11 @@ export class Tasks {
     return maxConcurrent - held + maxQueued - waiting
   }
 
+  /** Whether few tasks of this follower are left to start. */
+  hasFewLeft({ name }: Pick<Follower, 'name'>): boolean {
+    return this.#running.get(name)!.waiting <= fewQueued
+  }
+
   /** Starts a task, or lets it wait until one of its follower ends, unless it is there already, or the process stops. */
   add(found: Found): void {
     const { organization_id, name } = found
@@ -99,7 +104,7 @@ export class Tasks {
       .catch(() => {})
       .finally(() => {
         this.#tasks.delete(key)
-        if (running.waiting <= fewQueued) this.#options.onFewLeft(name)
+        if (this.hasFewLeft({ name })) this.#options.onFewLeft(name)
       })
     this.#tasks.set(key, { done, ending })
   }

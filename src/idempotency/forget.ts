@@ -1,8 +1,7 @@
 import type { Database } from '../db/db.ts'
-import { listOrganizations } from '../organizations/organizations.ts'
 import type { Signal } from '../signal.ts'
 import { expiredBefore } from './kept-responses.ts'
-import { forgetKeysSql } from './sql.ts'
+import { forgetKeysSql, listOrganizationsWithExpiredKeysSql } from './sql.ts'
 
 const maxKeysPerStatement = 1_000
 
@@ -10,7 +9,8 @@ const maxKeysPerStatement = 1_000
 export async function forgetKeys(db: Database, { signal }: { signal?: Signal } = {}): Promise<number> {
   const before = expiredBefore()
   let forgotten = 0
-  for (const { id } of await listOrganizations(db)) forgotten += await forgetKeysOf(db, id, before, signal)
+  const organizations = await db.query<{ organization_id: number }>(listOrganizationsWithExpiredKeysSql, [before])
+  for (const { organization_id } of organizations) forgotten += await forgetKeysOf(db, organization_id, before, signal)
   return forgotten
 }
 

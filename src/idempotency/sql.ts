@@ -53,6 +53,13 @@ export const keepResponsesSql = statement(
    where h.organization_id = $1`,
 )
 
+/** $1: the time before which keys have expired. The organizations that have any, found in the index of each. */
+export const listOrganizationsWithExpiredKeysSql = statement(
+  'list_organizations_with_expired_keys',
+  `select h.organization_id from change_heads h
+   where exists (select from idempotency_keys k where k.organization_id = h.organization_id and k.at < $1)`,
+)
+
 /** $2: the time before which keys have expired, $3: the maximum number of keys. Returns the number of deleted keys. */
 export const forgetKeysSql = statement(
   'forget_keys',

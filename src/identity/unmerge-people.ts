@@ -3,7 +3,7 @@ import { answerChangesToJson } from '../consents/answer-changes.ts'
 import { awaitPipelined, type Transaction } from '../db/db.ts'
 import { buildFill, buildRestore, type Change } from '../entities/decide/decide.ts'
 import type { CurrentState, StoredRow, Target } from '../entities/entity-row.ts'
-import { readPastChange } from '../entities/past/past-state.ts'
+import { readLastChange } from '../entities/past/past-state.ts'
 import { readBearersWithAliasesSql, readNamesLeftSql, readTargetsSql } from '../entities/write/load-sql.ts'
 import { type PlannedChange, storeChanges } from '../entities/write/store.ts'
 import { checkReturn } from '../entities/write/tombstones.ts'
@@ -227,7 +227,7 @@ async function buildReturn(
   { merge: { merged_id, undo }, survivor, facts: { resolve }, path }: Return,
 ): Promise<Change> {
   const entity = { stack_id: peopleStackId, id: merged_id }
-  const last = (await readPastChange(tx, organization_id, entity, {}))!
+  const last = (await readLastChange(tx, organization_id, entity))!
   const { columns, answers, attributes } = undo.other
   const { external_id } = columns
   let version = Math.max(last.version, survivor.row.version)

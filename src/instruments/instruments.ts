@@ -4,6 +4,7 @@ import type { Instruments, Observer, Tracer } from '../observer.ts'
 import { aggregateForWorkers, scrapeThroughStarter } from './cluster.ts'
 import {
   type EmbeddedSource,
+  eventLoopResolutionMs,
   registerCertificateGauge,
   registerEmbeddedGauges,
   registerEventLoopGauge,
@@ -57,7 +58,7 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
   registerEmbeddedGauges(registry, embedded)
   registerCertificateGauge(registry, certificateEndsAt)
   const stopEventLoopGauge = registerEventLoopGauge(registry)
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   const scrape = cluster.isWorker ? scrapeThroughStarter(registry) : () => registry.metrics()
   return {
     observer,
@@ -72,6 +73,6 @@ export function createInstruments({ embedded, certificateEndsAt, tracer }: Optio
 export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void {
   const registry = new Registry()
   registerEmbeddedGauges(registry, embedded)
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs })
   aggregateForWorkers(registry)
 }

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { awaitPipelined, type Database, type Transaction } from '../db/db.ts'
-import type { Follower, Progress, Task } from '../followers/follower.ts'
+import type { Follower, News, Progress, Task } from '../followers/follower.ts'
 import { buildEntry, type LedgerEntry, leafData } from './entry.ts'
 import { readLedgerSigner } from './keys.ts'
 import { readOrigin, readStoredLedger, signCheckpoint } from './ledger.ts'
 import {
   deleteErasedAnswersSql,
+  findUnsealedSql,
   followerName,
   insertEntriesSql,
   insertErasedAnswersSql,
@@ -27,6 +28,8 @@ export type SealingOptions = {
 
 /** One statement reads the answers of so many changes. */
 const changesPerRead = 10_000
+/** The most changes of an organization that are passed over together with those of others. */
+const maxPassed = 100
 /** One transaction seals about so many answers. One change has at most a few hundred. */
 const answersPerBatch = 2_000
 /** Hashing this many answers takes the event loop 3 ms. */
@@ -42,7 +45,27 @@ const saltBytes = 32
  * checkpoints disagree.
  */
 export function ledgerFollower(options: SealingOptions): Follower {
-  return { name: followerName, isForEveryOrganization: true, maxConcurrent: 4, work: task => seal(task, options) }
+  return {
+    name: followerName,
+    isForEveryOrganization: true,
+    maxConcurrent: 4,
+    work: task => seal(task, options),
+    passOver: (db, news) => passOverOthers(db, news, options),
+  }
+}
+
+/** Passes over changes without answers. Where there are many, reading them is a task. */
+async function passOverOthers(db: Database, news: readonly News[], { nowMs = Date.now }: SealingOptions) {
+  const few = news.filter(({ after, head }) => head - after <= maxPassed)
+  const values = [few.map(each => each.organization_id), few.map(({ after }) => after), few.map(({ head }) => head)]
+  const found = await db.query<{ organization_id: number }>(findUnsealedSql, values)
+  const unsealed = new Set(found.map(({ organization_id }) => organization_id))
+  const notBeforeMs = nowMs() + pauseMs
+  return new Map(
+    few
+      .filter(({ organization_id }) => !unsealed.has(organization_id))
+      .map(each => [each, { sequence: each.head, notBeforeMs }]),
+  )
 }
 
 async function seal(task: Task, options: SealingOptions): Promise<Progress> {

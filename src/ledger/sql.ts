@@ -67,10 +67,12 @@ const part = (bytes: string, length: number) =>
 const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.at,
      a.collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
 
+/** Whether a change c may have answers. Where the retention of the log has removed the values, it may. */
+const mayHaveAnswers = `c.stack_id = 0 and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')`
+
 const answersOfLog = (columns: string) => `select ${columns}
    from changes c cross join lateral ${answersOfChange} a
-   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and c.stack_id = 0
-     and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')
+   where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 and ${mayHaveAnswers}
    order by c.sequence, a.consent_type_id, a.channel limit $4`
 
 /**
@@ -93,6 +95,19 @@ export const readUnsealedSql = statement(
        order by x.sequence, x.consent_type_id, x.channel limit $4
      )
    ) u order by u.sequence, u.consent_type_id, u.channel limit $4`,
+)
+
+// Citus takes a column of unnest for a text unless the statement computes with it.
+const stretches = `unnest($1::integer[], $2::bigint[], $3::bigint[]) as v(organization_id, after, head)`
+const ofStretch = (row: string) =>
+  `${row}.organization_id = v.organization_id + 0 and ${row}.sequence > v.after + 0 and ${row}.sequence <= v.head + 0`
+
+/** $1: organizations, $2: after this change of each, $3: up to this one. The organizations that may have answers to seal. */
+export const findUnsealedSql = statement(
+  'find_unsealed',
+  `select c.organization_id from ${stretches} join changes c on ${ofStretch('c')} where ${mayHaveAnswers}
+   union
+   select x.organization_id from ${stretches} join erased_answers x on ${ofStretch('x')}`,
 )
 
 /** $2: people. Their answers after the position of the ledger, whose follower is locked. */

@@ -19,7 +19,7 @@ export function appendChanges(tx: Transaction, context: Context, changes: readon
     ...{ subject, definition_id, operation, before, after },
   }))
   return awaitPipelined([
-    tx.query(changesDefinitions ? numberDefinitionChangesSql : numberChangesSql, [organization_id, changes.length]),
+    tx.query(changesDefinitions ? numberDefinitionChangesSql : numberChangesSql, [organization_id, changes.length, at]),
     tx.query(appendDefinitionChangesSql, [organization_id, JSON.stringify(logged), at, actor, request_id]),
   ])
 }

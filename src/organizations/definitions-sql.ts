@@ -53,6 +53,12 @@ export const readSchemaVersionSql = statement(
   'select schema_version from change_heads where organization_id = $1',
 )
 
+/** Another text whenever the schema version of any organization is another one. It costs a tenth of {@link readVersionsSql}. */
+export const digestVersionsSql = statement(
+  'digest_versions',
+  `select sum(hashint8extended(h.organization_id::bigint << 32 | h.schema_version, 0))::text as digest from change_heads h`,
+)
+
 /** The schema version of every organization. Background tasks use it to find changed definitions. */
 export const readVersionsSql = statement('read_versions', 'select organization_id, schema_version from change_heads')
 
@@ -62,16 +68,21 @@ export const lockHeadSql = statement(
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
-/** $2: the number of changes of definitions, which take their numbers from the head. Locks it. */
+/** What the head keeps of the time $3 of a change, as store-sql.ts of entities/write keeps it. The search by time needs it. */
+const keepsTime =
+  'latest_at = greatest(h.latest_at, $3::timestamptz), max_setback = greatest(h.max_setback, h.latest_at - $3::timestamptz)'
+
+/** $2: the number of changes of definitions, which take their numbers from the head, $3: their time. Locks it. */
 export const numberDefinitionChangesSql = statement(
   'number_definition_changes',
-  'update change_heads set sequence = sequence + $2, schema_version = schema_version + $2 where organization_id = $1',
+  `update change_heads h set sequence = h.sequence + $2, schema_version = h.schema_version + $2, ${keepsTime}
+   where h.organization_id = $1`,
 )
 
 /** As {@link numberDefinitionChangesSql}, for changes after which the definitions keep their version. */
 export const numberChangesSql = statement(
   'number_changes',
-  'update change_heads set sequence = sequence + $2 where organization_id = $1',
+  `update change_heads h set sequence = h.sequence + $2, ${keepsTime} where h.organization_id = $1`,
 )
 
 /**

@@ -42,6 +42,8 @@ describe('an organization', () => {
         sequence: 0,
         schema_version: 1,
         log_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        latest_at: null,
+        max_setback: expect.anything(),
       },
     ])
     const [type, ...others] = await rows('select * from consent_types where organization_id = $1', [id])

@@ -9,6 +9,19 @@ export const findExpiredSql = statement(
 )
 
 /**
+ * $1: organizations, $2: the position of each, $3: the time before which changes lose their values, or null. The organizations that have
+ * a retention of records, or a next change that is older.
+ */
+export const findRetentionSql = statement(
+  'find_retention',
+  `select s.organization_id from stacks s where s.organization_id = any($1::integer[]) and s.retention_days is not null
+   union
+   select c.organization_id from unnest($1::integer[], $2::bigint[]) as v(organization_id, after)
+     join changes c on c.organization_id = v.organization_id + 0 and c.sequence = v.after + 1
+   where c.at < $3`,
+)
+
+/**
  * $2: after this number, $3: before this time, $4: limit. Removes the values of the next changes of people and records, up to the first
  * that is not older. A change keeps the name that it released, with which the versions of the next entity of that name continue.
  * Returns the last number that was read, how many changes were read and how many had values.

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { announceCommit } from '../changes/commit-events.ts'
-import type { Transaction } from '../db/db.ts'
+import type { Database, Transaction } from '../db/db.ts'
 import { isConflict } from '../db/pg-errors.ts'
 import { retryConflicts } from '../db/retry-policy.ts'
 import { uuidOfRecord } from '../entities/identifiers.ts'
-import type { Follower, Progress, Task } from '../followers/follower.ts'
+import type { Follower, News, Progress, Task } from '../followers/follower.ts'
 import { currentDefinitions } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
 import { eraseEntities, planErasures } from './erasure/erase-entities.ts'
-import { emptyChangesSql, findExpiredSql } from './retention-sql.ts'
+import { emptyChangesSql, findExpiredSql, findRetentionSql } from './retention-sql.ts'
 
 const recordsPerSet = 1_000
 const changesPerSet = 1_000
@@ -37,15 +37,34 @@ export function retentionFollower(options: RetentionOptions): Follower {
     isScheduled: true,
     maxConcurrent: 1,
     work: task => workThrough(task, options),
+    passOver: (db, news) => passOverOthers(db, news, options),
   }
 }
+
+/** Passes over the organizations that keep everything, and those whose log is not old enough yet. */
+async function passOverOthers(db: Database, news: readonly News[], options: RetentionOptions) {
+  const { nowMs = Date.now } = options
+  const values = [news.map(each => each.organization_id), news.map(({ after }) => after), oldBefore(options) ?? null]
+  const found = await db.query<{ organization_id: number }>(findRetentionSql, values)
+  const retaining = new Set(found.map(({ organization_id }) => organization_id))
+  const passed = news.filter(({ organization_id }) => !retaining.has(organization_id))
+  return new Map(passed.map(each => [each, progressAt(each.after, nowMs())]))
+}
+
+function progressAt(sequence: number, nowMs: number): Progress {
+  const nextMs = nowMs + intervalMs
+  return { sequence, notBeforeMs: nextMs, wakeAtMs: nextMs }
+}
+
+/** The time before which changes lose their values. Undefined if they keep them. */
+const oldBefore = ({ logRetentionDays, nowMs = Date.now }: RetentionOptions): string | undefined =>
+  logRetentionDays === undefined ? undefined : new Date(nowMs() - logRetentionDays * dayMs).toISOString()
 
 async function workThrough(task: Task, options: RetentionOptions): Promise<Progress> {
   const { nowMs = Date.now } = options
   await eraseExpiredRecords(task, options)
   const sequence = await emptyOldChanges(task, options)
-  const nextMs = nowMs() + intervalMs
-  return { sequence, notBeforeMs: nextMs, wakeAtMs: nextMs }
+  return progressAt(sequence, nowMs())
 }
 
 /** Runs sets until one of them is the last, with a pause after each. */
@@ -104,9 +123,8 @@ type EmptiedSet = { count: number; last: number; emptied: number }
 /** Removes the values of old changes, each set together with the position. Returns the position. */
 async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<number> {
   const { db, organization_id, after } = task
-  const { logRetentionDays, nowMs = Date.now } = options
-  if (logRetentionDays === undefined) return after
-  const before = new Date(nowMs() - logRetentionDays * dayMs).toISOString()
+  const before = oldBefore(options)
+  if (before === undefined) return after
   let sequence = after
   await runSets(task, options, async () => {
     const set = await db.transaction(async tx => {

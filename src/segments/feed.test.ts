@@ -50,6 +50,34 @@ describe('the feed of a segment', () => {
     expect((await dataOf(feed('segment=english&limit=1'))).last).toBe(head - 3)
   })
 
+  it('ends a page after 2,000 people who moved by changes that do not match, and the next one goes on', async () => {
+    await segment('english', english)
+    await segment('others', { $not: { $segment: 'english' } })
+    await follow()
+    const { head: start } = await readFeed(shop)
+    await importLines(
+      shop,
+      '/v1/people/import',
+      linesFrom(names('p', 2_500).map(external_id => ({ external_id, ...english }))),
+    )
+    await follow()
+    await patch('p0', { language: 'it' })
+    await follow()
+    for (const [query, ...expected] of [
+      ['operation=merge', [0, 2_000], [0, 2_501]],
+      ['operation=update&segment=others', [0, 2_000], [1, 2_501]],
+      ['operation=create&limit=1000', [1_000, 1_000], [1_000, 2_000], [500, 2_501]],
+    ] as [string, ...number[][]][]) {
+      const [pages, position] = [[] as number[][], { last: start, head: Number.POSITIVE_INFINITY }]
+      while (position.last < position.head) {
+        const { items, last, head } = await dataOf(feed(`segment=english&after=${position.last}&${query}`))
+        Object.assign(position, { last, head })
+        pages.push([items.length, last - start])
+      }
+      expect(pages, query).toEqual(expected)
+    }
+  })
+
   it('tells of several segments at once', async () => {
     await segment('english', english)
     await segment('others', { $not: { $segment: 'english' } })

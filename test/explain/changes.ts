@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest'
 import { everything, filterValuesOf } from '../../src/changes/selection.ts'
-import { readChangesOfSql, readChangesSql, readHeadsSql, readHistorySql } from '../../src/changes/sql.ts'
+import {
+  readChangesOfSql,
+  readChangesSql,
+  readDefinitionChangesSql,
+  readHeadsSql,
+  readHistorySql,
+  readRareOperationsSql,
+} from '../../src/changes/sql.ts'
 import type { Statement } from '../../src/db/db.ts'
 import {
   demoteDeliveriesSql,
@@ -88,6 +95,18 @@ export function testChanges(world: World): void {
     const selection = { ...everything, operations: ['delete' as const] }
     const { rows } = await read(readChangesSql, [...range, 100, 1_048_576, ...filterValuesOf(selection)])
     expect(rows).toBeLessThanOrEqual(people)
+  })
+
+  it.each([
+    [readDefinitionChangesSql, 'changes_definitions', { ...everything, subjects: ['webhook' as const] }],
+    [readRareOperationsSql, 'changes_rare_operations', { ...everything, operations: ['merge' as const] }],
+  ])('a page of what is rare reads its index from the position to the head: $name', async (sent, index, selection) => {
+    const values = [0, Number.MAX_SAFE_INTEGER, 100, 1_048_576, ...filterValuesOf(selection)]
+    const { indexes } = await read(sent, values)
+    expect(indexes).toContain(index)
+    expect(indexes).not.toContain('changes_pkey')
+    for (const generic of [false, true])
+      await expectReads(world.service.db, sent, [world.shop.id, ...values], 5_000, { generic })
   })
 
   it('a history reads no more changes than its page has', async () => {

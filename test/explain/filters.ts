@@ -31,8 +31,8 @@ export function testFilters(world: World): void {
       ['an open range of indexed numbers', { 'attribute_values.score': { $gt: people - 20 } }, /terms_pkey/],
       ['an email', { email: 'p77@example.org' }, /entities_email/],
       ['a range of emails', { email: { $gte: 'p77', $lt: 'p771' } }, /entities_email/],
-      ['an external identifier', { external_id: 'p77' }, /external_id_key/],
-      ['a range of external identifiers', { external_id: { $gte: 'p777', $lt: 'p7771' } }, /external_id_key/],
+      ['an external identifier', { external_id: 'p77' }, /external_id_stack_id_key/],
+      ['a range of external identifiers', { external_id: { $gte: 'p777', $lt: 'p7771' } }, /external_id_stack_id_key/],
       ['an internal identifier', { id: personId(77) }, /entities_pkey/],
       ['a relationship by name', { 'attribute_values.bought': 'o77' }, /links_by_target/],
       ['a relationship', bought({ external_id: { $in: ['o77', 'o78'] } }), /links_by_target/],
@@ -68,6 +68,27 @@ export function testFilters(world: World): void {
     expect(plan).toMatch(/Index Scan Backward using entities_pkey on entities e /)
     expect(plan).not.toMatch(/Seq Scan on (entities|links|terms)/)
   })
+
+  it.each<[string, object]>([
+    ['some', { $some: { 'attribute_values.note': { $exists: true } } }],
+    ['none', { $none: {} }],
+    ['a number', { $count: { $gte: 2 } }],
+  ])(
+    'on linked entities walks the stack first, and then reads the links of the stack once, also without statistics: %s',
+    async (_, test) => {
+      const { definitions } = world
+      const position = { direction: 'desc', size: 50 } as const
+      const { condition } = parseFilter({ 'incoming.people.referrer': test }, definitions, 0)
+      const statements = matchingStatements(condition, definitions, 0, position)
+      for (const unknownTables of [[], ['entities', 'links']]) {
+        const walk = await planOf(service.db, statements.rows(startOf(position), 51, 0), { unknownTables })
+        expect(walk).toMatch(/Index Scan Backward using entities_pkey on entities e /)
+        const all = await planOf(service.db, statements.rows(startOf(position), 51, 1), { unknownTables })
+        expect(all).toMatch(/Hash/)
+        expect(all).not.toMatch(/Seq Scan on entities/)
+      }
+    },
+  )
 
   describe('a sorted page', () => {
     async function statementsOf(field: string, direction: 'asc' | 'desc', filter: object = {}) {

@@ -7,10 +7,17 @@ import {
   readPastTargets,
   readStandingTargets,
 } from '../../src/entities/past/past-state.ts'
+import {
+  basisInterval,
+  readLoggedStateSql,
+  readPastChangeAtSql,
+  readPastChangeSql,
+  storeBasesSql,
+} from '../../src/entities/past/past-state-sql.ts'
 import type { Write } from '../../src/entities/write-request.ts'
 import { readDefinitionChanges } from '../../src/organizations/past-definitions.ts'
 import { write, writeAll } from '../support/writes.ts'
-import { explain } from './explain.ts'
+import { expectReads, explain } from './explain.ts'
 import { personId, type World } from './world.ts'
 
 // The limit for a set of one write, with a margin for other rows on a target's page.
@@ -140,9 +147,8 @@ export function testWrites(world: World): void {
     const { db, rowsByStatement } = withExplain(service.db)
     await db.transaction(async tx => {
       const entity = { stack_id: 0, id }
-      const noon = Date.now() - 43_200_000
-      const moments = [noon, noon + 20_000].map(moment => new Date(moment).toISOString())
-      await tx.query(readSequenceAtSql, [shop.id, ...moments])
+      const noon = new Date(Date.now() - 43_200_000).toISOString()
+      await tx.query(readSequenceAtSql, [shop.id, noon])
       expect((await readPastChange(tx, shop.id, entity, { version: 1 }))?.operation).toBe('create')
       await readDefinitionChanges(tx, shop.id, sequence!.sequence)
       const state = await readPastState(tx, world.definitions, entity, 1)
@@ -154,6 +160,27 @@ export function testWrites(world: World): void {
     const limits: Record<string, number> = { read_sequence_at: 100 }
     for (const [name, rows] of rowsByStatement) expect(rows, name).toBeLessThan(limits[name] ?? maxRows)
     expect(rowsByStatement.size).toBe(7)
+  })
+
+  it('reads the changes since the last basis for a state among very many versions, and for the next basis', async () => {
+    const { service, shop } = world
+    const patches = Array.from({ length: 7 * basisInterval }, (_, n) => write('patch', 'p606', { first_name: `F${n}` }))
+    for (const outcome of await writeAll(service.db, shop, patches)) expect(outcome).toHaveProperty('done')
+    const id = personId(606)
+    const [last] = await service.sql<{ version: number; sequence: number }>(
+      'select version, sequence from changes where organization_id = $1 and entity_id = $2 order by version desc limit 1',
+      [shop.id, id],
+    )
+    const { version, sequence } = last!
+    const basis = JSON.stringify([{ id, version: Math.floor(version / basisInterval) * basisInterval }])
+    for (const [sent, values, max] of [
+      [readLoggedStateSql, [id, version - 1], basisInterval],
+      [readPastChangeSql, [0, id, version - 1], 1],
+      // Each halving of the versions reads one, and all of them together.
+      [readPastChangeAtSql, [0, id, sequence - 10], 20],
+      [storeBasesSql, [basis], 2 * basisInterval],
+    ] as const)
+      for (const generic of [false, true]) await expectReads(service.db, sent, [shop.id, ...values], max, { generic })
   })
 
   /** Runs a write and returns the names of its statements. Expects each to read fewer than `maxRows` rows. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Service, useOwnService } from '../../../test/support/service.ts'
+import type { Database } from '../../db/db.ts'
 import { reloadDefinitions } from '../../organizations/definitions.ts'
 import { backfillIndexes } from './index-backfill.ts'
 import { termsOf } from './index-keys.ts'
@@ -153,6 +154,27 @@ describe('an attribute that becomes indexed after values were stored', () => {
     expect(await service.sql('select * from fills where organization_id = $1', [organization.id])).toEqual([])
     expect((await readAttribute(organization, id)).index_state).toBeNull()
   })
+})
+
+it('costs one statement while no definitions change', async () => {
+  const organization = await createPeople(3)
+  await declare(organization)
+  const statements: string[] = []
+  const counted: Database = {
+    ...service.db,
+    query: (statement, values, signal) => {
+      statements.push(statement.name)
+      return service.db.query(statement, values, signal)
+    },
+  }
+  await backfillIndexes(counted)
+  // The index that was filled is found ready.
+  await backfillIndexes(counted)
+  statements.length = 0
+  expect(await backfillIndexes(counted)).toBe(0)
+  expect(statements).toEqual(['digest_versions'])
+  await declare(organization, 'other')
+  expect(await backfillIndexes(counted)).toBe(3)
 })
 
 it('performs a HOT update for a PATCH of attributes that are not indexed', async () => {

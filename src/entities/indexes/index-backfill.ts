@@ -1,7 +1,7 @@
 import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
 import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
-import { readVersionsSql } from '../../organizations/definitions-sql.ts'
+import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { termsOf } from './index-keys.ts'
@@ -42,26 +42,33 @@ export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: 
  */
 export async function backfillIndexes(db: Database, options: BackfillOptions = {}): Promise<number> {
   const dataKey = dataKeyOf(db)
-  const completed = completedVersions.get(dataKey) ?? new Map<number, number>()
-  completedVersions.set(dataKey, completed)
+  const [versions] = await db.query<{ digest: string | null }>(digestVersionsSql, [])
+  const completed = completedFills.get(dataKey) ?? { versions: new Map<number, number>(), digest: undefined }
+  completedFills.set(dataKey, completed)
+  if (completed.digest === versions!.digest) return 0
   let scanned = 0
+  let isComplete = true
   for (const { organization_id, schema_version } of await db.query<Version>(readVersionsSql, [])) {
-    if (completed.get(organization_id) === schema_version) continue
+    if (completed.versions.get(organization_id) === schema_version) continue
     const unfilled = [
       ...(await db.query<Unfilled>(readUnfilledSql, [organization_id])),
       ...(await readUnfilledSorts(db, organization_id)),
     ]
     for (const index of unfilled) scanned += await fillIndex(db, organization_id, index, options)
     await removeDropped(db, organization_id, options)
-    if (unfilled.length === 0 && !options.signal?.aborted) completed.set(organization_id, schema_version)
+    if (unfilled.length === 0 && !options.signal?.aborted) completed.versions.set(organization_id, schema_version)
+    else isComplete = false
   }
+  if (isComplete) completed.digest = versions!.digest
   return scanned
 }
 
 type Version = { organization_id: number; schema_version: number }
 
-// After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query.
-const completedVersions = new WeakMap<object, Map<number, number>>()
+// After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query, and one statement
+// tells that all are.
+type Completed = { versions: Map<number, number>; digest: string | null | undefined }
+const completedFills = new WeakMap<object, Completed>()
 
 async function readUnfilledSorts(db: Database, organization_id: number): Promise<Unfilled[]> {
   type Row = { index_id: number; stack_id: number; field: string; type: AttributeType | null }

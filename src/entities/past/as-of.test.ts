@@ -132,11 +132,40 @@ describe('a read with at or version', () => {
       `update changes set at = $3::timestamptz - interval '1 ms' where organization_id = $1 and sequence = $2`,
       [shop.id, sequence, at],
     )
+    await service.sql(`update change_heads set max_setback = interval '1 minute' where organization_id = $1`, [shop.id])
     expect(await ok('GET', `/v1/people/ada?at=${at}`)).toMatchObject({
       first_name: 'B',
       as_of: { at, sequence, version: 3 },
     })
   })
+
+  it.each(['a change of a person', 'a change of a definition'])(
+    'finds %s that another host with a later clock preceded',
+    async kind => {
+      await create({ external_id: 'ada' })
+      await patch('ada', { first_name: 'A' })
+      const preceding = await head()
+      // As a host whose clock is an hour ahead would have stored it.
+      const later = `interval '1 hour'`
+      await service.sql(`update changes set at = at + ${later} where organization_id = $1 and sequence = $2`, [
+        shop.id,
+        preceding,
+      ])
+      await service.sql(`update change_heads set latest_at = latest_at + ${later} where organization_id = $1`, [
+        shop.id,
+      ])
+      if (kind.endsWith('person')) await patch('ada', { first_name: 'B' })
+      else await ok('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
+      const at = await momentBetween()
+      for (let n = 0; n < 5; n += 1) await patch('ada', { first_name: `C${n}` })
+      expect((await ok('GET', `/v1/people/ada?at=${at}`)).as_of.sequence).toBe(preceding + 1)
+      const [{ setback }] = (await service.sql(
+        `select extract(epoch from max_setback)::float8 as setback from change_heads where organization_id = $1`,
+        [shop.id],
+      )) as [{ setback: number }]
+      expect(Math.abs(setback - 3_600)).toBeLessThan(60)
+    },
+  )
 
   it('accepts every offset and precision of a time', async () => {
     await create({ external_id: 'ada' })

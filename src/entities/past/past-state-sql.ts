@@ -1,35 +1,119 @@
 import { statement } from '../../db/db.ts'
 
-/**
- * $2: stack, $3: entity, $4: highest version, $5: highest number. Returns the entity's last change within both, and the
- * time of its creation.
- */
-export const readPastChangeSql = statement(
-  'read_past_change',
-  `select c.version, c.sequence, c.at, c.operation,
+/** A change c of the entity $3, and the time of its creation. */
+const pastChange = `select c.version, c.sequence, c.at, c.operation,
      case when c.operation = 'merge' then c.after->>'merged_into' end as merged_into, (
      select f.at from changes f where f.organization_id = $1 and f.entity_id = $3 order by f.version limit 1
    ) as created_at, (
      select l.operation = 'erase' from changes l where l.organization_id = $1 and l.entity_id = $3 order by l.version desc limit 1
    ) as is_erased
-   from changes c
-   where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.version <= $4 and c.sequence <= $5
+   from changes c`
+
+/** $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to it, and the time of its creation. */
+export const readPastChangeSql = statement(
+  'read_past_change',
+  `${pastChange}
+   where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.version <= $4
    order by c.version desc limit 1`,
 )
 
 /**
- * $2: entity, $3: version. Returns what the changes up to this version wrote, in order. Its creation or its last restore or unmerge is
- * the first, and has the whole entity.
+ * $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql}, by number: a binary search over the versions, which rise with the
+ * numbers but not always by one.
+ */
+export const readPastChangeAtSql = statement(
+  'read_past_change_at',
+  `with recursive search(low, high) as (
+     select (
+       select c.version from changes c where c.organization_id = $1 and c.entity_id = $3 order by c.version limit 1
+     ), (
+       select c.version from changes c where c.organization_id = $1 and c.entity_id = $3 order by c.version desc limit 1
+     )
+     union all
+     select case when c.sequence <= $4 then c.version else s.low end,
+       case when c.sequence <= $4 then s.high else m.middle - 1 end
+     from search s cross join lateral (select s.low + (s.high - s.low + 1) / 2 as middle offset 0) m
+       left join lateral (
+         select c.version, c.sequence from changes c
+         where c.organization_id = $1 and c.entity_id = $3 and c.version >= m.middle and c.version <= s.high
+         order by c.version limit 1
+       ) c on true
+     where s.low < s.high
+   )
+   ${pastChange}
+   where c.organization_id = $1 and c.entity_id = $3 and c.stack_id = $2 and c.sequence <= $4
+     and c.version = (select s.low from search s where s.low = s.high)`,
+)
+
+const beginsState = (change: string) => `${change}.operation in ('create', 'restore', 'unmerge')`
+
+/**
+ * $2: entity, $3: version. Returns what the changes that make the state at this version wrote, in order. Its creation or its last restore or
+ * unmerge is the first, and has the whole entity. The others are those after it, or what {@link storeBasesSql} found of them and those since.
  */
 export const readLoggedStateSql = statement(
   'read_logged_state',
-  `select c.after, c.links from changes c
-   where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version >= (
-     select b.version from changes b
-     where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and b.operation in ('create', 'restore', 'unmerge')
+  `with base as (
+     select b.version, coalesce(b.basis, array[b.version]) as basis from changes b
+     where b.organization_id = $1 and b.entity_id = $2 and b.version <= $3 and (b.basis is not null or ${beginsState('b')})
      order by b.version desc limit 1
    )
-   order by c.version`,
+   select s.after, s.links from (
+     select c.version, c.after, c.links from base b cross join unnest(b.basis) as v(version) cross join lateral (
+       select c.version, c.after, c.links from changes c
+       where c.organization_id = $1 and c.entity_id = $2 and c.version = v.version offset 0
+     ) c
+     union all
+     select c.version, c.after, c.links from changes c
+     where c.organization_id = $1 and c.entity_id = $2 and c.version <= $3 and c.version > (select b.version from base b)
+   ) s
+   order by s.version`,
+)
+
+/** A change has a basis if its version is a multiple of this. A past state then follows from at most twice as many changes and one of each key. */
+export const basisInterval = 128
+
+/**
+ * What a change r writes, one name of each: fields, attributes, links. Later links of an attribute hide a value under its key only if there
+ * are any, so those without targets count apart.
+ */
+const writtenBy = `select 'f' || f.key as name from jsonb_object_keys(r.after) as f(key)
+     where f.key not in ('attribute_values', 'consents')
+     union all
+     select 'a' || a.key from jsonb_object_keys(
+       case when jsonb_typeof(r.after->'attribute_values') = 'object' then r.after->'attribute_values' end
+     ) as a(key)
+     union all
+     select case when l.sides ? 'after' then 'l' else 'n' end || l.attribute_id from jsonb_each(r.links) as l(attribute_id, sides)`
+
+/**
+ * $2: [{id, version}]. Stores for these changes which changes make the state at them: the first, and the last one of each name that they
+ * write. The log has no value twice, so what is removed from it is in no past state.
+ */
+export const storeBasesSql = statement(
+  'store_bases',
+  `update changes c set basis = n.basis
+   from jsonb_to_recordset($2::text::jsonb) as v(id uuid, version integer) cross join lateral (
+     select b.version, coalesce(b.basis, array[b.version]) as basis from changes b
+     where b.organization_id = $1 and b.entity_id = v.id and b.version <= v.version and (b.basis is not null or ${beginsState('b')})
+     order by b.version desc limit 1
+   ) b cross join lateral (
+     select array_agg(distinct w.version order by w.version) as basis from (
+       select b.basis[1] as version
+       union all
+       select max(r.version) from (
+         select r.version, r.after, r.links from unnest(b.basis) as o(version) cross join lateral (
+           select r.version, r.after, r.links from changes r
+           where r.organization_id = $1 and r.entity_id = v.id and r.version = o.version offset 0
+         ) r
+         union all
+         select r.version, r.after, r.links from changes r
+         where r.organization_id = $1 and r.entity_id = v.id and r.version > b.version and r.version <= v.version
+       ) r cross join lateral (${writtenBy}) k
+       group by k.name
+     ) w
+   ) n
+   where c.organization_id = $1 and c.entity_id = v.id and c.version = v.version`,
 )
 
 /**

@@ -7,11 +7,17 @@ import type { Transaction } from '../../db/db.ts'
 import { type Attribute, type Definitions, isRelationship } from '../../organizations/definitions.ts'
 import { type Columns, eachOnce, type Target } from '../entity-row.ts'
 import { readTargetsSql } from '../write/load-sql.ts'
-import { readLoggedStateSql, readPastAnswersSql, readPastChangeSql, readPastTargetsSql } from './past-state-sql.ts'
+import {
+  readLoggedStateSql,
+  readPastAnswersSql,
+  readPastChangeAtSql,
+  readPastChangeSql,
+  readPastTargetsSql,
+} from './past-state-sql.ts'
 
 // The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
-// every field, and each later change those that it changed. Entries are never changed, so no snapshot is needed. Only whom a link
-// to a merged person shows, and which answers a merge took over, follows from the table of merges.
+// every field, and each later change those that it changed. Every 128th version has a list of the versions that still make the state, so a
+// long log is not read whole. Only whom a link to a merged person shows, and which answers a merge took over, follows from the table of merges.
 
 /** Runs the statements of one read: a transaction, or a database with the signal of a request. */
 export type Reader = Pick<Transaction, 'query'>
@@ -44,19 +50,27 @@ export type PastState = {
 
 type Entity = { stack_id: number; id: string }
 
-/** Greater than every version and every number of a change. */
-export const unlimited = { version: 2 ** 31 - 1, sequence: Number.MAX_SAFE_INTEGER }
+const maxVersion = 2 ** 31 - 1
 
-/** Reads the last change of an entity up to a version and a number. Returns undefined if there is none. */
+/** Reads the last change of an entity up to a version or a number. Returns undefined if there is none. */
 export async function readPastChange(
   reader: Reader,
   organization_id: number,
   { stack_id, id }: Entity,
-  { version = unlimited.version, sequence = unlimited.sequence }: { version?: number; sequence?: number },
+  until: { version: number } | { sequence: number },
 ): Promise<PastChange | undefined> {
-  const [change] = await reader.query<PastChange>(readPastChangeSql, [organization_id, stack_id, id, version, sequence])
+  const statement = 'version' in until ? readPastChangeSql : readPastChangeAtSql
+  const limit = 'version' in until ? until.version : until.sequence
+  const [change] = await reader.query<PastChange>(statement, [organization_id, stack_id, id, limit])
   return change
 }
+
+/** Reads the last change of an entity. Returns undefined if there is none. */
+export const readLastChange = (
+  reader: Reader,
+  organization_id: number,
+  entity: Entity,
+): Promise<PastChange | undefined> => readPastChange(reader, organization_id, entity, { version: maxVersion })
 
 /**
  * Reads the state that the entity had at a version, which must exist and not be that of a deletion. Returns undefined

@@ -46,13 +46,35 @@ export const readProjectedRelatedSql = {
   desc: statement('read_projected_related_descending', related('<', 'desc', projection)),
 }
 
+/** The related entities are looked up one by one, unless there are more links. */
+const maxLookedUp = 20_000
+
+/** Those of the ends of links that exist are joined without a look-up of each. */
+export const countRelatedSettings = statement(
+  'count_related_settings',
+  `select set_config('enable_nestloop', 'off', true)`,
+)
+
 /**
  * $2: stack of the related entities, $3: the entity, $4: attributes of outgoing links, $5: attributes of incoming links. Counts the
- * related entities, each once, with the number of the last change that the count includes.
+ * related entities, each once, with the number of the last change that the count includes. PostgreSQL knows how many links entities
+ * have on average, over all organizations. Where some have very many, it would read the whole stack for each.
  */
 export const countRelatedSql = statement(
   'count_related',
-  `select (
+  `with linked as materialized (
+     select l.target_id as id from links l
+     where l.organization_id = $1 and l.source_id = $3 and l.attribute_id = any($4::integer[])
+     union all
+     select l.source_id from links l
+     where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
+     limit ${maxLookedUp + 1}
+   )
+   select case when (select count(*) from linked) <= ${maxLookedUp} then (
+     select count(*) from (select distinct l.id from linked l) l cross join lateral (
+       select from entities t where t.organization_id = $1 and t.stack_id = $2 and t.id = l.id offset 0
+     ) t
+   ) else (
      select count(*) from (
        select t.id from links l
          join entities t on t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id
@@ -62,7 +84,7 @@ export const countRelatedSql = statement(
          join entities s on s.organization_id = $1 and s.stack_id = $2 and s.id = l.source_id
        where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
      ) x
-   ) as count, h.sequence
+   ) end as count, h.sequence
    from change_heads h where h.organization_id = $1`,
 )
 

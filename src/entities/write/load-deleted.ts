@@ -1,7 +1,7 @@
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import type { EntityRow, Target } from '../entity-row.ts'
-import { type DeletedEntity, readPastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
+import { type DeletedEntity, readLastChange, readPastState, readStandingTargets } from '../past/past-state.ts'
 import type { Write } from '../write-request.ts'
 import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
 import type { Item } from './plan.ts'
@@ -39,7 +39,7 @@ async function readDeletedEntity(
   const { organization_id } = definitions
   const { id } = address as { id: string }
   const entity = { stack_id, id }
-  const deletion = await readPastChange(tx, organization_id, entity, {})
+  const deletion = await readLastChange(tx, organization_id, entity)
   // A merged person comes back by an unmerge only, and an erased one not at all.
   if (deletion?.operation !== 'delete') return undefined
   const past = await readPastState(tx, definitions, entity, deletion.version - 1)

@@ -75,7 +75,8 @@ export const storeChangesSql = statement(
      update change_heads h set sequence = case
          when (select count(*) from updated) + (select count(*) from deleted)
            = (select count(*) from v where v.columns is not null or ${deletesRow}) then $3::bigint
-       end
+       end,
+       latest_at = greatest(h.latest_at, $4), max_setback = greatest(h.max_setback, h.latest_at - $4)
      where h.organization_id = $1
      returning 1
    ) select from head`,

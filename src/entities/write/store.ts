@@ -6,6 +6,7 @@ import type { Change } from '../decide/decide.ts'
 import { type DecidedRound, netOf } from '../decide/decide-round.ts'
 import { type StoredRow, shownTargets, writtenIdOf } from '../entity-row.ts'
 import { changedMatchKeys, matchKeys } from '../match-keys.ts'
+import { basisInterval, storeBasesSql } from '../past/past-state-sql.ts'
 import type { ChangeAuthor } from '../write-request.ts'
 import { storeAliases } from './aliases.ts'
 import { type Accepted, idOf } from './state.ts'
@@ -67,7 +68,18 @@ function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promi
   return [
     tx.query(storeChangesSql, [organization_id, JSON.stringify(stored), base + accepted.length, at]),
     tx.query(insertChangesSql, [organization_id, JSON.stringify(logged), at]),
+    ...storeBases(tx, round),
   ]
+}
+
+/** Stores for every 128th version of an entity which changes make its state, so that its past states need not read them all. */
+function storeBases(tx: Transaction, { definitions, accepted }: DecidedRound): Promise<unknown>[] {
+  const based = accepted.filter(
+    ({ change: { operation, version } }) => operation === 'update' && version % basisInterval === 0,
+  )
+  if (based.length === 0) return []
+  const changes = based.map(({ change: { id, version } }) => ({ id, version }))
+  return [tx.query(storeBasesSql, [definitions.organization_id, JSON.stringify(changes)])]
 }
 
 /** What a change makes of its row, in the format of {@link storeChangesSql}. */

@@ -79,7 +79,7 @@ const filledLog = `with recursive ended as (
        where e.sequence = e.given_by or e.undo->'answers' @> jsonb_build_array(jsonb_build_object(
          'consent_type_id', n.value->'consent_type_id', 'channel', n.value->'channel', 'person_id', $2::text))
      ) k cross join lateral (
-       select c.ctid, c.sequence, c.before, c.after, c.links from changes c
+       select c.ctid, c.sequence, c.before, c.after, c.links, c.basis from changes c
        where c.organization_id = $1 and c.entity_id = e.into_id and c.version >= (e.undo->>'into_version')::integer
          and (c.sequence <= e.unmerged_sequence or c.merge_id = e.id) offset 0
      ) c
@@ -103,13 +103,18 @@ export const blankFilledDeliveriesSql = statement(
 /**
  * $2: a person. Takes its values out of {@link filledLog}. Runs before the log of the person is emptied. Joined by number alone, a generic
  * plan hashed the whole log of the organization: two seconds with two million changes. A row that retention empties meanwhile is left as it
- * is then.
+ * is then. A past state follows from all changes again: where a later value is gone, an earlier one shows.
  */
 export const blankFilledSql = statement(
   'blank_filled',
   `${filledLog}, gone as (
-     update changes c set before = w.before, after = w.after, links = w.links from without w
+     update changes c set before = w.before, after = w.after, links = w.links, basis = null from without w
      where c.organization_id = $1 and c.ctid = any(array(select w.ctid from without w)) and c.sequence = w.sequence
      returning 1
+   ), unbased as (
+     update changes c set basis = null
+     where c.organization_id = $1 and c.basis is not null and c.ctid = any(array(
+       select q.ctid from quoting q where q.basis is not null and q.sequence not in (select w.sequence from without w)
+     ))
    ) select count(*)::integer as count from gone`,
 )

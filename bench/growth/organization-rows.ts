@@ -1,0 +1,71 @@
+import { setTimeout } from 'node:timers/promises'
+import { inDatabase } from '../database.ts'
+import type { Side } from '../side.ts'
+import { addOrganizations } from './organizations.ts'
+import type { GrowthRow, SizedWork } from './row.ts'
+
+const [few, many] = [100, 10_000]
+
+type Prepare = GrowthRow['prepare']
+
+/** Prepares the same work on a service with few organizations, and on one with many. */
+const withOrganizations =
+  (workOf: (side: Side, count: number) => SizedWork['work'] | Promise<SizedWork['work']>): Prepare =>
+  async (side, openSide) => {
+    const sized = async (side: Side, count: number) => {
+      await addOrganizations(side, count)
+      return { size: `${count.toLocaleString('en')} organizations`, side, work: await workOf(side, count) }
+    }
+    return { small: await sized(side, few), large: await sized(await openSide(`${side.name}_many`), many) }
+  }
+
+/** A change of each organization, as a client of the database stores it: nothing tells the service. */
+const logChangesSql = `with moved as (
+    update change_heads set sequence = sequence + 1 returning organization_id, sequence
+  ) insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after, actor, request_id)
+  select m.organization_id, m.sequence, now(), 'entity', 0, e.id, 'update', 1000000 + m.sequence, '{"first_name": "A"}', '{"first_name": "B"}',
+    'bench', ''
+  from moved m cross join lateral (
+    select c.entity_id as id from changes c where c.organization_id = m.organization_id and c.entity_id is not null
+    order by c.sequence limit 1
+  ) e`
+
+const behindSql = `select from change_heads h where not exists (
+    select from followers f where f.organization_id = h.organization_id and f.name = 'ledger' and f.sequence >= h.sequence
+  ) limit 1`
+
+const untilFollowed = ({ service }: Side) =>
+  inDatabase(service.url, async client => {
+    while ((await client.query(behindSql)).rowCount !== 0) await setTimeout(20)
+  })
+
+/** How long an idle service is watched. */
+const idleMs = 20_000
+
+export const organizationRows: readonly GrowthRow[] = [
+  {
+    name: 'followers',
+    title: 'followers that catch up, each organization',
+    wanted: '2 ms',
+    prepare: withOrganizations(async (side, count) => {
+      await untilFollowed(side)
+      return async () => {
+        await inDatabase(side.service.url, client => client.query(logChangesSql))
+        await untilFollowed(side)
+        return count
+      }
+    }),
+  },
+  {
+    name: 'idle',
+    title: 'idle service, each minute',
+    wanted: '500,000 µs and 1,000,000 µs',
+    prepare: withOrganizations(async side => {
+      await untilFollowed(side)
+      return async () => {
+        await setTimeout(idleMs)
+        return idleMs / 60_000
+      }
+    }),
+  },
+]

@@ -1,0 +1,83 @@
+/** Commits within this time cause one look, which all organizations share. */
+const debounceMs = 25
+/** After a look that found nothing, the next one of the organization begins no earlier. */
+const quietMs = 1_000
+const maxPerLook = 1_000
+
+/**
+ * The next look of an organization. `isRepeated` says that another one follows if it finds nothing, because it does not see a follower that
+ * works or pauses. A resting one is not made earlier.
+ */
+type Planned = { slot: number; isRepeated: boolean; isResting: boolean }
+
+/** Looks for news of organizations, at most once in 25 ms for all that have any, and seldom for those where it finds nothing. */
+export class Looks {
+  readonly #look: (organizationIds: number[]) => Promise<ReadonlySet<number>>
+  readonly #report: (error: unknown) => void
+  readonly #planned = new Map<number, Planned>()
+  readonly #slots = new Map<number, { timer: NodeJS.Timeout; looks: [organizationId: number, Planned][] }>()
+  #running = Promise.resolve()
+  #isStopped = false
+
+  /** `look` returns the organizations where it has found something. */
+  constructor(look: (organizationIds: number[]) => Promise<ReadonlySet<number>>, report: (error: unknown) => void) {
+    this.#look = look
+    this.#report = report
+  }
+
+  /** Looks soon, because changes of the organization were committed. */
+  afterCommit(organizationId: number): void {
+    this.#plan(organizationId, debounceMs, { isRepeated: true, isResting: false })
+  }
+
+  /** Looks a moment later, because looks did not see a follower that was working, and do not see it while it pauses. */
+  afterWork(organizationId: number): void {
+    this.#plan(organizationId, quietMs, { isRepeated: false, isResting: false })
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const { timer } of this.#slots.values()) clearTimeout(timer)
+    await this.#running
+  }
+
+  #plan(organizationId: number, delayMs: number, kind: Omit<Planned, 'slot'>) {
+    if (this.#isStopped) return
+    const slot = Math.ceil((performance.now() + delayMs) / debounceMs)
+    const planned = this.#planned.get(organizationId)
+    if (planned && (planned.isResting || planned.slot <= slot)) {
+      planned.isRepeated ||= kind.isRepeated
+      return
+    }
+    const look = { slot, ...kind }
+    this.#planned.set(organizationId, look)
+    const existing = this.#slots.get(slot)
+    if (existing) existing.looks.push([organizationId, look])
+    else this.#slots.set(slot, { timer: this.#startTimer(slot), looks: [[organizationId, look]] })
+  }
+
+  #startTimer(slot: number): NodeJS.Timeout {
+    const run = () => {
+      this.#running = this.#running.then(() => this.#run(slot))
+    }
+    return setTimeout(run, slot * debounceMs - performance.now()).unref()
+  }
+
+  async #run(slot: number) {
+    // An organization may have moved to an earlier slot.
+    const looks = this.#slots.get(slot)!.looks.filter(([id, look]) => this.#planned.get(id) === look)
+    this.#slots.delete(slot)
+    for (const [id] of looks) this.#planned.delete(id)
+    for (let first = 0; first < looks.length && !this.#isStopped; first += maxPerLook)
+      await this.#lookAt(looks.slice(first, first + maxPerLook))
+  }
+
+  async #lookAt(looks: readonly [number, Planned][]) {
+    const found = await this.#look(looks.map(([id]) => id)).catch(error => {
+      this.#report(error)
+      return new Set<number>()
+    })
+    for (const [id, { isRepeated }] of looks)
+      if (isRepeated && !found.has(id)) this.#plan(id, quietMs, { isRepeated: false, isResting: true })
+  }
+}
