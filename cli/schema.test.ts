@@ -7,6 +7,8 @@ import type { Client } from '../client/index.ts'
 import { backfillIndexes } from '../src/entities/indexes/index-backfill.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useOwnService } from '../test/support/service.ts'
+import { groupSteps } from './schema/apply.ts'
+import type { Step } from './schema/plan.ts'
 
 const service = useOwnService()
 let organization: Organization
@@ -70,6 +72,48 @@ it('kith schema push makes an attribute unique when the index of its stored valu
   await write({ attributes: [{ ...code, pattern: null, enum: ['x', 'y'] }] })
   const changed = await schema(['push'])
   expect(changed.stdout).toContain('~ attribute people.code: enum null → ["x","y"]; pattern "^.$" → null')
+})
+
+it('kith schema push declares new attributes in one request, those whose values need an index as not unique first', async () => {
+  await client.people.create({ external_id: 'ada', attribute_values: { code: 'x' } })
+  const text = (key: string, more: object = {}) => ({ owner: 'people', key, type: 'text', ...more })
+  const unique = { indexed: true, unique: true }
+  await write({ stacks: [orders], attributes: [text('a'), text('code', unique), total, text('free', unique)] })
+  let isOver = false
+  const filling = (async () => {
+    while (!isOver) {
+      await backfillIndexes(service.db)
+      await setTimeout(10)
+    }
+  })()
+  const pushed = await schema(['push']).finally(() => {
+    isOver = true
+  })
+  await filling
+  expect(pushed.code).toBe(0)
+  const attributes = await client.schema.attributes.list().all()
+  expect(attributes.map(({ key, unique }) => [key, unique])).toEqual([
+    ['a', false],
+    ['code', true],
+    ['total', false],
+    ['free', true],
+  ])
+  const changes = await client.changes.list().all()
+  const declared = changes.filter(({ subject, operation }) => subject === 'attribute' && operation === 'create')
+  expect([declared.length, new Set(declared.map(({ request_id }) => request_id)).size]).toEqual([4, 1])
+  expect((await schema(['diff'])).code).toBe(0)
+})
+
+it('attributes that follow each other are pushed together, up to 5,000 or 2 MB', () => {
+  const create = (key: string, description: string | null = null) =>
+    ({ action: 'create', kind: 'attribute', name: key, definition: { key, description } }) as Step
+  const stack = { action: 'create', kind: 'stack', name: 'orders', definition: orders } as Step
+  const lengths = (steps: Step[]) => groupSteps(steps).map(({ length }) => length)
+  expect(lengths([stack, stack, create('a'), create('b'), stack, create('c')])).toEqual([1, 1, 2, 1, 1])
+  expect(lengths(Array.from({ length: 5_001 }, (_, n) => create(`k${n}`)))).toEqual([5_000, 1])
+  const long = 'x'.repeat(2_000)
+  const groups = lengths(Array.from({ length: 1_500 }, (_, n) => create(`k${n}`, long)))
+  expect([groups.length, groups.reduce((sum, length) => sum + length, 0)]).toEqual([2, 1_500])
 })
 
 it('kith schema push changes the label of a stack after it has declared the attributes that the label names', async () => {

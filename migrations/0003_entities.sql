@@ -28,6 +28,8 @@ create table entities (
   primary key (organization_id, stack_id, id),
   unique (organization_id, external_id, stack_id)
 ) with (fillfactor = 85);
+-- A change of one of many values writes all of them. PostgreSQL's compression took half of its processor time (decision 63).
+alter table entities alter column attributes set storage external;
 -- By its syntax, an email has at most 318 bytes. Only a PATCH that changes the email is not a HOT update.
 create index entities_email on entities (organization_id, stack_id, email collate "C", id) where email is not null;
 create index entities_email_key on entities (organization_id, stack_id, email_key, id) where email_key is not null;

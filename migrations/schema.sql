@@ -221,6 +221,7 @@ CREATE INDEX entities_email_key ON public.entities USING btree (organization_id,
 CREATE INDEX entities_mobile_key ON public.entities USING btree (organization_id, stack_id, mobile_key, id) WHERE (mobile_key IS NOT NULL);
 CREATE INDEX entities_name_key ON public.entities USING btree (organization_id, stack_id, name_key, id) WHERE (name_key IS NOT NULL);
 alter table entities alter column organization_id set (n_distinct=1);
+alter table entities alter column attributes set storage external;
 comment on table entities is 'A person, or a record of a stack.';
 comment on column entities.stack_id is '0 for people.';
 comment on column entities.id is 'The internal identifier. The ObjectId of a record is its first 12 bytes.';
@@ -357,6 +358,7 @@ create table ledger_tiles (
   constraint ledger_tiles_pkey PRIMARY KEY (organization_id, level, index),
   constraint ledger_tiles_data_check CHECK ((length(data) = 8192))
 );
+alter table ledger_tiles alter column data set storage external;
 comment on table ledger_tiles is 'A full tile of the tree: 256 hashes, which never change.';
 
 create table ledgers (

@@ -42,6 +42,11 @@ const tables = `
       select format('alter table %I alter column %I set (%s)', c.relname, a.attname, array_to_string(a.attoptions, ', '))
       from pg_attribute a where a.attrelid = c.oid and a.attoptions is not null order by a.attnum) as planning,
     array(
+      select format('alter table %I alter column %I set storage %s', c.relname, a.attname,
+        case a.attstorage when 'p' then 'plain' when 'e' then 'external' when 'm' then 'main' else 'extended' end)
+      from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attstorage <> t.typstorage order by a.attnum) as storage,
+    array(
       select format('comment on %s is %L', case d.objsubid when 0 then format('table %I', c.relname)
         else format('column %I.%I', c.relname, a.attname) end, d.description)
       from pg_description d left join pg_attribute a on a.attrelid = d.objoid and a.attnum = d.objsubid
@@ -72,6 +77,7 @@ type Table = {
   constraints: string[]
   indexes: string[]
   planning: string[]
+  storage: string[]
   comments: string[]
 }
 
@@ -89,11 +95,11 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
   return [header, ...rows.map(writeTable)].join('\n')
 }
 
-function writeTable({ name, options, columns, constraints, indexes, planning, comments }: Table): string {
+function writeTable({ name, options, columns, constraints, indexes, planning, storage, comments }: Table): string {
   const lines = [...columns, ...constraints].map(line => `  ${line}`)
-  const storage = options ? ` with (${options.map(option => option.replace('=', ' = ')).join(', ')})` : ''
-  const others = [...indexes, ...planning, ...comments].map(line => `${line};`)
-  return [`create table ${name} (\n${lines.join(',\n')}\n)${storage};`, ...others, ''].join('\n')
+  const parameters = options ? ` with (${options.map(option => option.replace('=', ' = ')).join(', ')})` : ''
+  const others = [...indexes, ...planning, ...storage, ...comments].map(line => `${line};`)
+  return [`create table ${name} (\n${lines.join(',\n')}\n)${parameters};`, ...others, ''].join('\n')
 }
 
 /** Runs `work` with the address of a new, empty database on the server at `url`, and drops the database afterwards. */

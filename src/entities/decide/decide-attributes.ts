@@ -383,7 +383,7 @@ function eachValue(
  * Upper bound of the JSON bytes of a value with its separators. A character takes at most six bytes (`\u001f`), a
  * number 25 bytes plus its zeros.
  */
-function maxJsonBytes(value: unknown): number {
+export function maxJsonBytes(value: unknown): number {
   if (typeof value === 'string') return 6 * value.length + 4
   if (typeof value === 'number') return 32 + zeroBytes(value)
   if (typeof value !== 'object' || value === null) return 32

@@ -22,6 +22,7 @@ import {
   type AttributeFill,
   decideAttributes,
   fillAttributes,
+  maxJsonBytes,
   type Resolve,
 } from './decide-attributes.ts'
 import { erasedRefusal } from './erasable-values.ts'
@@ -180,6 +181,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const resolveTarget = plan.links.size === 0 ? resolve : withOwnNames(context, id, row, write)
   const { otherwiseNamed } = context
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
+  if (row?.unreadBytes != null && attributes.changed) throwUnlessSmall(attributes, row.unreadBytes, limits)
   faults.push(...attributeFaults(write, attributes, limits))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
@@ -267,15 +269,35 @@ function attributeFaults(write: Write, attributes: AttributeChange, limits: Deci
   return sizeFaults(attributes, limits)
 }
 
-function sizeFaults({ changed, keyCount, isTooLarge }: AttributeChange, limits: DecisionLimits): Detail[] {
+function sizeFaults(change: AttributeChange, limits: DecisionLimits): Detail[] {
+  const { changed, keyCount, isTooLarge } = change
   const faultOfAll = (message: string) => [{ path: pointer('attribute_values'), message }]
-  if (changed && keyCount > limits.entityKeys)
+  if (changed && keyCount > limits.entityKeys && addsKey(change))
     return faultOfAll(`would leave the entity with more than ${limits.entityKeys} attribute values`)
   if (isTooLarge) return faultOfAll(`would leave the entity larger than ${limits.entityBytes} bytes`)
   return noFaults
 }
 
 const noFaults: Detail[] = []
+
+/** Whether a key has a value that had none. */
+const addsKey = ({ before, after }: AttributeChange) =>
+  Object.keys(after).some(key => after[key] !== null && (before?.[key] ?? null) === null)
+
+/** The values of a row that were not read decide. The round is decided again with all of them. */
+export class NeedsAllValues extends Error {}
+
+/** The most bytes of JSON for each byte in PostgreSQL: `1e-300` in an array takes 303, and 12 bytes there. */
+const maxExpansion = 32
+/** The fewest bytes of a key and its value in PostgreSQL. */
+const minKeyBytes = 8
+
+/** Throws {@link NeedsAllValues} if the entity might exceed a limit after the change, of which some values were not read. */
+function throwUnlessSmall(change: AttributeChange, unreadBytes: number, limits: DecisionLimits) {
+  const maxBytes = unreadBytes * maxExpansion + maxJsonBytes(change.after)
+  const maxKeys = unreadBytes / minKeyBytes + Object.keys(change.after).length
+  if (maxBytes > limits.entityBytes || (maxKeys > limits.entityKeys && addsKey(change))) throw new NeedsAllValues()
+}
 
 const countNames = (missing: AttributeChange['missing']) => new Set(missing.map(({ name }) => nameKey(name))).size
 

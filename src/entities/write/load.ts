@@ -42,11 +42,16 @@ export type LoadedItems = { items: Item[]; refused: ReadonlyMap<Item, Refusal>; 
  * Loads what items name, in one flush, and in a second one what only the rows lead to. People whom items recognize are found before. A read
  * without work issues no statement.
  */
-export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<LoadedItems> {
+export async function load(
+  tx: Transaction,
+  definitions: Definitions,
+  unmatched: Item[],
+  values: Values = 'written',
+): Promise<LoadedItems> {
   const { organization_id } = definitions
   const matched = unmatched.some(({ match }) => match) ? await matchItems(tx, organization_id, unmatched) : undefined
   const items = matched?.items ?? unmatched
-  const readingRows = readRows(tx, definitions, items)
+  const readingRows = readRows(tx, definitions, items, values)
   const readingVersions = readLastVersions(tx, organization_id, items)
   const findingHolders = findHoldersFor(tx, organization_id, items)
   const readingReferences = readReferences(tx, definitions, items)
@@ -88,15 +93,19 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
   }
 }
 
+/** Which values of large rows are read: those of the keys that the items write, if their decisions need no others, or all. */
+export type Values = 'written' | 'all'
+
 /** Read stage: reads the addressed rows, and which identifier leads to which. */
 export async function readRows(
   tx: Transaction,
   definitions: Definitions,
   items: Item[],
+  values: Values,
 ): Promise<Pick<Loaded, 'rows'> & { ids: Map<string, string> }> {
   const rows = new Map<string, StoredRow>()
   const ids = new Map<string, string>()
-  for (const row of await readAddressed(tx, definitions, items)) {
+  for (const row of await readAddressed(tx, definitions, items, values)) {
     const { stack_id, id, external_id, alias_name, alias_id } = row
     rows.set(id, row)
     ids.set(referenceKey({ stack_id, id }), id)
@@ -110,20 +119,50 @@ export async function readRows(
 /** Reads the rows that items address. */
 async function readAddressed(
   tx: Transaction,
-  { organization_id, has_aliases }: Definitions,
+  definitions: Definitions,
   items: Item[],
+  values: Values,
 ): Promise<StoredRow[]> {
+  const { organization_id, has_aliases } = definitions
   const addressed = items.filter(({ write }) => write.address !== null)
   if (addressed.length === 0) return []
   const { stack_id } = addressed[0]!.write
   const mayHaveAliases = has_aliases && addressed.some(({ write }) => write.stack_id === peopleStackId)
   if (!mayHaveAliases && addressed.every(({ write, name }) => name !== undefined && write.stack_id === stack_id)) {
     const names = new Set(addressed.map(({ write }) => (write.address as { external_id: string }).external_id))
-    return tx.query<StoredRow>(readNamedSql, [organization_id, stack_id, [...names].join('\n')])
+    const keys = values === 'all' ? undefined : writtenKeys(addressed, definitions)
+    const named = [organization_id, stack_id, [...names].join('\n'), keys ?? null]
+    return (await tx.query<StoredRow>(readNamedSql, named)).map(withoutNulls)
   }
   const addresses = addressed.map(({ write: { stack_id, address } }) => ({ stack_id, ...address }))
   const statement = mayHaveAliases ? readRowsWithAliasesSql : readRowsSql
   return tx.query<StoredRow>(statement, [organization_id, JSON.stringify(addresses)])
+}
+
+/** A row that was read in part has null for the keys without a value. */
+function withoutNulls(row: StoredRow): StoredRow {
+  if (row.unreadBytes === null) return row
+  const attributes = Object.fromEntries(Object.entries(row.attributes).filter(([, value]) => value !== null))
+  return { ...row, attributes }
+}
+
+/** A set that writes more keys reads all values. */
+const maxWrittenKeys = 100
+
+/** The keys that items write. Undefined if an item needs the other values too, or the names of its links. */
+function writtenKeys(items: readonly Item[], { stacks }: Definitions): string[] | undefined {
+  const keys = new Set<string>()
+  for (const { write, plan } of items) {
+    const { operation, stack_id } = write
+    if (operation !== 'patch' && operation !== 'upsert' && operation !== 'import') return undefined
+    if (plan.clearsRest || plan.links.size > 0) return undefined
+    // A repeated event is compared with the stored one.
+    if (stack_id !== peopleStackId && stacks.some(({ id, kind }) => id === stack_id && kind === 'event'))
+      return undefined
+    for (const key of plan.plain.keys()) keys.add(key)
+    if (keys.size > maxWrittenKeys) return undefined
+  }
+  return [...keys]
 }
 
 /** Read stage: reads the versions at which the names that entities may take were released. */

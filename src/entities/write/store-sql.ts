@@ -48,7 +48,7 @@ export const storeChangesSql = statement(
   'store_changes',
   `with v as materialized (
      select * from jsonb_to_recordset($2::text::jsonb) as v(stack_id integer, id uuid, ctid tid, operation text, version integer,
-       read_version integer, columns jsonb, attributes jsonb, removed_keys text[])
+       read_version integer, columns jsonb, attributes jsonb, removed_keys text[], set_key text)
    ), updated as (
      update entities e set
        ${['external_id', ...profileTexts, ...keyColumns].map(textColumn).join(', ')},
@@ -56,6 +56,7 @@ export const storeChangesSql = statement(
        active = e.active or v.columns ? 'active',
        answers = coalesce(v.columns->'answers', e.answers),
        attributes = case when v.attributes is null then e.attributes
+         when v.set_key is not null then jsonb_set(e.attributes, array[v.set_key], v.attributes->v.set_key)
          else (e.attributes - v.removed_keys) || v.attributes end,
        version = v.version,
        updated_at = $4

@@ -90,6 +90,7 @@ type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   columns?: object
   attributes?: Change['set']
   removed_keys?: string[]
+  set_key?: string
 }
 
 function storedOf({ stack_id, change, row }: Accepted): Stored {
@@ -101,6 +102,9 @@ function storedOf({ stack_id, change, row }: Accepted): Stored {
   if (removed.length === 0 && Object.keys(set).length === 0) return stored
   stored.attributes = set
   stored.removed_keys = removed
+  // A value is set in place. To merge two objects sorts the keys of both, which takes 100 µs of 500.
+  const [key, ...others] = row?.unreadBytes == null ? [] : Object.keys(set)
+  if (key !== undefined && others.length + removed.length === 0) stored.set_key = key
   return stored
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../idempotency/kept-responses.ts'
 import { type Definitions, readDefinitions } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
-import { type DecisionLimits, idOfDecision } from '../decide/decide.ts'
+import { type DecisionLimits, idOfDecision, NeedsAllValues } from '../decide/decide.ts'
 import { type ChangedLater, changedLater, type DecidedRound, decideRound } from '../decide/decide-round.ts'
 import {
   type Difference,
@@ -51,8 +51,7 @@ export async function write(tx: Transaction, planned: Planned, limits: WriteLimi
   const outcomes = new Map<number, KeyedOutcome>()
   let [hasChanges, isRefused] = [false, true]
   for (let rounds = 1; ; rounds += 1) {
-    const loaded = await loading
-    const round = await decideRoundOf(tx, definitions, loaded, limits, at)
+    const { loaded, round } = await loadAndDecide(tx, definitions, items, { loading, limits, at })
     items = items.slice(round.decisions.size)
     const isLast = items.length === 0 || (ending === 'commit' && rounds === maxRounds)
     const previews = typeof ending === 'string' ? undefined : ending.add(round)
@@ -108,6 +107,23 @@ async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Plan
   const definitions = await readDefinitions(tx, organization_id, cached)
   const planned = await planItems(items, definitions, limits.links)
   return { items: planned, definitions, sequence, loading: load(tx, definitions, planned) }
+}
+
+type Loading = { loading: Promise<LoadedItems>; limits: WriteLimits; at: string }
+
+/** Decides a round on the values that the items write, or on all if these do not suffice. */
+async function loadAndDecide(tx: Transaction, definitions: Definitions, items: Item[], given: Loading) {
+  const { loading, limits, at } = given
+  const decideOn = async (loaded: LoadedItems) => ({
+    loaded,
+    round: await decideRoundOf(tx, definitions, loaded, limits, at),
+  })
+  try {
+    return await decideOn(await loading)
+  } catch (error) {
+    if (!(error instanceof NeedsAllValues)) throw error
+    return decideOn(await load(tx, definitions, items, 'all'))
+  }
 }
 
 const decideRoundOf = (
