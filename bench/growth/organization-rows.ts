@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { inDatabase } from '../database.ts'
-import { askText } from '../requests.ts'
+import { ask, askText } from '../requests.ts'
 import type { Side } from '../side.ts'
 import { addOrganizations, organizationTokens } from './organizations.ts'
+import { startReceiver } from './receiver.ts'
 import type { GrowthRow, SizedWork } from './row.ts'
 
 const [few, many] = [100, 10_000]
@@ -116,6 +117,29 @@ export const organizationRows: readonly GrowthRow[] = [
         small: { size: 'of one organization', side, work: () => patchInTurn(side, tokens.slice(0, 1), {}) },
         large: { size: `of ${many.toLocaleString('en')}`, side, work: spread },
       }
+    },
+  },
+  {
+    name: 'webhook',
+    title: 'PATCH and the delivery of its change, 40 a second',
+    wanted: '300 µs and 200 µs above a PATCH',
+    prepare: async side => {
+      await addOrganizations(side, 2)
+      const tokens = await organizationTokens(side, 2)
+      const receiver = await startReceiver()
+      const body = { url: receiver.url, events: ['person.updated'] }
+      await ask({ address: side.address, token: tokens[1]! }, { method: 'POST', path: '/v1/webhooks', body })
+      const sized = (n: number, size: string) => ({
+        size,
+        side,
+        work: async () => {
+          const before = receiver.count()
+          const count = await patchInTurn(side, [tokens[n]!], { count: 400, perSecond: 40 })
+          if (n === 1) await receiver.untilCount(before + count)
+          return count
+        },
+      })
+      return { small: sized(0, 'PATCH alone'), large: sized(1, 'with a webhook') }
     },
   },
 ]
