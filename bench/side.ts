@@ -52,7 +52,7 @@ export class Side implements Target, Population {
     await postgres.createDatabase(database)
     const start = () =>
       acquire(
-        () => startService(postgres, checkout, database, workers),
+        () => startService(postgres, checkout, database, workers, { KITH_WEBHOOK_ALLOW: '127.0.0.0/8' }),
         service => service.stop(),
       )
     const service = await start()

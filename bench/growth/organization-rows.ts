@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { inDatabase } from '../database.ts'
+import { ask, askText } from '../requests.ts'
 import type { Side } from '../side.ts'
-import { addOrganizations } from './organizations.ts'
+import { addOrganizations, organizationTokens } from './organizations.ts'
+import { startReceiver } from './receiver.ts'
 import type { GrowthRow, SizedWork } from './row.ts'
 
 const [few, many] = [100, 10_000]
@@ -42,6 +44,34 @@ const untilFollowed = ({ service }: Side) =>
 /** How long an idle service is watched. */
 const idleMs = 20_000
 
+const patchesPerSecond = 150
+const patches = 900
+
+/** The most requests under way. */
+const maxInFlight = 8
+
+/** Sends a PATCH of the person of each organization in turn, at a steady rate, or as fast as a busy machine allows. */
+async function patchInTurn(
+  { address }: Side,
+  tokens: readonly string[],
+  { first = 0, count = patches, perSecond = patchesPerSecond },
+): Promise<number> {
+  const startedMs = performance.now()
+  const sent = new Set<Promise<unknown>>()
+  for (let n = 0; n < count; n += 1) {
+    const pauseMs = startedMs + (n * 1_000) / perSecond - performance.now()
+    if (pauseMs > 0) await setTimeout(pauseMs)
+    while (sent.size >= maxInFlight) await Promise.race(sent)
+    const token = tokens[(first + n) % tokens.length]!
+    const body = { first_name: `F${first + n}-${Math.random()}` }
+    const sending = askText({ address, token }, { method: 'PATCH', path: '/v1/people/p', body })
+    sent.add(sending)
+    void sending.finally(() => sent.delete(sending))
+  }
+  await Promise.all(sent)
+  return count
+}
+
 export const organizationRows: readonly GrowthRow[] = [
   {
     name: 'followers',
@@ -67,5 +97,49 @@ export const organizationRows: readonly GrowthRow[] = [
         return idleMs / 60_000
       }
     }),
+  },
+  {
+    name: 'spread',
+    title: `PATCH, ${patchesPerSecond} a second`,
+    wanted: '2 times',
+    prepare: async side => {
+      await addOrganizations(side, many)
+      const tokens = await organizationTokens(side, many)
+      // The first request of an organization reads its definitions.
+      await patchInTurn(side, tokens, { count: many, perSecond: Number.POSITIVE_INFINITY })
+      await untilFollowed(side)
+      let first = 0
+      const spread = async () => {
+        first += patches
+        return patchInTurn(side, tokens, { first })
+      }
+      return {
+        small: { size: 'of one organization', side, work: () => patchInTurn(side, tokens.slice(0, 1), {}) },
+        large: { size: `of ${many.toLocaleString('en')}`, side, work: spread },
+      }
+    },
+  },
+  {
+    name: 'webhook',
+    title: 'PATCH and the delivery of its change, 40 a second',
+    wanted: '300 µs and 200 µs above a PATCH',
+    prepare: async side => {
+      await addOrganizations(side, 2)
+      const tokens = await organizationTokens(side, 2)
+      const receiver = await startReceiver()
+      const body = { url: receiver.url, events: ['person.updated'] }
+      await ask({ address: side.address, token: tokens[1]! }, { method: 'POST', path: '/v1/webhooks', body })
+      const sized = (n: number, size: string) => ({
+        size,
+        side,
+        work: async () => {
+          const before = receiver.count()
+          const count = await patchInTurn(side, [tokens[n]!], { count: 400, perSecond: 40 })
+          if (n === 1) await receiver.untilCount(before + count)
+          return count
+        },
+      })
+      return { small: sized(0, 'PATCH alone'), large: sized(1, 'with a webhook') }
+    },
   },
 ]

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { authenticate, invalidToken, now, signOwn, signShared, useGate, validClaims } from '../../test/support/gate.ts'
+import { statement } from '../db/db.ts'
 import { createOrganization, findOrganization } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
 
@@ -71,8 +72,8 @@ describe('a verified token', () => {
     expect(await presentToken(`${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`)).toMatchObject(invalidToken)
   })
 
-  it('is evicted from the cache after ten thousand newer tokens', { timeout: 60_000 }, async () => {
-    const tokens = Array.from({ length: 10_001 }, (_, index) => signShared({ ...validClaims, jti: `room ${index}` }))
+  it('is evicted from the cache after many newer tokens', { timeout: 60_000 }, async () => {
+    const tokens = Array.from({ length: 25_001 }, (_, index) => signShared({ ...validClaims, jti: `room ${index}` }))
     const authenticator = gate.open({ AUTH_SECRET: 'a shared secret of 32 bytes or more' })
     for (const token of tokens) await authenticator.authenticate([`Bearer ${token}`])
     expect(authenticator.authenticate([`Bearer ${tokens[1]}`])).not.toBeInstanceOf(Promise)
@@ -102,5 +103,47 @@ describe('the organization of a token', () => {
     const aborted = AbortSignal.abort(new Error('the time is over'))
     const headers = [`Bearer ${await withClaims({ jti: 'aborted' })}`]
     await expect(gate.open({}).authenticate(headers, aborted)).rejects.toThrow('the time is over')
+  })
+})
+
+describe('many organizations', () => {
+  const keys = Array.from({ length: 5 }, (_, index) => `many${index}`)
+  /** Presents the tokens of the organizations with these numbers to one authenticator. */
+  async function makePresent() {
+    const authenticator = gate.open({})
+    const tokens = await Promise.all(keys.map(org => withClaims({ org, exp: now + 3_600 })))
+    return (...numbers: number[]) => Promise.all(numbers.map(number => presentToken(tokens[number]!, authenticator)))
+  }
+  const lookUps = () => gate.queries.filter(name => name.startsWith('find_organization'))
+  const untilReadTogether = () => expect.poll(lookUps).toContain('find_organizations')
+
+  it('are read again together while one of them is asked for', async () => {
+    for (const key of keys) await createOrganization(gate.db, key)
+    const present = await makePresent()
+    await present(0, 1, 2, 3, 4)
+    expect(lookUps()).toEqual(keys.map(() => 'find_organization'))
+    gate.queries = []
+    for (const ms of [6_000, 6_000]) {
+      gate.nowMs += ms
+      await present(0)
+      await untilReadTogether()
+    }
+    expect(await present(4)).toMatchObject([{ organization: { key: keys[4] } }])
+    expect(new Set(lookUps())).toEqual(new Set(['find_organizations']))
+  })
+
+  it('are read one by one if they were deleted, or nobody has asked for them in ten minutes', async () => {
+    const present = await makePresent()
+    await present(0, 1, 2)
+    await gate.db.query(statement('', `delete from organizations where key = '${keys[1]}'`), [])
+    gate.queries = []
+    gate.nowMs += 6_000
+    await present(0)
+    await untilReadTogether()
+    await expect.poll(() => present(1)).toMatchObject([invalidToken])
+    gate.nowMs += 600_001
+    gate.queries = []
+    expect(await present(2)).toMatchObject([{ organization: { key: keys[2] } }])
+    expect(lookUps()).toContain('find_organization')
   })
 })

@@ -45,8 +45,8 @@ type AuthenticatorOptions = {
 
 type CachedToken = VerifiedToken & { caller: Caller }
 
-// A token of kith has 400 bytes, so a full cache takes about 5 MB.
-const maxCachedTokens = 10_000
+// A token of kith has 400 bytes, so a full cache takes about 12 MB.
+const maxCachedTokens = 25_000
 
 export function createAuthenticator({
   db,
@@ -66,23 +66,37 @@ export function createAuthenticator({
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
     const verification = await verifyToken(token, issuers, nowMs)
     if ('problem' in verification) return throwInvalidToken(verification.problem)
+    return admit(verification, authorization, signal)
+  }
+
+  /** Admits a token of a valid signature, if its organization, client and session exist. */
+  async function admit(
+    verification: VerifiedToken,
+    authorization: string,
+    signal: Signal | undefined,
+  ): Promise<Caller> {
     const { organizationKey, subject, scopes, expiresAtMs } = verification.claims
     const ids = parentsOf(verification)
     const organization = await organizations.find(organizationKey, signal)
-    if (!organization) return throwInvalidToken('its organization does not exist')
-    const problem = await parents.find(organization, ids, signal)
-    if (problem !== undefined) return throwInvalidToken(problem)
+    const problem = organization ? await parents.find(organization, ids, signal) : 'its organization does not exist'
+    if (!organization || problem !== undefined) {
+      verified.delete(authorization)
+      return throwInvalidToken(problem)
+    }
     const credential = Object.freeze({ ...ids, expiresAtMs })
     const caller = Object.freeze({ organization, subject, scopes, identity: identityOf(verification), credential })
     setWithBound(verified, authorization, { ...verification, caller }, maxCachedTokens)
     return caller
   }
 
-  /** Whether the key, organization and client of a cached token are still valid. Uses only caches. */
-  function isStillValid(token: CachedToken): boolean {
+  /** Whether the signature of a cached token is still valid. Uses only caches. */
+  const isStillSigned = (token: CachedToken): boolean =>
+    nowMs() < token.claims.expiresAtMs && token.issuer.keys.peek(token.kid) === token.key
+
+  /** Whether the organization, client and session of a cached token are still valid. Uses only caches. */
+  function isStillAdmitted(token: CachedToken): boolean {
     const { organization } = token.caller
     return (
-      token.issuer.keys.peek(token.kid) === token.key &&
       organizations.peek(organization.key)?.id === organization.id &&
       parents.peek(organization, token.caller.credential)
     )
@@ -110,10 +124,12 @@ export function createAuthenticator({
     authenticate: (authorizations, signal) => {
       const [authorization = ''] = authorizations
       const cached = authorizations.length === 1 ? verified.get(authorization) : undefined
-      const isHit = cached !== undefined && nowMs() < cached.claims.expiresAtMs && isStillValid(cached)
-      const token = isHit ? '' : readBearer(authorizations)
+      const isSigned = cached !== undefined && isStillSigned(cached)
+      const isHit = isSigned && isStillAdmitted(cached)
+      const token = isSigned ? '' : readBearer(authorizations)
       db.observer?.cache('token', isHit)
       if (isHit) return cached.caller
+      if (isSigned) return admit(cached, authorization, signal)
       if (cached) verified.delete(authorization)
       if (cached && nowMs() >= cached.claims.expiresAtMs) return throwInvalidToken(expiredProblem)
       if (token.length > config.limits.tokenBytes) return throwInvalidToken()

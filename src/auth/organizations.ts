@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts'
-import { findOrganization } from '../organizations/organizations.ts'
+import { findOrganization, findOrganizations } from '../organizations/organizations.ts'
 import type { Caller } from './caller.ts'
 import { createTtlCache, type TtlCache } from './ttl-cache.ts'
 
@@ -16,5 +16,9 @@ export function createOrganizations(db: Database, nowMs: () => number): Organiza
       return organization && Object.freeze({ id: organization.id, key })
     },
     { nowMs, ...cacheTimes },
+    async keys => {
+      const organizations = await findOrganizations(db, keys)
+      return new Map(organizations.map(({ id, key }) => [key, Object.freeze({ id, key })]))
+    },
   )
 }

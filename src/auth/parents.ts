@@ -5,7 +5,7 @@ import type { Signal } from '../signal.ts'
 import type { Caller, Credential } from './caller.ts'
 import { organizationOf } from './clients.ts'
 import { cacheTimes } from './organizations.ts'
-import { readClientSql } from './sql.ts'
+import { findClientsSql, readClientSql } from './sql.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
 type Organization = Caller['organization']
@@ -29,6 +29,12 @@ export function createParents(db: Database, nowMs: () => number): Parents {
       return exists(db.query(readClientSql, [Number(organization_id), client_id], signal))
     },
     { nowMs, ...cacheTimes },
+    async keys => {
+      const pairs = keys.map(key => key.split(' '))
+      const values = [pairs.map(([organization_id]) => Number(organization_id)), pairs.map(([, id]) => id)]
+      const found = await db.query<{ organization_id: number; id: string }>(findClientsSql, values)
+      return new Map(found.map(({ organization_id, id }) => [`${organization_id} ${id}`, true]))
+    },
   )
   const sessions = createTtlCache(
     (key, signal) => {

@@ -22,23 +22,42 @@ type TtlCacheOptions = {
   notFoundMs: number
 }
 
-type Entry<V> = { value: V; loadedAtMs: number; isRefreshing: boolean }
+/**
+ * Loads the values of keys by one statement. With it, old entries are reloaded together while any of them is asked for. Without it, a service
+ * of many organizations would load one for nearly every request.
+ */
+type LoadMany<V> = (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>
 
-const maxEntries = 10_000
+type Entry<V> = { value: V; loadedAtMs: number; usedAtMs: number; isRefreshing: boolean }
+
+const maxEntries = { alone: 10_000, together: 50_000 }
 const maxNotFound = 1_000
+/** Entries are reloaded together at most this often. */
+const reloadMs = 1_000
+/** An entry that nobody has asked for in this time is not reloaded. */
+const maxUnusedMs = 600_000
 
 /** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
 export function createTtlCache<V>(
   load: (key: string, signal?: Signal) => Promise<V | undefined>,
   { nowMs, refreshMs, maxAgeMs, notFoundMs }: TtlCacheOptions,
+  loadMany?: LoadMany<V>,
 ): TtlCache<V> {
   const entries = new Map<string, Entry<V>>()
+  let reloadedAtMs = Number.NEGATIVE_INFINITY
+  let isReloading = false
   const notFoundAtMs = new Map<string, number>()
 
   async function loadEntry(key: string, signal?: Signal): Promise<V | undefined> {
     const loadedAtMs = nowMs()
     const value = await load(key, signal)
-    if (value !== undefined) setWithBound(entries, key, { value, loadedAtMs, isRefreshing: false }, maxEntries)
+    if (value !== undefined)
+      setWithBound(
+        entries,
+        key,
+        { value, loadedAtMs, usedAtMs: loadedAtMs, isRefreshing: false },
+        loadMany ? maxEntries.together : maxEntries.alone,
+      )
     else {
       entries.delete(key)
       setWithBound(notFoundAtMs, key, nowMs(), maxNotFound)
@@ -54,12 +73,37 @@ export function createTtlCache<V>(
     })
   }
 
+  async function reloadOld(load: LoadMany<V>) {
+    const startedAtMs = nowMs()
+    if (isReloading || ageOf(reloadedAtMs, startedAtMs) < reloadMs) return
+    isReloading = true
+    reloadedAtMs = startedAtMs
+    const isOld = ({ loadedAtMs, usedAtMs }: Entry<V>) =>
+      ageOf(loadedAtMs, startedAtMs) >= refreshMs && ageOf(usedAtMs, startedAtMs) < maxUnusedMs
+    const old = [...entries].filter(([, entry]) => isOld(entry))
+    try {
+      const values = await load(old.map(([key]) => key))
+      for (const [key, entry] of old) {
+        const value = values.get(key)
+        if (value === undefined && entries.get(key) === entry) entries.delete(key)
+        else if (value !== undefined) Object.assign(entry, { value, loadedAtMs: startedAtMs })
+      }
+    } catch {
+      // The entries are loaded one by one when they are no longer served.
+    } finally {
+      isReloading = false
+    }
+  }
+
   function peek(key: string): V | undefined {
     const entry = entries.get(key)
-    const ageMs = entry ? ageOf(entry.loadedAtMs, nowMs()) : Number.POSITIVE_INFINITY
-    if (!entry || ageMs >= maxAgeMs) return undefined
-    if (ageMs >= refreshMs) refresh(key, entry)
-    return entry.value
+    if (!entry) return undefined
+    const now = nowMs()
+    const ageMs = ageOf(entry.loadedAtMs, now)
+    entry.usedAtMs = now
+    if (ageMs >= refreshMs && loadMany) void reloadOld(loadMany)
+    else if (ageMs >= refreshMs && ageMs < maxAgeMs) refresh(key, entry)
+    return ageMs >= maxAgeMs ? undefined : entry.value
   }
 
   return {

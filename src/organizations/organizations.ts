@@ -7,6 +7,7 @@ import type { ConsentType } from './definitions.ts'
 import { clientLimits, type OrganizationShape } from './schema.ts'
 import {
   findOrganizationSql,
+  findOrganizationsSql,
   insertChangeHeadSql,
   insertFirstConsentTypeSql,
   insertOrganizationSql,
@@ -51,6 +52,10 @@ export async function findOrganization(db: Database, key: string, signal?: Signa
   const [organization] = await db.query<Organization>(findOrganizationSql, [key], signal)
   return organization
 }
+
+/** The organizations with these keys. */
+export const findOrganizations = (db: Database, keys: readonly string[]): Promise<Omit<Organization, 'created_at'>[]> =>
+  db.query<Omit<Organization, 'created_at'>>(findOrganizationsSql, [keys])
 
 type OrganizationRow = Pick<OrganizationShape, 'key' | 'created_at' | 'schema_version'> & OrganizationShape['counts']
 

@@ -5,6 +5,12 @@ export const findOrganizationSql = statement(
   'select id, key, created_at from organizations where key = $1',
 )
 
+/** $1: keys. */
+export const findOrganizationsSql = statement(
+  'find_organizations',
+  'select id, key from organizations where key = any($1::text[])',
+)
+
 export const listOrganizationsSql = statement(
   'list_organizations',
   'select id, key, created_at from organizations order by id',
