@@ -25,6 +25,7 @@ export const exceptions: Exception[] = [
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
   ),
+  ...except('one organization', ['find_clients'], 'A process keeps the clients of many organizations fresh together.'),
   ...except(
     'one organization',
     ['read_sequences'],
