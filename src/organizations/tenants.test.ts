@@ -75,12 +75,13 @@ const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limi
  */
 const crossTenantStatements = [
   'read_versions',
-  'find_news',
-  'find_news_of',
-  'find_retention',
-  'find_unsealed',
   'digest_versions',
   'list_organizations_with_expired_keys',
+  'find_news',
+  'find_news_of',
+  'find_unsealed',
+  'find_retention',
+  'find_clients',
   'read_heads',
   'read_sequences',
   'read_follower_lag',
