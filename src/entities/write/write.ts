@@ -208,7 +208,10 @@ async function readRepresentations(tx: Transaction, round: DecidedRound): Promis
   const readDiffering = async (stack_id: number, shown: readonly ShownItem[]) => {
     const differences = shown.map(({ difference }) => difference!)
     const found = await readDifferingWithin(tx, definitions, stack_id, differences, maxRowBytes)
-    return found.map(entity => [shown[Number(entity.identifier)]!.item, entity] as const)
+    return found.map(entity => {
+      const { item, id } = shown[Number(entity.identifier)]!
+      return [item, { ...entity, identifier: id }] as const
+    })
   }
   const reads = [...shownByStack].flatMap(([stack_id, shown]) => {
     const [asStored, differing] = [shown.filter(each => !each.difference), shown.filter(each => each.difference)]
