@@ -63,8 +63,6 @@ const erasureIntervalMs = 5_000
 const keyExpiryIntervalMs = 60_000
 const deliveryExpiryIntervalMs = 600_000
 const collectIntervalMs = 5_000
-/** A webhook that waits for the next change needs no claim for it. */
-const webhookLingerMs = 200
 
 /**
  * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
@@ -358,7 +356,7 @@ function followersOf(
   const onDisabled = (webhook: object) =>
     logger.warn(webhook, 'a webhook was disabled, because its receiver accepts nothing')
   return [
-    webhookFollower({ sender, onDisabled, lingerMs: webhookLingerMs }),
+    webhookFollower({ sender, onDisabled }),
     ledgerFollower({ originName: ledgerOrigin }),
     retentionFollower({ logRetentionDays }),
     observedFollower(),

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { LoggedChange } from '../changes/change-json.ts'
 import { onCommit } from '../changes/commit-events.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
-import { awaitPipelined, type Transaction } from '../db/db.ts'
+import { awaitPipelined } from '../db/db.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
 import { matchValuesOf } from './events.ts'
@@ -30,10 +30,6 @@ export type DeliveryOptions = {
   random?: () => number
   /** The limits of the requests of the process. */
   pools?: RequestPools
-  /** Changes whose requests take longer are stored as deliveries before they end. */
-  firstMs?: number
-  /** How long a webhook waits for the next change before another process may work for it. */
-  lingerMs?: number
   /** Receives a webhook that was disabled. */
   onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
 }
@@ -73,7 +69,6 @@ type Sending = WebhookRow & {
   head: number
   /** The newest erasure of the organization. */
   erasure: number | null
-  has_waiting: boolean
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
 /** `erasure` is the newest one before the change was read. */
@@ -84,8 +79,7 @@ type Match = { sequence: number; entity: string; type: string }
 /**
  * The follower of each webhook: it turns changes into deliveries, and sends those that are due. One process at a time does both, so
  * a change is never sent twice at a time. Results are stored after the response. If the process dies between them, the change is
- * sent again. So a few changes that need not wait for earlier ones are sent first, and stored with their results by half as many
- * statements. With `lingerMs`, the next changes need no claim either.
+ * sent again.
  */
 export function webhookFollower(options: DeliveryOptions): Follower {
   const pools = options.pools ?? createRequestPools()
@@ -113,8 +107,6 @@ class Delivery {
   #sending: Sending | undefined
   #position: number
   #isOver = false
-  /** Whether changes of the organization were committed since the webhook was read. */
-  #hasCommitted = false
   /** Aborts requests under way. */
   readonly #requests = new AbortController()
   #wake = () => {}
@@ -130,9 +122,7 @@ class Delivery {
     const { db, organization_id, signal } = this.#task
     const wake = () => this.#wake()
     const unsubscribe = onCommit(db, changed => {
-      if (changed !== organization_id) return
-      this.#hasCommitted = true
-      wake()
+      if (changed === organization_id) wake()
     })
     signal.addEventListener('abort', wake)
     try {
@@ -148,33 +138,24 @@ class Delivery {
 
   async #work(): Promise<Progress> {
     const { signal } = this.#task
-    const { lingerMs = 0 } = this.#options
-    for (let hasLingered = lingerMs === 0; ; ) {
+    for (;;) {
       const startedMs = performance.now()
       const webhook = await this.#read()
       if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
       if (this.#ended.length > 0) await this.#store(webhook)
       if (this.#isOver) return this.#finish()
-      if (webhook.head > this.#position) hasLingered = lingerMs === 0
       const hasMore = await this.#queueNews(webhook)
-      if (this.#isOver) return this.#finish()
-      if (webhook.replay_after === null && webhook.has_waiting) await this.#sendDue(webhook)
+      if (webhook.replay_after === null) await this.#sendDue(webhook)
       if (this.#inFlight.size > 0) await this.#untilSomethingHappens(startedMs)
       else if (this.#ended.length === 0 && !hasMore) {
-        const next = webhook.has_waiting ? await this.#nextAttemptMs() : undefined
-        if (next !== undefined && next <= this.#nowMs()) continue
-        if (hasLingered) return { sequence: this.#position, wakeAtMs: next }
-        if (!this.#hasCommitted) await this.#untilWoken(lingerMs)
-        // As after a claim, changes of this time are sent together.
-        if (this.#hasCommitted) await pause(batchMs)
-        hasLingered = true
+        const next = await this.#nextAttemptMs()
+        if (next === undefined || next > this.#nowMs()) return { sequence: this.#position, wakeAtMs: next }
       }
     }
   }
 
   async #read(): Promise<Sending | undefined> {
     const { db, organization_id, id } = this.#task
-    this.#hasCommitted = false
     const [webhook] = await db.query<Sending>(readSendingSql, [organization_id, id])
     return webhook
   }
@@ -192,10 +173,7 @@ class Delivery {
     return { sequence: this.#position, wakeAtMs: this.#nowMs() }
   }
 
-  /**
-   * Turns the next changes into deliveries, together with the position. A few are sent before, so that their results are stored by the same
-   * statement. Returns whether more follow.
-   */
+  /** Turns the next changes into deliveries, together with the position. Returns whether more follow. */
   async #queueNews(webhook: Sending): Promise<boolean> {
     const { id, head, replay_after, replay_until } = webhook
     const { organization_id, db, hold, advance } = this.#task
@@ -211,7 +189,7 @@ class Delivery {
         await hold(tx)
         await awaitPipelined([
           tx.query(demoteDeliveriesSql, [organization_id, id, entities]),
-          ...this.#insert(tx, webhook, matches, []),
+          ...this.#insert(tx, matches, entities),
           tx.query(advanceReplaySql, [organization_id, id, until]),
         ])
       })
@@ -220,47 +198,11 @@ class Delivery {
     if (this.#position >= head) return false
     const until = Math.min(head, this.#position + changesPerBatch)
     const matches = await this.#match(webhook, this.#position, until)
-    if (this.#maySendFirst(webhook, matches)) await this.#sendFirst(webhook, matches)
-    const ended = this.#takeEnded()
-    const health = healthOf(webhook, ended, this.#nowMs())
     await db.transaction(async tx => {
-      const inserting = this.#insert(tx, webhook, matches, ended)
-      await awaitPipelined([advance(tx, until), ...inserting, ...this.#recordHealth(tx, health)])
+      await awaitPipelined([advance(tx, until), ...this.#insert(tx, matches, entitiesOf(matches))])
     })
     this.#position = until
-    await this.#afterStored(webhook, ended, health)
     return until < head
-  }
-
-  /** Whether no change would overtake another one of its entity, and the receiver works. */
-  #maySendFirst({ has_waiting, failing_since }: Sending, matches: Match[]): boolean {
-    const isFree = !has_waiting && failing_since === null && this.#inFlight.size === 0 && this.#ended.length === 0
-    const isFew = matches.length > 0 && matches.length <= maxConcurrent
-    return isFree && isFew && entitiesOf(matches).length === matches.length
-  }
-
-  /** Sends changes that are no deliveries yet, and waits a moment for the results. If the process dies before they are stored, the changes are sent again. */
-  async #sendFirst(webhook: Sending, matches: Match[]): Promise<void> {
-    const startedMs = performance.now()
-    const { db, organization_id, signal } = this.#task
-    const { firstMs = 1_000 } = this.#options
-    const { erasure } = webhook
-    const bySequence = new Map(matches.map(match => [match.sequence, match]))
-    const changes = await readChangesOf(db, organization_id, [...bySequence.keys()], bytesPerRead)
-    this.#queued = changes.map(change => ({ ...bySequence.get(change.sequence)!, attempts: 0, change, erasure }))
-    this.#sending = webhook
-    this.#sendQueued()
-    // Changes that come meanwhile are sent soon, and together.
-    const endMs = () => startedMs + (this.#hasCommitted ? batchMs : firstMs)
-    while (this.#inFlight.size > 0 && !signal.aborted && endMs() > performance.now())
-      await this.#untilWoken(endMs() - performance.now())
-    if (this.#hasCommitted) await pause(Math.max(0, startedMs + batchMs - performance.now()))
-  }
-
-  #takeEnded(): Attempt[] {
-    const ended = this.#ended
-    this.#ended = []
-    return ended
   }
 
   #match(webhook: Sending, after: number, until: number): Promise<Match[]> {
@@ -268,18 +210,13 @@ class Delivery {
     return db.query<Match>(matchChangesSql, [organization_id, after, until, ...matchValuesOf(webhook)])
   }
 
-  /** Inserts deliveries, those that have ended with their results. The others become due. */
-  #insert(tx: Transaction, webhook: Sending, matches: Match[], ended: Attempt[]): Promise<unknown>[] {
+  #insert(tx: Parameters<Task['hold']>[0], matches: Match[], entities: string[]): Promise<unknown>[] {
     if (matches.length === 0) return []
     const { organization_id, id } = this.#task
     const at = iso(this.#nowMs())
-    const results = new Map(ended.map(attempt => [attempt.due.sequence, resultOf(attempt)]))
-    const rows = matches.map(match => ({ ...match, ...results.get(match.sequence) }))
-    const waiting = entitiesOf(matches.filter(({ sequence }) => !results.has(sequence)))
-    webhook.has_waiting ||= waiting.length > 0 || ended.some(({ verdict }) => verdict.status === 'waiting')
     return [
-      tx.query(insertDeliveriesSql, [organization_id, id, JSON.stringify(rows), at]),
-      ...(waiting.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, waiting, at])] : []),
+      tx.query(insertDeliveriesSql, [organization_id, id, JSON.stringify(matches), at]),
+      tx.query(promoteDeliveriesSql, [organization_id, id, entities, at]),
     ]
   }
 
@@ -353,7 +290,8 @@ class Delivery {
   /** Stores the results, and makes the next change of each entity due. */
   async #store(webhook: Sending): Promise<void> {
     const { db, organization_id, id, hold } = this.#task
-    const ended = this.#takeEnded()
+    const ended = this.#ended
+    this.#ended = []
     const nowMs = this.#nowMs()
     const at = iso(nowMs)
     const settled = [
@@ -367,22 +305,12 @@ class Delivery {
       await awaitPipelined([
         tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(results), at, numbers]),
         ...(settled.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, settled, at])] : []),
-        ...this.#recordHealth(tx, health),
+        ...(health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []),
       ])
     })
-    await this.#afterStored(webhook, ended, health)
-  }
-
-  #recordHealth(tx: Transaction, health: Health | undefined): Promise<unknown>[] {
-    const { organization_id, id } = this.#task
-    return health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []
-  }
-
-  async #afterStored(webhook: Sending, ended: Attempt[], health: Health | undefined): Promise<void> {
-    const { observer } = this.#task.db
-    for (const { verdict } of ended) observer?.delivered(verdict.status === 'waiting' ? 'retried' : verdict.status)
+    for (const { verdict } of ended) db.observer?.delivered(verdict.status === 'waiting' ? 'retried' : verdict.status)
     if (health) webhook.failing_since = health.failing_since
-    await this.#disableIfNeeded(webhook, ended, this.#nowMs())
+    await this.#disableIfNeeded(webhook, ended, nowMs)
   }
 
   async #disableIfNeeded(webhook: Sending, ended: Attempt[], nowMs: number): Promise<void> {
@@ -408,18 +336,16 @@ class Delivery {
    * began at `startedMs` is over.
    */
   async #untilSomethingHappens(startedMs: number): Promise<void> {
-    if (this.#ended.length === 0) await this.#untilWoken(lookMs)
+    if (this.#ended.length === 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = setTimeout(resolve, lookMs)
+      this.#wake = resolve
+      await promise
+      clearTimeout(timer)
+      this.#wake = () => {}
+    }
     const restMs = startedMs + batchMs - performance.now()
     if (restMs > 0) await pause(restMs)
-  }
-
-  async #untilWoken(maxMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, maxMs)
-    this.#wake = resolve
-    await promise
-    clearTimeout(timer)
-    this.#wake = () => {}
   }
 }
 
@@ -440,11 +366,8 @@ function resultOf({ due, outcome, verdict }: Attempt) {
   }
 }
 
-type Health = { failing_since: string | null; success: string | null }
-
 /** Returns the health of the receiver, if it has to be stored: since when it fails, and the time of a success. */
-function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[], nowMs: number): Health | undefined {
-  if (ended.length === 0) return undefined
+function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[], nowMs: number) {
   const hasSuccess = ended.some(({ outcome }) => isSuccess(outcome))
   const isFailing = !isSuccess(ended.at(-1)!.outcome)
   const since = isFailing ? (hasSuccess ? iso(nowMs) : (failing_since ?? iso(nowMs))) : null

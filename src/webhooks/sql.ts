@@ -22,21 +22,10 @@ export const readWebhookSql = statement(
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
 )
 
-/**
- * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0008_webhooks.sql.
- * With the order that the index has, PostgreSQL chooses it also without statistics.
- */
-const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text
-         and d.organization_id = $1 and d.status = 'waiting'`
-
-/**
- * $2: id. Returns everything that sending needs: also the secrets, the requested replay, the name of the numbering, and whether deliveries
- * wait.
- */
+/** $2: id. Returns everything that sending needs: also the secrets, the requested replay, and the name of the numbering. */
 export const readSendingSql = statement(
   'read_webhook_sending',
   `select ${columns}, w.secrets, w.replay_after, w.replay_until, h.log_id, h.sequence as head,
-     exists (select from webhook_deliveries d where ${waitingOfWebhook} order by d.sequence limit 1) as has_waiting,
      (select max(x.id) from erasures x where x.organization_id = $1) as erasure
    from webhooks w join change_heads h on h.organization_id = $1
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
@@ -159,26 +148,17 @@ export const matchChangesSql = statement(
    order by c.sequence`,
 )
 
-/** Whether the response of a result r may be kept: it may repeat a request from before the newest erasure. */
-const isKept = 'r.erasure is not distinct from (select max(x.id) from erasures x where x.organization_id = $1)'
-const resultColumns = `status text, attempts integer, next_attempt_at timestamptz, response_status integer, duration_ms integer,
-           response text, error text, erasure integer`
-
 /**
- * $2: webhook, $3: [{sequence, entity, type}], those of deliveries that were made already with the members of a result of
- * {@link recordAttemptsSql}, $4: the time. A delivery that has ended begins anew. The first waiting one of each entity gets its time by {@link promoteDeliveriesSql}.
+ * $2: webhook, $3: [{sequence, entity, type}], $4: the time. A delivery that has ended begins anew. The first one of each
+ * entity gets its time by {@link promoteDeliveriesSql}.
  */
 export const insertDeliveriesSql = statement(
   'insert_webhook_deliveries',
-  `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, created_at, status, attempts, next_attempt_at,
-     last_attempt_at, response_status, duration_ms, response, error)
-   select w.organization_id, w.id, r.sequence, r.entity, r.type, $4, coalesce(r.status, 'waiting'), coalesce(r.attempts, 0), r.next_attempt_at,
-     case when r.status is not null then $4::timestamptz end, r.response_status, r.duration_ms,
-     case when ${isKept} then r.response end, case when ${isKept} then r.error end
-   from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as r(sequence bigint, entity text, type text, ${resultColumns})
+  `insert into webhook_deliveries (organization_id, webhook_id, sequence, entity, type, status, created_at)
+   select w.organization_id, w.id, v.sequence, v.entity, v.type, 'waiting', $4
+   from webhooks w cross join jsonb_to_recordset($3::text::jsonb) as v(sequence bigint, entity text, type text)
    where w.organization_id = $1 and w.id = $2
-   on conflict (organization_id, webhook_id, sequence) do update set status = excluded.status, attempts = excluded.attempts,
-     next_attempt_at = excluded.next_attempt_at, created_at = excluded.created_at
+   on conflict (organization_id, webhook_id, sequence) do update set status = 'waiting', attempts = 0, created_at = excluded.created_at
      where webhook_deliveries.status <> 'waiting'`,
 )
 
@@ -236,8 +216,9 @@ export const recordAttemptsSql = statement(
        select v.status, v.attempts, v.next_attempt_at, v.response_status, v.duration_ms,
          case when v.is_kept then v.response end, case when v.is_kept then v.error end
        from (
-         select r.*, ${isKept} as is_kept
-         from jsonb_to_record((select $3::text::jsonb)->(d.sequence::text)) as r(${resultColumns})
+         select r.*, r.erasure is not distinct from (select max(x.id) from erasures x where x.organization_id = $1) as is_kept
+         from jsonb_to_record((select $3::text::jsonb)->(d.sequence::text)) as r(status text, attempts integer, next_attempt_at timestamptz,
+           response_status integer, duration_ms integer, response text, error text, erasure integer)
        ) v
      )
    where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any($5::bigint[])`,
@@ -274,6 +255,13 @@ export const listDeliveriesSql = statement(
      and ($7::text is null or ${deliveryState} = $7)
    order by d.sequence desc limit $4`,
 )
+
+/**
+ * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0008_webhooks.sql.
+ * With the order that the index has, PostgreSQL chooses it also without statistics.
+ */
+const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text
+         and d.organization_id = $1 and d.status = 'waiting'`
 
 /** How many waiting deliveries of a webhook are counted. */
 export const maxCounted = 100_000
