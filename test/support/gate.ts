@@ -24,6 +24,8 @@ export type Gate = {
   nowMs: number
   /** The names of the statements of all authenticators since the start of the test. */
   queries: string[]
+  /** Those that were answered. */
+  answered: string[]
   authenticator: Authenticator
   /** Creates another authenticator with this environment, on the same database and clock. */
   open(environment: Record<string, string>): Authenticator
@@ -55,8 +57,12 @@ export function useGate(): Gate {
     const counted: Database = {
       ...gate.db,
       query: (...queryArguments) => {
-        gate.queries.push(queryArguments[0].name)
-        return gate.db.query(...queryArguments)
+        const { name } = queryArguments[0]
+        gate.queries.push(name)
+        return gate.db.query(...queryArguments).then(rows => {
+          gate.answered.push(name)
+          return rows
+        }) as never
       },
     }
     gate.open = environment =>
@@ -66,6 +72,7 @@ export function useGate(): Gate {
   beforeEach(() => {
     gate.nowMs = now * 1_000 + 500
     gate.queries = []
+    gate.answered = []
   })
   afterAll(async () => {
     await gate.db.close()
