@@ -16,8 +16,8 @@ const addingTexts = [
   `insert into organizations (key) select 'o' || n from generate_series(1, $1::integer) n`,
   `insert into change_heads (organization_id, sequence) select id, 1 from ${added}`,
   `insert into tombstone_keys (organization_id, secret) select id, sha256(uuid_send(gen_random_uuid())) from ${added}`,
-  `insert into consent_types (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at)
-   select id, 1, 'marketing', 'Marketing', 'active', false, false, '[]', now(), now() from ${added}`,
+  `insert into consent_types (organization_id, id, key, name, state, mandatory, default_state, channels, created_at, updated_at, version)
+   select id, 1, 'marketing', 'Marketing', 'active', false, false, '[]', now(), now(), 1 from ${added}`,
   `insert into entities (organization_id, stack_id, id, external_id, active, version, created_at, updated_at)
    select id, 0, gen_random_uuid(), 'p', true, 1, now(), now() from ${added}`,
   `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, after, actor, request_id)

@@ -176,7 +176,7 @@ export function fieldGenerators(
   if (template.endsWith('/aggregate')) Object.assign(generators, aggregates(isPeople, stack_key))
   if (template.endsWith('/declare'))
     generators.type = fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'json')
-  if (/\/attributes(\/{id})?$/.test(template)) {
+  if (/\/attributes(\/({id}|batch))?$/.test(template)) {
     // Most rules fit only some types, so random ones would refuse nearly every change.
     for (const rule of ['enum', 'pattern', 'minimum', 'maximum']) generators[rule] = fc.constantFrom(undefined, null)
     for (const rule of ['unique', 'searchable']) generators[rule] = fc.constantFrom(undefined, false)

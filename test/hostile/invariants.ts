@@ -91,7 +91,7 @@ function findUnexpectedRefusal(
     const contract = id === 'patchPerson' ? 500 : 404
     if (status === contract) return undefined
   }
-  const inBatch = template.endsWith('/batch')
+  const inBatch = template.endsWith('/batch') && id !== 'batchAttributes'
   if (inBatch && body?.atomic !== true) return 'a batch that is not atomic was refused'
   if (responseBody.error === 'not_found' && inBatch && status === 404) return undefined
   if (responseBody.error === 'duplicate_entry' && status === (id === 'patchPerson' ? 400 : 409)) return undefined
@@ -130,8 +130,9 @@ function findUnexpectedRefusal(
   ]
   // Whether a rule fits depends on the type of its attribute.
   const isRule = (path: string) =>
-    id.endsWith('Attribute') && /^\/(unique|enum(\/\d)?|pattern|minimum|maximum)$/.test(path)
-  const isAllowed = paths.length > 0 && paths.every(path => allowed.includes(path) || isRule(path))
+    /Attributes?$/.test(id) && /^\/(unique|enum(\/\d)?|pattern|minimum|maximum)$/.test(path)
+  const ofElement = (path: string) => (id === 'batchAttributes' ? path.replace(/^\/items\/\d+/, '') : path)
+  const isAllowed = paths.length > 0 && paths.map(ofElement).every(path => allowed.includes(path) || isRule(path))
   return isAllowed ? undefined : 'an unexpected refusal'
 }
 
@@ -146,6 +147,7 @@ async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): 
   const { data } = response.body
   if (template.endsWith('/aggregate')) return findAggregateMismatch(plan, data)
   if (template.endsWith('/declare')) return readDeclared(tenant, plan, data)
+  if (id === 'batchAttributes') return readAttributes(tenant, plan, data.items)
   if (template.startsWith('/v1/schema')) return method === 'GET' ? undefined : readDefinition(tenant, plan, response)
   if (template.startsWith('/v1/segments') && (method === 'POST' || method === 'PATCH'))
     return readDefinition(tenant, plan, response)
@@ -179,10 +181,21 @@ async function readSessions(tenant: TestTenant, path: string): Promise<string | 
 const collectionOf = ({ operation, params }: Plan) =>
   operation.template.startsWith('/v1/people') ? '/v1/people' : `/v1/stacks/${String(params.stack_key)}`
 
+/** Reads each attribute of a batch, as {@link readDefinition} reads one. */
+async function readAttributes(tenant: TestTenant, plan: Plan, attributes: Values[]): Promise<string | undefined> {
+  const sent = JSON.parse(JSON.stringify(plan.body!.items)) as Values[]
+  for (const [index, body] of sent.entries()) {
+    const attribute = attributes[index]!
+    const headers = { location: `/v1/schema/attributes/${attribute.id}` }
+    const problem = await readDefinition(tenant, { ...plan, body }, { headers, body: { data: attribute } })
+    if (problem !== undefined) return `items/${index}: ${problem}`
+  }
+}
+
 async function readDefinition(
   tenant: TestTenant,
   { operation, body }: Plan,
-  { body: responseBody, headers }: RawResponse,
+  { body: responseBody, headers }: Pick<RawResponse, 'body' | 'headers'>,
 ) {
   for (const [key, value] of Object.entries(trimStrings(body ?? {}) as Values)) {
     // The texts of the settings are merged by language.

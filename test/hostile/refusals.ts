@@ -43,7 +43,7 @@ export function buildInvalidRequest(
   const draw = Math.floor(choice / 4)
   const mutations =
     draw % 3 === 0 ? textMutationsOf(plan.body, schema, document) : mutationsOf(schema, plan.body, document)
-  const isItemMutation = plan.operation.template.endsWith('/batch') && draw % 3 === 1
+  const isItemMutation = /\/(people|{stack_key})\/batch$/.test(plan.operation.template) && draw % 3 === 1
   const candidates = isItemMutation ? itemMutationsOf(plan, document) : mutations
   const { rule, code, path, body } = candidates[Math.floor(draw / 3) % candidates.length]!
   const expectedPath = code === 'failed_binding_json' ? undefined : path

@@ -28,10 +28,11 @@ export async function makeTemplate(service: Service): Promise<number> {
 }
 
 const copiedColumns: Record<string, string> = {
-  stacks: 'id, key, name, kind, created_at, updated_at',
+  stacks: 'id, key, name, kind, created_at, updated_at, version',
   attributes:
-    'id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, index_id, index_ready',
-  consent_types: 'id, key, name, description, state, mandatory, default_state, channels, created_at, updated_at',
+    'id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, state, created_at, updated_at, version, index_id, index_ready',
+  consent_types:
+    'id, key, name, description, state, mandatory, default_state, channels, created_at, updated_at, version',
 }
 
 let copies = 0
