@@ -184,6 +184,8 @@ const globalStatements = [
   'find_retention',
   'find_unsealed',
   'find_organization',
+  'find_organizations',
+  'find_clients',
   'insert_change_head',
   'insert_first_consent_type',
   'insert_organization',
@@ -306,6 +308,9 @@ async function useEveryEndpoint(shop: Shop) {
     expectSuccess(send('PATCH', '/v1/people/told', { first_name: `L${n}` }, shown)),
   )
   await Promise.all(patches)
+  const told = (await ok('GET', '/v1/people/told')).body.data
+  for (const query of ['version=130', `at=${told.created_at}`, `at=${told.updated_at}`])
+    await ok('GET', `/v1/people/told?${query}`)
   await ok('GET', '/v1/stacks/companies/acme')
   await ok('GET', `/v1/stacks/companies/internal/${acme.record_id}`)
   // An export has a connection of its own, which is not watched. It must return every person once, as a read shows it.
