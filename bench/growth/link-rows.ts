@@ -1,4 +1,4 @@
-import { ask, importLines } from '../requests.ts'
+import { ask, type BenchRequest, importLines } from '../requests.ts'
 import type { Side } from '../side.ts'
 import { type GrowthRow, repeat } from './row.ts'
 
@@ -23,62 +23,61 @@ const formatOrders = (buyer: string, first: number, count: number) =>
     return `${JSON.stringify({ external_id: `${buyer}-${n}`, attribute_values })}\n`
   })
 
+type Named = Pick<GrowthRow, 'name' | 'title' | 'wanted'>
+
+/** The same request about a person with few orders, and about one with many. */
+const ofOrders = (row: Named, request: (name: string) => BenchRequest): GrowthRow => ({
+  ...row,
+  prepare: async side => {
+    await addOrders(side, [1_000, 500_000])
+    const about = (name: string, size: string) => ({ size, side, work: repeat(5, () => ask(side, request(name))) })
+    return { small: about('p1', '1,000 records'), large: about('p2', '500,000 records') }
+  },
+})
+
+const writes = 5_000
+
+/** Requests of 64 connections about random people, and about one. */
+const ofOnePerson = (row: Named, request: (name: string, n: number) => BenchRequest): GrowthRow => ({
+  ...row,
+  prepare: async side => {
+    const about = (nextName: () => string, size: string) => ({
+      size,
+      side,
+      work: async () => {
+        await side.sendAll(Array.from({ length: writes }, (_, n) => request(nextName(), n)))
+        return writes
+      },
+    })
+    return { small: about(() => side.randomPerson(), 'many people'), large: about(() => 'p1', 'one person') }
+  },
+})
+
 export const linkRows: readonly GrowthRow[] = [
-  {
-    name: 'related-count',
-    title: 'first page of related records with their number',
-    wanted: '60 ms',
-    prepare: async side => {
-      await addOrders(side, [1_000, 500_000])
-      const ofPerson = (name: string, size: string) => ({
-        size,
-        side,
-        work: repeat(5, () =>
-          ask(side, { method: 'POST', path: `/v1/people/${name}/related`, body: { target: 'orders', count: true } }),
-        ),
-      })
-      return { small: ofPerson('p1', '1,000 records'), large: ofPerson('p2', '500,000 records') }
+  ofOrders(
+    { name: 'related-count', title: 'first page of related records with their number', wanted: '60 ms' },
+    name => ({ method: 'POST', path: `/v1/people/${name}/related`, body: { target: 'orders', count: true } }),
+  ),
+  ofOrders(
+    {
+      name: 'popular-target',
+      title: 'page of the records that link to one person and satisfy a rare condition',
+      wanted: '50 ms',
     },
-  },
-  {
-    name: 'popular-target',
-    title: 'page of the records that link to one person and satisfy a rare condition',
-    wanted: '50 ms',
-    prepare: async side => {
-      await addOrders(side, [1_000, 500_000])
-      const ofPerson = (name: string, size: string) => ({
-        size,
-        side,
-        work: repeat(5, () =>
-          ask(side, {
-            method: 'POST',
-            path: '/v1/stacks/orders/filter',
-            body: { filter: { 'attribute_values.buyer': name, 'attribute_values.note': 'rare' } },
-          }),
-        ),
-      })
-      return { small: ofPerson('p1', '1,000 records'), large: ofPerson('p2', '500,000 records') }
-    },
-  },
-  {
-    name: 'one-person',
-    title: 'PATCH from 64 connections',
-    wanted: '0.2 ms',
-    prepare: async side => {
-      const patches = (name: () => string) => () =>
-        side
-          .sendAll(
-            Array.from({ length: 5_000 }, (_, n) => ({
-              method: 'PATCH' as const,
-              path: `/v1/people/${name()}`,
-              body: { first_name: `F${n}-${Math.random()}` },
-            })),
-          )
-          .then(() => 5_000)
-      return {
-        small: { size: 'of many people', side, work: patches(() => side.randomPerson()) },
-        large: { size: 'of one person', side, work: patches(() => 'p1') },
-      }
-    },
-  },
+    name => ({
+      method: 'POST',
+      path: '/v1/stacks/orders/filter',
+      body: { filter: { 'attribute_values.buyer': name, 'attribute_values.note': 'rare' } },
+    }),
+  ),
+  ofOnePerson({ name: 'one-person', title: 'PATCH from 64 connections', wanted: '0.2 ms' }, (name, n) => ({
+    method: 'PATCH',
+    path: `/v1/people/${name}`,
+    body: { first_name: `F${n}-${Math.random()}` },
+  })),
+  ofOnePerson({ name: 'one-person-shown', title: 'upsert from 64 connections', wanted: '0.2 ms' }, (name, n) => ({
+    method: 'POST',
+    path: '/v1/people/upsert',
+    body: { external_id: name, first_name: `F${n}-${Math.random()}` },
+  })),
 ]
