@@ -208,7 +208,6 @@ const globalStatements = [
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
-  'count_related_settings',
   'prefer_nothing',
   'prefer_order',
   'search_alone',

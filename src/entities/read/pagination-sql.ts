@@ -2,18 +2,21 @@ import { statement } from '../../db/db.ts'
 import { type ProjectionParameters, readRows, rowWithin } from './read-sql.ts'
 
 // The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
-// for few. A link may dangle, so the query joins the entity before the limit. Otherwise pages could be short.
+// for few. A link may dangle, so the query looks up the entity before the limit. Otherwise pages could be short. The fence (`offset 0`)
+// leaves PostgreSQL only the look-up: where some entities have very many links, it walked the stack for each.
 const linked = (comparison: string, order: string) => `(
      select l.id from unnest($7::integer[]) a, lateral (
-       select t.id from links l
-         join entities t on t.organization_id = $1 and t.stack_id = $3 and t.id = l.target_id
+       select t.id from links l cross join lateral (
+         select t.id from entities t where t.organization_id = $1 and t.stack_id = $3 and t.id = l.target_id offset 0
+       ) t
        where l.organization_id = $1 and l.source_id = $6 and l.attribute_id = a and l.target_id ${comparison} $4
        order by l.target_id ${order} limit $5
      ) l
      union all
      select l.id from unnest($8::integer[]) a, lateral (
-       select s.id from links l
-         join entities s on s.organization_id = $1 and s.stack_id = $3 and s.id = l.source_id
+       select s.id from links l cross join lateral (
+         select s.id from entities s where s.organization_id = $1 and s.stack_id = $3 and s.id = l.source_id offset 0
+       ) s
        where l.organization_id = $1 and l.target_id = $6 and l.attribute_id = a and l.source_id ${comparison} $4
        order by l.source_id ${order} limit $5
      ) l
@@ -48,12 +51,6 @@ export const readProjectedRelatedSql = {
 
 /** The related entities are looked up one by one, unless there are more links. */
 const maxLookedUp = 20_000
-
-/** Those of the ends of links that exist are joined without a look-up of each. */
-export const countRelatedSettings = statement(
-  'count_related_settings',
-  `select set_config('enable_nestloop', 'off', true)`,
-)
 
 /**
  * $2: stack of the related entities, $3: the entity, $4: attributes of outgoing links, $5: attributes of incoming links. Counts the

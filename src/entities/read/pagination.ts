@@ -2,13 +2,7 @@ import { awaitPipelined, type Database, type Transaction } from '../../db/db.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
 import type { ReadEntity } from '../entity-row.ts'
-import {
-  countRelatedSettings,
-  countRelatedSql,
-  findEntitySql,
-  readProjectedRelatedSql,
-  readRelatedSql,
-} from './pagination-sql.ts'
+import { countRelatedSql, findEntitySql, readProjectedRelatedSql, readRelatedSql } from './pagination-sql.ts'
 import { type Projection, projectionValues } from './projection.ts'
 import { findPersonByAnyIdentifier } from './read-sql.ts'
 
@@ -93,12 +87,8 @@ export async function readRelated(
       ? on.query<ReadEntity>(readProjectedRelatedSql[direction], [...values, ...projectionValues(projection)], signal)
       : on.query<ReadEntity>(readRelatedSql[direction], values, signal)
   if (!isCounted) return pageOf(await read(db), position)
-  const count = async (tx: Transaction) => {
-    const preparing = tx.query(countRelatedSettings, [])
-    const counting = tx.query<Count>(countRelatedSql, [organization_id, stack_id, id, outgoing, incoming])
-    await awaitPipelined([preparing, counting])
-    return counting
-  }
+  const count = (tx: Transaction) =>
+    tx.query<Count>(countRelatedSql, [organization_id, stack_id, id, outgoing, incoming])
   const { found, counted } = await readAndCount(db, read, count, signal)
   return { ...pageOf(found, position), counted }
 }
