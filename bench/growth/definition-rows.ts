@@ -1,6 +1,6 @@
 import { ask, importPeople } from '../requests.ts'
 import type { Side } from '../side.ts'
-import type { GrowthRow } from './row.ts'
+import { type GrowthRow, repeat } from './row.ts'
 
 const perBatch = 5_000
 
@@ -44,11 +44,9 @@ export const definitionRows: readonly GrowthRow[] = [
       const sized = (side: Side, size: string) => ({
         size,
         side,
-        work: async () => {
-          for (let n = 0; n < changes; n += 1)
-            await ask(side, { method: 'PATCH', path: '/v1/schema/attributes/5', body: { name: `n${Math.random()}` } })
-          return changes
-        },
+        work: repeat(changes, () =>
+          ask(side, { method: 'PATCH', path: '/v1/schema/attributes/5', body: { name: `n${Math.random()}` } }),
+        ),
       })
       return { small: sized(small, '10 attributes'), large: sized(large, '1,000 attributes') }
     },
