@@ -24,12 +24,14 @@ create table merges (
   unmerged_sequence bigint,
   at timestamptz not null,
   undo jsonb,
+  moving uuid[],
   primary key (organization_id, id)
 );
 create unique index merges_merged on merges (organization_id, merged_id) where unmerged_sequence is null;
 -- Past states follow merges that were undone, too.
 create index merges_of on merges (organization_id, merged_id, sequence);
 create index merges_into on merges (organization_id, into_id);
+create index merges_moving on merges (organization_id, merged_id) where moving is not null;
 create index merges_person on merges (organization_id, person_id) where unmerged_sequence is null;
 alter table merges alter column organization_id set (n_distinct = 1);
 comment on table merges is 'A merge of a person into another one, undone or not.';
@@ -38,6 +40,8 @@ comment on column merges.person_id is
 comment on column merges.sequence is 'The change that logged the merge.';
 comment on column merges.unmerged_sequence is 'The change that logged its undoing.';
 comment on column merges.undo is 'What an unmerge needs: the fields, links and answers that the merge moved.';
+comment on column merges.moving is
+  'The people to whom others link, after a merge or its undoing with many links: some of these do not lead to where they should yet. Null once all do.';
 
 create table name_versions (
   organization_id integer not null,

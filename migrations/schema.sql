@@ -415,11 +415,13 @@ create table merges (
   unmerged_sequence bigint,
   at timestamp with time zone not null,
   undo jsonb,
+  moving uuid[],
   constraint merges_pkey PRIMARY KEY (organization_id, id),
   constraint merges_id_check CHECK ((id > 0))
 );
 CREATE INDEX merges_into ON public.merges USING btree (organization_id, into_id);
 CREATE UNIQUE INDEX merges_merged ON public.merges USING btree (organization_id, merged_id) WHERE (unmerged_sequence IS NULL);
+CREATE INDEX merges_moving ON public.merges USING btree (organization_id, merged_id) WHERE (moving IS NOT NULL);
 CREATE INDEX merges_of ON public.merges USING btree (organization_id, merged_id, sequence);
 CREATE INDEX merges_person ON public.merges USING btree (organization_id, person_id) WHERE (unmerged_sequence IS NULL);
 alter table merges alter column organization_id set (n_distinct=1);
@@ -428,6 +430,7 @@ comment on column merges.person_id is 'The person that the internal identifier o
 comment on column merges.sequence is 'The change that logged the merge.';
 comment on column merges.unmerged_sequence is 'The change that logged its undoing.';
 comment on column merges.undo is 'What an unmerge needs: the fields, links and answers that the merge moved.';
+comment on column merges.moving is 'The people to whom others link, after a merge or its undoing with many links: some of these do not lead to where they should yet. Null once all do.';
 
 create table name_versions (
   organization_id integer not null,

@@ -26,6 +26,7 @@ import type { App } from './http/server/server.ts'
 import { listenWhileStarting, type StartingServer } from './http/server/starting-server.ts'
 import { reloadTlsOnHangup } from './http/server/tls.ts'
 import { forgetKeys } from './idempotency/forget.ts'
+import { completeMerges } from './identity/lead-links.ts'
 import { collectWhenIdle } from './idle-memory.ts'
 import { createInstruments, instrumentStarter, type RunningInstruments } from './instruments/instruments.ts'
 import { ensureLedgerKey } from './ledger/keys.ts'
@@ -334,13 +335,14 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 
 /**
  * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * complete long erasures, and delete expired Idempotency-Keys, sessions and codes, and old deliveries of webhooks.
+ * complete long erasures and merges, and delete expired Idempotency-Keys, sessions and codes, and old deliveries of webhooks.
  */
 function startHousekeeping({ ledgerOrigin }: Config, db: Database, logger: Logger): Background[] {
   const report = (task: string) => (error: unknown) => reportTask(logger, { task }, error)
   return [
     repeat(signal => backfillIndexes(db, { signal }), backfillIntervalMs, report('fill')),
     repeat(signal => completeErasures(db, ledgerOrigin, { signal }), erasureIntervalMs, report('complete erasures')),
+    repeat(signal => completeMerges(db, { signal }), erasureIntervalMs, report('complete merges')),
     repeat(signal => forgetKeys(db, { signal }), keyExpiryIntervalMs, report('forget')),
     repeat(() => deleteExpired(db), keyExpiryIntervalMs, report('delete expired sessions')),
     repeat(signal => forgetDeliveries(db, { signal }), deliveryExpiryIntervalMs, report('forget deliveries')),

@@ -15,13 +15,19 @@ import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
-import { countLinksToSql, findPeopleSql } from './merge-sql.ts'
+import { continueLeading, leadFirstLinks } from './lead-links.ts'
+import { findPeopleSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
 export type IdentityBody = { from?: string; from_id?: string; dry_run?: boolean }
 
+/** A request goes on with many links for this time, and is answered before its deadline. */
+const maxMs = 5_000
+
 /**
- * Runs a merge or an unmerge in one transaction, which holds the lock of the head. A dry run does the same and rolls back. Responds with the members of `work`, whose `json` members are JSON texts, and the ETag of the survivor.
+ * Runs a merge or an unmerge in one transaction, which holds the lock of the head. Many links of others follow in further transactions, so that
+ * other writes go on. A dry run does the first transaction and rolls back. Responds with the members of `work`, whose `entities` are JSON
+ * texts, and the ETag of the survivor.
  */
 export async function runIdentityWrite(
   call: Call<IdentityBody>,
@@ -30,21 +36,32 @@ export async function runIdentityWrite(
   const { db, caller, body, signal, memory } = call
   const organization_id = caller.organization.id
   const cached = await cachedDefinitions(db, organization_id, signal)
+  const endMs = performance.now() + maxMs
   const release = await memory.take(reservedBytes)
   try {
-    const run = async (tx: Transaction) => work(tx, await lockDefinitions(tx, cached))
+    const run = async (tx: Transaction) => {
+      const { led, ...result } = await work(tx, await lockDefinitions(tx, cached))
+      return { ...result, completed: await leadFirstLinks(tx, organization_id, result.merge_id, led) }
+    }
     const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))
     const result = await retryConflicts(transact, isConflict, signal)
-    const { entities, version, sequence, ...members } = result
+    const { entities, version, sequence, merge_id, ...members } = result
     const dry_run = body.dry_run === true
     if (!dry_run) {
       announceCommit(db, organization_id)
       call.written.sequence = sequence
+      if (!members.completed)
+        members.completed = await continueLeading(db, { organization_id, merge_id }, { endMs, signal })
     }
-    const json = JSON.stringify({ dry_run, ...members, merge_id: dry_run ? null : members.merge_id })
+    const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
     const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)
     const headers = { ETag: `"${version}"` }
-    return { status: 200, json: `${json.slice(0, -1)}${people.join('')}}`, headers, release }
+    return {
+      status: dry_run || members.completed ? 200 : 202,
+      json: `${json.slice(0, -1)}${people.join('')}}`,
+      headers,
+      release,
+    }
   } catch (error) {
     release()
     throw error
@@ -55,27 +72,17 @@ export async function runIdentityWrite(
 const reservedBytes = 3 * 1_048_576
 
 /**
- * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, and `sequence` the number
- * of the last change.
+ * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence` the number
+ * of the last change, and `led` are the people whose links now lead to another one.
  */
 export type IdentityResult = {
   sequence: number
-  merge_id: number | null
+  merge_id: number
   merged: Target
   changes: object
+  led: readonly string[]
   entities: Record<string, string>
   version: number
-}
-
-/** The most links to one person that a merge moves within the time of a request. */
-const maxMovedLinks = 50_000
-
-/** Throws a Fault of 400 if a person has more links than a request can move. */
-export async function refuseManyLinks(tx: Transaction, organization_id: number, id: string): Promise<void> {
-  const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, id, maxMovedLinks + 1])
-  if (links!.count <= maxMovedLinks) return
-  const message = `is linked to more than ${maxMovedLinks} times, which takes longer than a request. Remove links first.`
-  throw new Fault(createValueRefusal('/from', message))
 }
 
 /** Throws a Fault of 400 unless the body names one identifier. Returns its address and path. */

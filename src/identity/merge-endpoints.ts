@@ -17,7 +17,8 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
     tag: 'People',
     versioned: true,
     body: identityBody(limits),
-    reveals: { scope: 'people:read', identifiers: ['dry_run', 'merge_id', 'merged'] },
+    reveals: { scope: 'people:read', identifiers: ['dry_run', 'merge_id', 'completed', 'merged'] },
+    successes: { 200: 'Done.', 202: 'Done. Very many links of others follow in the background, within seconds.' },
   } as const
   return personAddresses.flatMap(({ path, params, suffix, by }): Route[] => [
     {

@@ -19,11 +19,16 @@ import {
   type IdentityResult,
   readJson,
   readPeople,
-  refuseManyLinks,
   runIdentityWrite,
 } from './identity-write.ts'
 import { type MergePlan, planMerge } from './merge.ts'
-import { insertMergeSql, leadLinksSql, moveIdentifiersSql, numberMergeSql, readAnswerVersionsSql } from './merge-sql.ts'
+import {
+  countLinksToSql,
+  insertMergeSql,
+  moveIdentifiersSql,
+  numberMergeSql,
+  readAnswerVersionsSql,
+} from './merge-sql.ts'
 import type { TakenAnswer, Undo } from './undo.ts'
 
 type Person = CurrentState & { row: StoredRow }
@@ -82,8 +87,7 @@ async function merge(
     [ended.version, filled?.change.version ?? null],
   ]
   await tx.query(numberMergeSql, [organization_id, merge_id, ...made])
-  const people = [[other.row.id], [survivor.row.id], survivor.row.id]
-  const [links] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, ...people])
+  const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, other.row.id])
   const { external_id } = other.row
   if (external_id !== null)
     await awaitPipelined(
@@ -100,6 +104,7 @@ async function merge(
       consents: answerChangesToJson(plan.answers),
       aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
     },
+    led: [other.row.id],
     entities: { person: person! },
     version: filled?.change.version ?? survivor.row.version,
   }
@@ -113,7 +118,6 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
   if (!into) refuse('not_found', 'There is no such person.')
   if (!other) throw new Fault(createValueRefusal(path, 'There is no such person.', 'not_found'))
   if (into.id === other.id) throw new Fault(createValueRefusal(path, 'leads to the same person. Name another one.'))
-  await refuseManyLinks(tx, organization_id, other.id)
   const [first, second] = await readPeople(tx, definitions, [into.id, other.id])
   return { survivor: first!, other: second! }
 }

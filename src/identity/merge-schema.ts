@@ -66,6 +66,10 @@ const keptValue = Type.Object(
 const shared = {
   dry_run: Type.Boolean(),
   merge_id: nullable(Type.Integer({ minimum: 1, description: 'The number of the merge. Null in a dry run.' })),
+  completed: Type.Boolean({
+    description:
+      'False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge.',
+  }),
   merged: Type.Object(
     { id: Type.String({ format: 'uuid' }), external_id: nullable(Type.String()) },
     { title: 'MergedPerson', description: 'The identifiers of the person who is merged, or returns.' },
@@ -108,7 +112,14 @@ export const mergeAnswer = (person: TSchema) =>
     {
       title: 'MergeResult',
       examples: [
-        { dry_run: false, merge_id: 1, merged: exampleMerged, changes: exampleChanges, person: exampleOf(person) },
+        {
+          dry_run: false,
+          merge_id: 1,
+          completed: true,
+          merged: exampleMerged,
+          changes: exampleChanges,
+          person: exampleOf(person),
+        },
       ],
     },
   )
@@ -136,6 +147,7 @@ export const unmergeAnswer = (person: TSchema) =>
         {
           dry_run: false,
           merge_id: 1,
+          completed: true,
           merged: exampleMerged,
           changes: { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] },
           person: exampleOf(person),
@@ -149,7 +161,4 @@ const exampleOf = (schema: TSchema): unknown => (schema as { examples?: unknown[
 
 /** The response to a token without the scope to read people. */
 export const mergeIdentifiers = (title: string) =>
-  Type.Object(
-    { dry_run: shared.dry_run, merge_id: shared.merge_id, merged: shared.merged },
-    { title, description: 'Returned instead if the token lacks the scope `people:read`.' },
-  )
+  Type.Object(shared, { title, description: 'Returned instead if the token lacks the scope `people:read`.' })

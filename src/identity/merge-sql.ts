@@ -22,30 +22,46 @@ export const findPeopleSql = statement(
    ) e`,
 )
 
-/** $2: a person, $3: limit. The number of links to the person, up to the limit. */
+/** $2: a person. The number of links to the person. */
 export const countLinksToSql = statement(
   'count_links_to',
+  'select count(*)::integer as count from links l where l.organization_id = $1 and l.target_id = $2',
+)
+
+/** $2: people. The number of lists with links that were written to them and lead elsewhere. */
+export const countListsOfSql = statement(
+  'count_lists_of',
   `select count(*)::integer as count from (
-     select from links l where l.organization_id = $1 and l.target_id = $2 limit $3
+     select distinct l.source_id, l.attribute_id from links l where l.organization_id = $1 and l.written_id = any($2::uuid[])
    ) l`,
 )
 
 /**
- * $2: people whom a merge or its undoing leads elsewhere, $3: the people whom they lead to, $4: one of these. Computes anew where the links to
- * $2 lead, from what was written. Of the links of one list to one person the first shows. Returns how many lists lead to $4. Runs
- * after the merge is stored or ended.
+ * $2: people whom a merge or its undoing leads elsewhere, $3: limit. Computes anew where the links of so many lists lead, from what was
+ * written and the merges that stand. Of the links of one list to one person the first shows. Returns the number of lists: less than
+ * the limit when none is left. Runs after the merge is stored or ended.
  */
 export const leadLinksSql = statement(
   'lead_links',
   `with led as materialized (
-     select p.id as written_id, p.id from unnest($3::uuid[]) as p(id)
-     union all
-     select m.merged_id, m.person_id from merges m
-     where m.organization_id = $1 and m.person_id = any($3::uuid[]) and m.unmerged_sequence is null
+     select p.id as written_id, coalesce((
+       select m.person_id from merges m where m.organization_id = $1 and m.merged_id = p.id and m.unmerged_sequence is null
+     ), p.id) as id
+     from unnest($2::uuid[]) as p(id)
    ), lists as materialized (
-     select l.source_id, l.attribute_id from links l where l.organization_id = $1 and l.target_id = any($2::uuid[])
-     union
-     select l.source_id, l.attribute_id from links l where l.organization_id = $1 and l.written_id = any($2::uuid[])
+     select l.source_id, l.attribute_id from led d cross join lateral (
+       (select l.source_id, l.attribute_id from links l
+       where l.organization_id = $1 and l.target_id = d.written_id and d.written_id <> d.id limit $3)
+       union
+       (select l.source_id, l.attribute_id from links l
+       where l.organization_id = $1 and l.written_id = d.written_id and l.target_id is distinct from d.id and (
+         l.target_id is not null or not exists (
+           select from links k
+           where k.organization_id = $1 and k.source_id = l.source_id and k.attribute_id = l.attribute_id and k.target_id = d.id
+         )
+       ) limit $3)
+     ) l
+     group by l.source_id, l.attribute_id limit $3
    ), placed as materialized (
      select l.place, l.target_id, l.written_id, d.id,
        case when row_number() over (partition by l.source_id, l.attribute_id, d.id order by l.position) = 1 then d.id end as leads_to
@@ -53,14 +69,37 @@ export const leadLinksSql = statement(
        select l.ctid as place, l.source_id, l.attribute_id, l.position, l.target_id, coalesce(l.written_id, l.target_id) as written_id
        from links l
        where l.organization_id = $1 and l.source_id = t.source_id and l.attribute_id = t.attribute_id offset 0
-     ) l join led d on d.written_id = l.written_id
+     ) l cross join lateral (
+       select coalesce((
+         select m.person_id from merges m
+         where m.organization_id = $1 and m.merged_id = l.written_id and m.unmerged_sequence is null
+       ), l.written_id) as id offset 0
+     ) d
    ), moved as (
      update links l set target_id = p.leads_to, written_id = nullif(p.written_id, p.leads_to)
      from placed p
      where l.ctid = any(array(select m.place from placed m where m.target_id is distinct from m.leads_to)) and l.ctid = p.place
        and l.organization_id = $1
    )
-   select count(*)::integer as count from placed p where p.leads_to = $4`,
+   select count(*)::integer as count from lists`,
+)
+
+/** $2: a merge, $3: the people whose links are still to be led elsewhere, or null for none. */
+export const storeMovingSql = statement(
+  'store_moving',
+  'update merges m set moving = $3::uuid[] where m.organization_id = $1 and m.id = $2',
+)
+
+/** $2: a merge. Returns the people whose links are still to be led elsewhere. Runs under the lock of the head. */
+export const readMovingSql = statement(
+  'read_moving',
+  'select m.moving from merges m where m.organization_id = $1 and m.id = $2 and m.moving is not null',
+)
+
+/** The merges, of all organizations, whose links are still to be led elsewhere. */
+export const listMovingSql = statement(
+  'list_moving',
+  'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
 )
 
 /** $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now. */

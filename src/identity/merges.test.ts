@@ -114,7 +114,8 @@ it('answers a token without the scope to read with the identifiers alone', async
   const bob = await create('bob')
   const writer = service.sender(await service.tokenFor(shop.key, 'people:write'))
   const reply = await writer('POST', '/v1/people/ada/merge', { from: 'bob' })
-  expect(reply.body.data).toEqual({ dry_run: false, merge_id: 1, merged: { id: bob.id, external_id: 'bob' } })
+  const merged = { id: bob.id, external_id: 'bob' }
+  expect(reply.body.data).toEqual({ dry_run: false, merge_id: 1, completed: true, merged })
 })
 
 it('runs once for an Idempotency-Key', async () => {

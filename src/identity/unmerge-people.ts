@@ -25,9 +25,9 @@ import {
 } from './identity-write.ts'
 import { takenAnswers } from './merge-people.ts'
 import {
+  countListsOfSql,
   endMergeSql,
   findMergeSql,
-  leadLinksSql,
   numberMergeSql,
   readIsEmptiedSql,
   readMergedIdsSql,
@@ -77,8 +77,7 @@ async function unmerge(
   const sequence = await storeChanges(tx, definitions, at, author, changes)
   await throwIfTaken(tx, definitions, returned, asked.path, call.caller.scopes.has('people:read'))
   await endMerge(tx, organization_id, { merge, survivor, plan, change, returned, facts })
-  const people = [returning, [survivor.row.id, merge.merged_id], merge.merged_id]
-  const [links] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, ...people])
+  const [links] = await tx.query<{ count: number }>(countListsOfSql, [organization_id, returning])
   const [person, unmerged] = await readJson(tx, definitions, [survivor.row.id, merge.merged_id])
   const targets = returned.relinked.flatMap(({ attribute, targets }) =>
     targets.map(target => 'id' in target && facts.resolve(attribute.id, target.id)),
@@ -95,6 +94,7 @@ async function unmerge(
       aliases,
       kept: plan.kept,
     },
+    led: returning,
     entities: { person: person!, unmerged: unmerged! },
     version: change?.version ?? survivor.row.version,
   }

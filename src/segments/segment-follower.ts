@@ -25,6 +25,7 @@ import {
   markForgottenSql,
   readMembershipsSql,
   readSegmentStatesSql,
+  readUnfinishedMergeSql,
 } from './sql.ts'
 import { type ConditionsAt, conditionsAt, parseSegments, type TestedSegment } from './tested-segments.ts'
 
@@ -61,6 +62,9 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   let sequence = task.after
   let segments: PreparedSegments | undefined
   let moves: ClockMoves = new Map()
+  // A filter over links counts none that a merge has still to move. Nothing tells when they are.
+  const [merge] = await db.query(readUnfinishedMergeSql, [organization_id])
+  if (merge) return progress(nowMs() + pauseMs)
   if (!(await followTo(task.head))) return { sequence }
   // The clock also wakes the follower without a change.
   segments ??= await prepareSegments(task, await currentDefinitions(db, organization_id, signal), nowMs())

@@ -153,6 +153,12 @@ export const readMergePartnersSql = statement(
    where m.organization_id = $1 and m.merged_id = any($2::uuid[])`,
 )
 
+/** A merge, or its undoing, that has still to move links. */
+export const readUnfinishedMergeSql = statement(
+  'read_unfinished_merge',
+  'select m.id from merges m where m.organization_id = $1 and m.moving is not null limit 1',
+)
+
 /** $2: targets, $3: attributes, $4: limit. */
 export const readSourcesSql = statement(
   'read_segment_sources',

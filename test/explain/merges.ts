@@ -2,18 +2,23 @@ import { it } from 'vitest'
 import type { Statement } from '../../src/db/db.ts'
 import { readTargetsSql } from '../../src/entities/write/load-sql.ts'
 import {
+  countLinksToSql,
+  countListsOfSql,
   findMergeSql,
   findPeopleSql,
   leadLinksSql,
+  listMovingSql,
   moveIdentifiersSql,
   numberMergeSql,
   readIsEmptiedSql,
   readMergedIdsSql,
   readMergesIntoSql,
+  readMovingSql,
   readOwnAnswersSql,
   readWrittenKeysSql,
   returnIdentifiersSql,
 } from '../../src/identity/merge-sql.ts'
+import { readUnfinishedMergeSql } from '../../src/segments/sql.ts'
 import { expectReads } from './explain.ts'
 import { mergedId, personId, type World } from './world.ts'
 
@@ -29,8 +34,13 @@ const statements = (id: number): (readonly [Statement, unknown[]])[] => {
   ])
   return [
     [findPeopleSql, [id, names]],
-    [leadLinksSql, [id, [bob], [ada], ada]],
-    [leadLinksSql, [id, [mergedId(7)], [ada, mergedId(7)], ada]],
+    [countLinksToSql, [id, bob]],
+    [countListsOfSql, [id, [mergedId(7)]]],
+    [leadLinksSql, [id, [bob], 50]],
+    [leadLinksSql, [id, [mergedId(7)], 50]],
+    [readMovingSql, [id, 7]],
+    [readUnfinishedMergeSql, [id]],
+    [listMovingSql, []],
     [moveIdentifiersSql, [id, bob, ada]],
     [findMergeSql, [id, 'a8', ada, bob]],
     [readMergedIdsSql, [id, [7, 8]]],

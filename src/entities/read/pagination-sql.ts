@@ -2,8 +2,8 @@ import { statement } from '../../db/db.ts'
 import { type ProjectionParameters, readRows, rowWithin } from './read-sql.ts'
 
 // The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
-// for few. A link may dangle, so the query looks up the entity before the limit. Otherwise pages could be short. The fence (`offset 0`)
-// leaves PostgreSQL only the look-up: where some entities have very many links, it walked the stack for each.
+// for few. A target may be deleted, so the query looks it up before the limit. Otherwise pages could be short. A source is never: its
+// links are deleted with it.
 const linked = (comparison: string, order: string) => `(
      select l.id from unnest($7::integer[]) a, lateral (
        select t.id from links l cross join lateral (
@@ -14,9 +14,7 @@ const linked = (comparison: string, order: string) => `(
      ) l
      union all
      select l.id from unnest($8::integer[]) a, lateral (
-       select s.id from links l cross join lateral (
-         select s.id from entities s where s.organization_id = $1 and s.stack_id = $3 and s.id = l.source_id offset 0
-       ) s
+       select l.source_id as id from links l
        where l.organization_id = $1 and l.target_id = $6 and l.attribute_id = a and l.source_id ${comparison} $4
        order by l.source_id ${order} limit $5
      ) l
@@ -49,39 +47,24 @@ export const readProjectedRelatedSql = {
   desc: statement('read_projected_related_descending', related('<', 'desc', projection)),
 }
 
-/** The related entities are looked up one by one, unless there are more links. */
-const maxLookedUp = 20_000
-
 /**
  * $2: stack of the related entities, $3: the entity, $4: attributes of outgoing links, $5: attributes of incoming links. Counts the
- * related entities, each once, with the number of the last change that the count includes. PostgreSQL knows how many links entities
- * have on average, over all organizations. Where some have very many, it would read the whole stack for each.
+ * related entities, each once, with the number of the last change that the count includes. An entity has few outgoing links and may have
+ * very many incoming ones, which the index alone counts.
  */
 export const countRelatedSql = statement(
   'count_related',
-  `with linked as materialized (
-     select l.target_id as id from links l
-     where l.organization_id = $1 and l.source_id = $3 and l.attribute_id = any($4::integer[])
-     union all
-     select l.source_id from links l
-     where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
-     limit ${maxLookedUp + 1}
-   )
-   select case when (select count(*) from linked) <= ${maxLookedUp} then (
-     select count(*) from (select distinct l.id from linked l) l cross join lateral (
-       select from entities t where t.organization_id = $1 and t.stack_id = $2 and t.id = l.id offset 0
-     ) t
-   ) else (
+  `select (
      select count(*) from (
-       select t.id from links l
-         join entities t on t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id
+       select t.id from links l cross join lateral (
+         select t.id from entities t where t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id offset 0
+       ) t
        where l.organization_id = $1 and l.source_id = $3 and l.attribute_id = any($4::integer[])
        union
-       select s.id from links l
-         join entities s on s.organization_id = $1 and s.stack_id = $2 and s.id = l.source_id
+       select l.source_id from links l
        where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
      ) x
-   ) end as count, h.sequence
+   ) as count, h.sequence
    from change_heads h where h.organization_id = $1`,
 )
 

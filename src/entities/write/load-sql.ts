@@ -191,15 +191,22 @@ export const readNamesLeftSql = statement(
    where l.version is not null and ${hasReleases}`,
 )
 
-/** $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets, and those that lead to the target of another one. */
+/**
+ * $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets, and those that lead to the target of another one. A
+ * merge with very many links may still have to move some: these lead to the survivor already.
+ */
 export const readLinksSql = statement(
   'read_links',
-  `select s.source_id, l.attribute_id, p.id, t.external_id, t.id is null as is_deleted, l.written_id
+  `select s.source_id, l.attribute_id, p.id, t.external_id, t.id is null as is_deleted,
+     coalesce(l.written_id, nullif(l.target_id, p.id)) as written_id
    from jsonb_to_recordset($2::text::jsonb) as s(source_id uuid, attribute_ids integer[]) cross join lateral (
      select l.attribute_id, l.target_stack_id, l.target_id, l.written_id, l.position from links l
      where l.organization_id = $1 and l.source_id = s.source_id and l.attribute_id = any(s.attribute_ids) offset 0
    ) l cross join lateral (
-     select coalesce(l.target_id, (
+     select coalesce((
+       select m.person_id from merges m
+       where m.organization_id = $1 and m.merged_id = l.target_id and m.unmerged_sequence is null and m.moving is not null
+     ), l.target_id, (
        select m.person_id from merges m
        where m.organization_id = $1 and m.merged_id = l.written_id and m.unmerged_sequence is null
      ), l.written_id) as id offset 0

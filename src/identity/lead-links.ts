@@ -1,0 +1,57 @@
+import type { Database, Transaction } from '../db/db.ts'
+import { lockHead } from '../organizations/head.ts'
+import type { Signal } from '../signal.ts'
+import { leadLinksSql, listMovingSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
+
+/** The lists of links that one transaction leads elsewhere. It holds the head for 50 ms. */
+const listsPerSet = 2_000
+
+/**
+ * Leads the first set of links to people elsewhere, in the transaction of the merge or its undoing. Returns whether no other link is left.
+ * Otherwise {@link continueLeading} goes on.
+ */
+export async function leadFirstLinks(
+  tx: Transaction,
+  organization_id: number,
+  merge_id: number,
+  people: readonly string[],
+): Promise<boolean> {
+  if (await leadSet(tx, organization_id, people)) return true
+  await tx.query(storeMovingSql, [organization_id, merge_id, people])
+  return false
+}
+
+/**
+ * Leads further sets of links of a merge, each in a transaction, until none is left, the signal aborts or `performance.now()` has reached
+ * `endMs`. Returns whether no link is left.
+ */
+export async function continueLeading(
+  db: Database,
+  { organization_id, merge_id }: { organization_id: number; merge_id: number },
+  { endMs = Number.POSITIVE_INFINITY, signal }: { endMs?: number; signal?: Signal | undefined } = {},
+): Promise<boolean> {
+  for (;;) {
+    const isComplete = await db.transaction(async tx => {
+      await lockHead(tx, organization_id)
+      const [merge] = await tx.query<{ moving: string[] }>(readMovingSql, [organization_id, merge_id])
+      if (!merge) return true
+      if (!(await leadSet(tx, organization_id, merge.moving))) return false
+      await tx.query(storeMovingSql, [organization_id, merge_id, null])
+      return true
+    })
+    if (isComplete) return true
+    if (signal?.aborted || performance.now() >= endMs) return false
+  }
+}
+
+/** Goes on with the merges of all organizations that a process or a deadline left unfinished. */
+export async function completeMerges(db: Database, { signal }: { signal?: Signal } = {}): Promise<void> {
+  const merges = await db.query<{ organization_id: number; merge_id: number }>(listMovingSql, [])
+  for (const merge of merges) if (!signal?.aborted) await continueLeading(db, merge, { signal })
+}
+
+/** Returns whether no link is left. */
+async function leadSet(tx: Transaction, organization_id: number, people: readonly string[]) {
+  const [led] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, people, listsPerSet])
+  return led!.count < listsPerSet
+}

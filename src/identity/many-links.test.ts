@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest'
+import { useService } from '../../test/support/service.ts'
+import { useShop } from '../../test/support/shop.ts'
+import { completeMerges } from './lead-links.ts'
+
+const service = useService()
+const shop = useShop(service, 'referrer', 'friends')
+
+const many = 4_500
+
+const create = (external_id: string, body: object = {}) => shop.send('POST', '/v1/people', { external_id, ...body })
+const identify = (kind: 'merge' | 'unmerge', from: string, rest: object = {}) =>
+  shop.send('POST', `/v1/people/ada/${kind}`, { from, ...rest })
+
+/** Imports people who refer to one of three, and have all three as friends. */
+async function importFans() {
+  const lines = Array.from({ length: many }, (_, n) =>
+    JSON.stringify({
+      external_id: `fan-${n}`,
+      attribute_values: {
+        referrer: ['shopper', 'earlier', 'ada'][n % 3],
+        friends: ['earlier', 'bob', 'shopper', 'ada'],
+      },
+    }),
+  )
+  const imported = await shop.send('POST', '/v1/people/import', lines.join('\n'), {
+    'Content-Type': 'application/x-ndjson',
+  })
+  expect(imported.status).toBe(200)
+}
+
+/** How many people refer to a person, and how many have it as a friend. */
+async function counts(name: string) {
+  const count = async (key: string) => {
+    const filter = { [`attribute_values.${key}`]: name }
+    return (await shop.send('POST', '/v1/people/filter', { filter, count: true })).body.data.count
+  }
+  return [await count('referrer'), await count('friends')]
+}
+
+const friendsOf = async (name: string) =>
+  (await shop.send('GET', `/v1/people/${name}`)).body.data.attribute_values.friends
+
+it('moves the links of a person with very many, and back', async () => {
+  for (const name of ['ada', 'bob', 'shopper', 'earlier']) await create(name)
+  await importFans()
+  await shop.send('POST', '/v1/people/shopper/merge', { from: 'earlier' })
+  expect(await counts('shopper')).toEqual([3_000, many])
+  const dry = await identify('merge', 'shopper', { dry_run: true })
+  const merged = await identify('merge', 'shopper')
+  expect([merged.status, merged.body.data.completed, dry.body.data.completed]).toEqual([200, true, false])
+  expect(merged.body.data.changes.links.moved_in).toBe(3_000 + many)
+  expect(dry.body.data.changes.links).toEqual(merged.body.data.changes.links)
+  expect(await counts('ada')).toEqual([many, many])
+  expect(await friendsOf('fan-7')).toEqual(['ada', 'bob'])
+  const unmerged = await identify('unmerge', 'shopper')
+  expect([unmerged.status, unmerged.body.data.completed]).toEqual([200, true])
+  expect(unmerged.body.data.changes.links.moved_in).toBe(3_000 + many)
+  expect(await counts('ada')).toEqual([1_500, many])
+  expect(await counts('shopper')).toEqual([3_000, many])
+  expect(await friendsOf('fan-7')).toEqual(['shopper', 'bob', 'ada'])
+}, 60_000)
+
+it('goes on where a process ended, and a write meanwhile keeps the links that are left', async () => {
+  for (const name of ['ada', 'bob', 'shopper', 'eve']) await create(name)
+  for (const name of ['fan', 'writer', 'replaced'])
+    await create(name, { attribute_values: { friends: ['shopper', 'bob'] } })
+  const shopper = (await shop.send('GET', '/v1/people/shopper')).body.data.id
+  await identify('merge', 'shopper')
+  // As if the process had ended before these links were moved.
+  await service.sql('update merges set moving = $2 where organization_id = $1', [shop.id, [shopper]])
+  await service.sql(
+    'update links set target_id = written_id, written_id = null where organization_id = $1 and written_id = $2',
+    [shop.id, shopper],
+  )
+  expect(await friendsOf('fan')).toEqual(['bob'])
+  await shop.send('PATCH', '/v1/people/writer', { attribute_values: { friends: { $add: ['eve'] } } })
+  await shop.send('PATCH', '/v1/people/replaced', { attribute_values: { friends: ['eve'] } })
+  await completeMerges(service.db)
+  expect(await friendsOf('fan')).toEqual(['ada', 'bob'])
+  expect(await friendsOf('writer')).toEqual(['ada', 'bob', 'eve'])
+  expect(await friendsOf('replaced')).toEqual(['eve'])
+  expect(await service.sql('select id from merges where moving is not null')).toEqual([])
+  await identify('unmerge', 'shopper')
+  expect(await friendsOf('fan')).toEqual(['shopper', 'bob'])
+  expect(await friendsOf('writer')).toEqual(['shopper', 'bob', 'eve'])
+})
