@@ -60,7 +60,7 @@ create table links (
   check (target_id is not null or written_id is not null)
 );
 create index links_by_target on links (organization_id, target_id, attribute_id, source_id);
-create index links_by_written on links (organization_id, written_id) where written_id is not null;
+create index links_by_written on links (organization_id, written_id, target_id) where written_id is not null;
 alter table links alter column organization_id set (n_distinct = 1);
 comment on table links is 'A link from an entity to another one, by a relationship attribute.';
 comment on column links.target_id is 'Where the link leads. Null if an earlier link of the same list leads there too, after a merge.';

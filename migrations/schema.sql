@@ -398,7 +398,7 @@ create table links (
   constraint links_check CHECK (((target_id IS NOT NULL) OR (written_id IS NOT NULL)))
 );
 CREATE INDEX links_by_target ON public.links USING btree (organization_id, target_id, attribute_id, source_id);
-CREATE INDEX links_by_written ON public.links USING btree (organization_id, written_id) WHERE (written_id IS NOT NULL);
+CREATE INDEX links_by_written ON public.links USING btree (organization_id, written_id, target_id) WHERE (written_id IS NOT NULL);
 alter table links alter column organization_id set (n_distinct=1);
 comment on table links is 'A link from an entity to another one, by a relationship attribute.';
 comment on column links.target_id is 'Where the link leads. Null if an earlier link of the same list leads there too, after a merge.';

@@ -15,7 +15,7 @@ import { createRefusal, createValueRefusal, Fault, pointer } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { cachedDefinitions, type Definitions, peopleStackId } from '../organizations/definitions.ts'
 import { lockDefinitions } from '../organizations/head.ts'
-import { continueLeading, leadFirstLinks } from './lead-links.ts'
+import { continueLeading, leadFirstLinks, type MovedLinks } from './lead-links.ts'
 import { findPeopleSql } from './merge-sql.ts'
 
 /** The body of a merge and of an unmerge. Exactly one of the identifiers is given. */
@@ -40,8 +40,8 @@ export async function runIdentityWrite(
   const release = await memory.take(reservedBytes)
   try {
     const run = async (tx: Transaction) => {
-      const { led, ...result } = await work(tx, await lockDefinitions(tx, cached))
-      return { ...result, completed: await leadFirstLinks(tx, organization_id, result.merge_id, led) }
+      const { moved, ...result } = await work(tx, await lockDefinitions(tx, cached))
+      return { ...result, completed: await leadFirstLinks(tx, organization_id, result.merge_id, moved) }
     }
     const transact = () => (body.dry_run ? runAndRollBack(db, run, { signal }) : db.transaction(run, { signal }))
     const result = await retryConflicts(transact, isConflict, signal)
@@ -73,14 +73,14 @@ const reservedBytes = 3 * 1_048_576
 
 /**
  * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence` the number
- * of the last change, and `led` are the people whose links now lead to another one.
+ * of the last change, and `moved` are the people whose links now lead to another one.
  */
 export type IdentityResult = {
   sequence: number
   merge_id: number
   merged: Target
   changes: object
-  led: readonly string[]
+  moved: MovedLinks
   entities: Record<string, string>
   version: number
 }

@@ -3,8 +3,11 @@ import { lockHead } from '../organizations/head.ts'
 import type { Signal } from '../signal.ts'
 import { leadLinksSql, listMovingSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
 
-/** The lists of links that one transaction leads elsewhere. It holds the head for 50 ms. */
-const listsPerSet = 2_000
+/** The lists of links that one transaction leads elsewhere. It holds the head for 25 ms. */
+const listsPerSet = 1_000
+
+/** The people whose links a merge or its undoing leads elsewhere, and the person to whom these have led. */
+export type MovedLinks = { people: readonly string[]; from: string }
 
 /**
  * Leads the first set of links to people elsewhere, in the transaction of the merge or its undoing. Returns whether no other link is left.
@@ -14,10 +17,10 @@ export async function leadFirstLinks(
   tx: Transaction,
   organization_id: number,
   merge_id: number,
-  people: readonly string[],
+  moved: MovedLinks,
 ): Promise<boolean> {
-  if (await leadSet(tx, organization_id, people)) return true
-  await tx.query(storeMovingSql, [organization_id, merge_id, people])
+  if (await leadSet(tx, organization_id, moved)) return true
+  await tx.query(storeMovingSql, [organization_id, merge_id, moved.people])
   return false
 }
 
@@ -33,9 +36,9 @@ export async function continueLeading(
   for (;;) {
     const isComplete = await db.transaction(async tx => {
       await lockHead(tx, organization_id)
-      const [merge] = await tx.query<{ moving: string[] }>(readMovingSql, [organization_id, merge_id])
-      if (!merge) return true
-      if (!(await leadSet(tx, organization_id, merge.moving))) return false
+      const [moved] = await tx.query<MovedLinks>(readMovingSql, [organization_id, merge_id])
+      if (!moved) return true
+      if (!(await leadSet(tx, organization_id, moved))) return false
       await tx.query(storeMovingSql, [organization_id, merge_id, null])
       return true
     })
@@ -51,7 +54,7 @@ export async function completeMerges(db: Database, { signal }: { signal?: Signal
 }
 
 /** Returns whether no link is left. */
-async function leadSet(tx: Transaction, organization_id: number, people: readonly string[]) {
-  const [led] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, people, listsPerSet])
+async function leadSet(tx: Transaction, organization_id: number, { people, from }: MovedLinks): Promise<boolean> {
+  const [led] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, people, from, listsPerSet])
   return led!.count < listsPerSet
 }

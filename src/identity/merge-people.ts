@@ -104,7 +104,7 @@ async function merge(
       consents: answerChangesToJson(plan.answers),
       aliases: [...(external_id === null ? [] : [external_id]), ...moved!.aliases],
     },
-    led: [other.row.id],
+    moved: { people: [other.row.id], from: other.row.id },
     entities: { person: person! },
     version: filled?.change.version ?? survivor.row.version,
   }

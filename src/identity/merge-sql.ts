@@ -37,31 +37,33 @@ export const countListsOfSql = statement(
 )
 
 /**
- * $2: people whom a merge or its undoing leads elsewhere, $3: limit. Computes anew where the links of so many lists lead, from what was
- * written and the merges that stand. Of the links of one list to one person the first shows. Returns the number of lists: less than
- * the limit when none is left. Runs after the merge is stored or ended.
+ * $2: people whom a merge or its undoing leads elsewhere, $3: the person to whom their links have led, $4: limit. Computes anew where the
+ * links of so many lists lead, from what was written and the merges that stand. Of the links of one list to one person the first shows.
+ * Returns the number of lists: less than the limit when none is left. Runs after the merge is stored or ended.
  */
 export const leadLinksSql = statement(
   'lead_links',
-  `with led as materialized (
-     select p.id as written_id, coalesce((
-       select m.person_id from merges m where m.organization_id = $1 and m.merged_id = p.id and m.unmerged_sequence is null
-     ), p.id) as id
-     from unnest($2::uuid[]) as p(id)
-   ), lists as materialized (
-     select l.source_id, l.attribute_id from led d cross join lateral (
+  `with lists as materialized (
+     select l.source_id, l.attribute_id from (
        (select l.source_id, l.attribute_id from links l
-       where l.organization_id = $1 and l.target_id = d.written_id and d.written_id <> d.id limit $3)
-       union
-       (select l.source_id, l.attribute_id from links l
-       where l.organization_id = $1 and l.written_id = d.written_id and l.target_id is distinct from d.id and (
-         l.target_id is not null or not exists (
-           select from links k
-           where k.organization_id = $1 and k.source_id = l.source_id and k.attribute_id = l.attribute_id and k.target_id = d.id
-         )
-       ) limit $3)
+       where l.organization_id = $1 and l.target_id = $3 and $3 = any($2::uuid[]) limit $4)
+       union all
+       select l.source_id, l.attribute_id from unnest($2::uuid[]) as p(id) cross join lateral (
+         (select l.source_id, l.attribute_id from links l
+         where l.organization_id = $1 and l.written_id = p.id and l.target_id = $3 limit $4)
+         union all
+         (select l.source_id, l.attribute_id from links l cross join lateral (
+           select coalesce((
+             select m.person_id from merges m where m.organization_id = $1 and m.merged_id = p.id and m.unmerged_sequence is null
+           ), p.id) as id offset 0
+         ) d left join lateral (
+           select true as leads from links k
+           where k.organization_id = $1 and k.source_id = l.source_id and k.attribute_id = l.attribute_id and k.target_id = d.id limit 1
+         ) k on true
+         where l.organization_id = $1 and l.written_id = p.id and l.target_id is null and k.leads is null limit $4)
+       ) l
      ) l
-     group by l.source_id, l.attribute_id limit $3
+     group by l.source_id, l.attribute_id limit $4
    ), placed as materialized (
      select l.place, l.target_id, l.written_id, d.id,
        case when row_number() over (partition by l.source_id, l.attribute_id, d.id order by l.position) = 1 then d.id end as leads_to
@@ -90,10 +92,14 @@ export const storeMovingSql = statement(
   'update merges m set moving = $3::uuid[] where m.organization_id = $1 and m.id = $2',
 )
 
-/** $2: a merge. Returns the people whose links are still to be led elsewhere. Runs under the lock of the head. */
+/**
+ * $2: a merge. Returns the people whose links are still to be led elsewhere, and the person to whom these have led. Runs under the lock of
+ * the head.
+ */
 export const readMovingSql = statement(
   'read_moving',
-  'select m.moving from merges m where m.organization_id = $1 and m.id = $2 and m.moving is not null',
+  `select m.moving as people, case when m.unmerged_sequence is null then m.merged_id else m.into_id end as "from" from merges m
+   where m.organization_id = $1 and m.id = $2 and m.moving is not null`,
 )
 
 /** The merges, of all organizations, whose links are still to be led elsewhere. */

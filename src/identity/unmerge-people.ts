@@ -94,7 +94,7 @@ async function unmerge(
       aliases,
       kept: plan.kept,
     },
-    led: returning,
+    moved: { people: returning, from: survivor.row.id },
     entities: { person: person!, unmerged: unmerged! },
     version: change?.version ?? survivor.row.version,
   }
