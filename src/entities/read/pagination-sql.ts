@@ -49,12 +49,14 @@ export const readProjectedRelatedSql = {
 
 /**
  * $2: stack of the related entities, $3: the entity, $4: attributes of outgoing links, $5: attributes of incoming links. Counts the
- * related entities, each once, with the number of the last change that the count includes. An entity has few outgoing links and may have
- * very many incoming ones, which the index alone counts.
+ * related entities, each once, with the number of the last change that the count includes. The links by one attribute have a source each,
+ * so the index alone counts very many.
  */
 export const countRelatedSql = statement(
   'count_related',
-  `select (
+  `select case when cardinality($4::integer[]) = 0 and cardinality($5::integer[]) = 1 then (
+     select count(*) from links l where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = $5[1]
+   ) else (
      select count(*) from (
        select t.id from links l cross join lateral (
          select t.id from entities t where t.organization_id = $1 and t.stack_id = $2 and t.id = l.target_id offset 0
@@ -64,7 +66,7 @@ export const countRelatedSql = statement(
        select l.source_id from links l
        where l.organization_id = $1 and l.target_id = $3 and l.attribute_id = any($5::integer[])
      ) x
-   ) as count, h.sequence
+   ) end as count, h.sequence
    from change_heads h where h.organization_id = $1`,
 )
 
