@@ -7,7 +7,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 type Options = ConnectionOptions & YesOption & { ids?: true; dryRun?: true; json?: true }
 
 /** The part of a result that both commands print. */
-type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'merged'> & {
+type Result = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
   changes: MergeResult['changes'] & { kept?: UnmergeResult['changes']['kept'] }
   person: Named
   unmerged?: Named
@@ -63,12 +63,13 @@ function joinCommand(
   )
 }
 
-function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, merged, person, changes }: Result): string[] {
+function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, completed, merged, person, changes }: Result): string[] {
   const [one, other] = [nameOf(merged), nameOf(person)]
   const done = name === 'merge' ? `Merged ${one} into ${other}` : `Unmerged ${one} from ${other}`
   const { fields, links, consents, aliases } = changes
   return [
     dry_run ? `Nothing has changed. Without --dry-run: ${done}.` : `${done} (merge ${merge_id}).`,
+    ...(dry_run || completed ? [] : ['  kith is still moving links of others. They follow within seconds.']),
     ...fields.map(({ path, before, after }) => `  ${path}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`),
     ...consents.map(
       ({ consent_type_id, channel, before, after }) =>

@@ -5,12 +5,16 @@ import { type GrowthRow, repeat } from './row.ts'
 const linesPerImport = 20_000
 const rareEvery = 1_000
 
-/** Declares orders, and imports so many of them for the first people. Every thousandth of a person's orders is rare. */
+/**
+ * Declares orders, and imports so many of them for the first people. Every thousandth of a person's orders is rare, by an attribute with an
+ * index and by one without.
+ */
 async function addOrders(side: Side, counts: readonly number[]) {
   const declare = (kind: string, body: object) => ask(side, { method: 'POST', path: `/v1/schema/${kind}`, body })
   await declare('stacks', { key: 'orders', kind: 'event' })
   await declare('attributes', { owner: 'orders', key: 'buyer', type: 'person' })
   await declare('attributes', { owner: 'orders', key: 'note', type: 'text' })
+  await declare('attributes', { owner: 'orders', key: 'state', type: 'text', indexed: true })
   for (const [index, count] of counts.entries())
     for (let first = 0; first < count; first += linesPerImport)
       await importLines(side, '/v1/stacks/orders/import', formatOrders(`p${index + 1}`, first, count), 'created')
@@ -19,7 +23,8 @@ async function addOrders(side: Side, counts: readonly number[]) {
 const formatOrders = (buyer: string, first: number, count: number) =>
   Array.from({ length: Math.min(linesPerImport, count - first) }, (_, index) => {
     const n = first + index
-    const attribute_values = { buyer, note: n % rareEvery === 0 ? 'rare' : 'usual' }
+    const kind = n % rareEvery === 0 ? 'rare' : 'usual'
+    const attribute_values = { buyer, note: kind, state: kind }
     return `${JSON.stringify({ external_id: `${buyer}-${n}`, attribute_values })}\n`
   })
 
@@ -34,6 +39,13 @@ const ofOrders = (row: Named, request: (name: string) => BenchRequest): GrowthRo
     return { small: about('p1', '1,000 records'), large: about('p2', '500,000 records') }
   },
 })
+
+const ofRareOrders = (key: 'note' | 'state', row: Omit<Named, 'wanted'>) =>
+  ofOrders({ ...row, wanted: '50 ms' }, name => ({
+    method: 'POST',
+    path: '/v1/stacks/orders/filter',
+    body: { filter: { 'attribute_values.buyer': name, [`attribute_values.${key}`]: 'rare' } },
+  }))
 
 const writes = 5_000
 
@@ -58,18 +70,14 @@ export const linkRows: readonly GrowthRow[] = [
     { name: 'related-count', title: 'first page of related records with their number', wanted: '60 ms' },
     name => ({ method: 'POST', path: `/v1/people/${name}/related`, body: { target: 'orders', count: true } }),
   ),
-  ofOrders(
-    {
-      name: 'popular-target',
-      title: 'page of the records that link to one person and satisfy a rare condition',
-      wanted: '50 ms',
-    },
-    name => ({
-      method: 'POST',
-      path: '/v1/stacks/orders/filter',
-      body: { filter: { 'attribute_values.buyer': name, 'attribute_values.note': 'rare' } },
-    }),
-  ),
+  ofRareOrders('state', {
+    name: 'popular-target',
+    title: 'page of the records that link to one person, rare by an index',
+  }),
+  ofRareOrders('note', {
+    name: 'popular-target-walked',
+    title: 'page of the records that link to one person, rare by no index',
+  }),
   ofOnePerson({ name: 'one-person', title: 'PATCH from 64 connections', wanted: '0.2 ms' }, (name, n) => ({
     method: 'PATCH',
     path: `/v1/people/${name}`,

@@ -702,6 +702,8 @@ export type Endpoints = {
           dry_run: boolean
           /** The number of the merge. Null in a dry run. */
           merge_id: number | null
+          /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+          completed: boolean
           /** The identifiers of the person who is merged, or returns. */
           merged: {
             id: string
@@ -720,6 +722,8 @@ export type Endpoints = {
           dry_run: boolean
           /** The number of the merge. Null in a dry run. */
           merge_id: number | null
+          /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+          completed: boolean
           /** The identifiers of the person who is merged, or returns. */
           merged: {
             id: string

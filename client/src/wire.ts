@@ -553,6 +553,8 @@ export type MergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
   merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
   /** The identifiers of the person who is merged, or returns. */
   merged: {
     id: string
@@ -606,6 +608,8 @@ export type UnmergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
   merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
   /** The identifiers of the person who is merged, or returns. */
   merged: {
     id: string

@@ -6,7 +6,7 @@ import { maxGroups } from './aggregate-schema.ts'
 import { joinableRelationship, joinedValue, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { compileCondition } from './compile.ts'
-import { countCandidatesUpTo, type Subject } from './condition.ts'
+import { allCandidates, countCandidatesUpTo, type Subject } from './condition.ts'
 import {
   allOf,
   always,
@@ -71,7 +71,7 @@ export function aggregateStatements(
   const build = (fragment: Fragment) => render(fragment, [organization])
   const matching: Source = { from: sql`entities e`, where: sql`${own} and ${check}` }
   const found = indexCandidates && {
-    from: sql`unnest(array(select distinct i.id from (${indexCandidates.ids}) i(id))) candidate(id)
+    from: sql`unnest(array(select distinct i.id from (${allCandidates(indexCandidates)}) i(id))) candidate(id)
       cross join lateral (select e.* from entities e where ${own} and e.id = candidate.id and ${check} offset 0) e`,
     where: always,
   }

@@ -2,7 +2,7 @@ import { type Attribute, isRelationship, peopleStackId } from '../organizations/
 import { linksToAlias, mayHaveAliases, selectByAlias } from './aliases.ts'
 import { type Comparable, testOf, textColumn } from './comparable.ts'
 import { type CompiledCondition, type IndexCandidates, indexCandidateRanks, type Subject } from './condition.ts'
-import { allOf, anyOf, type Fragment, never, type Parameter, sql, unionAll } from './fragment.ts'
+import { allOf, anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
 import { isRange, type RelationshipAttribute, type Test } from './grammar.ts'
 import { selectTerms } from './index-candidates.ts'
 import { jsonValue } from './json-value.ts'
@@ -132,12 +132,12 @@ function linkedNames(
 function indexCandidatesOf(key: Key, tests: readonly Test[], subject: Subject): IndexCandidates | undefined {
   const terms = key.declared?.index?.ready ? selectTerms(key.declared, tests, subject.organization) : undefined
   if (!terms || key.relationships.length === 0) return terms
-  const ids = unionAll([selectLinkedSources(key, tests, subject), terms.ids])
-  return ids && { rank: Math.max(terms.rank, indexCandidateRanks.links), ids }
+  const selects = [...selectLinkedSources(key, tests, subject), ...terms.selects]
+  return { rank: Math.max(terms.rank, indexCandidateRanks.links), selects }
 }
 
 /** Selects the sources of links whose target's name passes the tests that `selectTerms` uses an index for. */
-function selectLinkedSources({ relationships }: Key, tests: readonly Test[], subject: Subject): Fragment | undefined {
+function selectLinkedSources({ relationships }: Key, tests: readonly Test[], subject: Subject): Fragment[] {
   const { organization } = subject
   const equality = tests.find(isEqualityOfNames)
   const indexable = equality ? [equality] : tests.filter(({ operator }) => isRange(operator))
@@ -145,7 +145,7 @@ function selectLinkedSources({ relationships }: Key, tests: readonly Test[], sub
   // With several names, a different name may pass each test, so only one test can narrow the selection.
   const hasMany = relationships.some(({ cardinality }) => cardinality === 'many')
   const usedTests = hasMany ? indexable.slice(0, 1) : indexable
-  const selects = relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
+  return relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
     const targets = sql`select t.id from entities t where t.organization_id = ${organization}
       and t.stack_id = ${target_stack_id}::integer and ${allOf(usedTests.map(test => testOf(name, test)))}`
     const isByAlias = equality && mayHaveAliases(subject, target_stack_id)
@@ -156,7 +156,6 @@ function selectLinkedSources({ relationships }: Key, tests: readonly Test[], sub
       ? sourcesOf(id, sql`= (${targets})`, organization)
       : selectSources(id, targets, organization)
   })
-  return unionAll(selects)
 }
 
 /** Whether a single name can pass the test, and neither an array of names nor a missing value can. */

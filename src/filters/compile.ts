@@ -5,7 +5,7 @@ import { attributeCondition } from './attribute.ts'
 import { booleanColumn, identifierColumn, stateColumn, testOf, textColumn, timeColumn } from './comparable.ts'
 import { and, type CompiledCondition, indexCandidateRanks, or, type Subject, unindexed } from './condition.ts'
 import { consentCondition, contactableCondition } from './consents.ts'
-import { allOf, columnFragments, type Fragment, negated, type Parameter, sql, unionAll } from './fragment.ts'
+import { allOf, columnFragments, type Fragment, negated, type Parameter, sql } from './fragment.ts'
 import { type Condition, type Field, isRange, type Test, type TextColumn, timeColumns } from './grammar.ts'
 import { type LinkMeasured, measuredCondition, measureOfAll, measureOfOne, relatedCondition, rows } from './linked.ts'
 
@@ -103,12 +103,12 @@ function compileTextColumn(column: TextColumn, tests: readonly Test[], subject: 
   if (!isIndexed || !(equality || tests.some(({ operator }) => isRange(operator)))) return unindexed(check)
   const select = (condition: Fragment) => sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${condition}`
-  const ids =
+  const selects =
     hasAliases && equality
-      ? unionAll([select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)])
-      : select(checkOn(sql`g`))
+      ? [select(testOf(textColumn(sql`g.external_id`), equality)), selectByAlias(equality, organization)]
+      : [select(checkOn(sql`g`))]
   const rank = column === 'email' ? indexCandidateRanks.email : indexCandidateRanks.identifier
-  return { check, indexCandidates: ids && { rank: equality ? rank : indexCandidateRanks.range, ids } }
+  return { check, indexCandidates: { rank: equality ? rank : indexCandidateRanks.range, selects } }
 }
 
 /** Whether an equality with this operand finds only rows that have a value. */
@@ -125,7 +125,7 @@ function compileIdentifier(
   const checkOn = (alias: Fragment) => allOf(tests.map(test => testOf(identifierColumn(sql`${alias}.id`, kind), test)))
   const check = checkOn(row)
   if (!tests.some(({ operator, operand }) => equalities[operator]?.(operand))) return unindexed(check)
-  const ids = sql`select g.id from entities g
+  const select = sql`select g.id from entities g
     where g.organization_id = ${organization} and g.stack_id = ${stack_id}::integer and ${checkOn(sql`g`)}`
-  return { check, indexCandidates: { rank: indexCandidateRanks.identifier, ids } }
+  return { check, indexCandidates: { rank: indexCandidateRanks.identifier, selects: [select] } }
 }

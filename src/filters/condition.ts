@@ -21,10 +21,13 @@ export type Subject = {
 export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
 /**
- * Selects the ids of all entities that satisfy a condition, and possibly others. `others` are further selections, any of which can be used
- * instead.
+ * The selects together give the ids of all entities that satisfy a condition, and possibly others. `others` are further selections, any of
+ * which can be used instead.
  */
-export type IndexCandidates = { rank: number; ids: Fragment; others?: readonly IndexCandidates[] }
+export type IndexCandidates = { rank: number; selects: readonly Fragment[]; others?: readonly IndexCandidates[] }
+
+/** Selects all candidates. An entity may be several times among them. */
+export const allCandidates = ({ selects }: IndexCandidates): Fragment => unionAll(selects)
 
 /**
  * A condition in SQL. `check` is true or false for a row, never null. `indexCandidates` finds by index the rows that have
@@ -41,14 +44,16 @@ export function and(conditions: readonly CompiledCondition[]): CompiledCondition
 
 /** One of the conditions holds. Indexes help only if every condition has candidates. */
 export function or(conditions: readonly CompiledCondition[]): CompiledCondition {
-  const ids = unionAll(conditions.map(({ indexCandidates }) => indexCandidates?.ids))
-  const rank = Math.max(...conditions.map(({ indexCandidates }) => indexCandidates?.rank ?? 0))
-  return { check: anyOf(conditions.map(({ check }) => check)), indexCandidates: ids && { rank, ids } }
+  const check = anyOf(conditions.map(each => each.check))
+  const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
+  if (candidates.length === 0 || candidates.length < conditions.length) return { check }
+  const rank = Math.max(...candidates.map(each => each.rank))
+  return { check, indexCandidates: { rank, selects: candidates.flatMap(({ selects }) => selects) } }
 }
 
 /** A condition that no index helps with. */
 export const unindexed = (check: Fragment): CompiledCondition => ({ check })
 
 /** Counts the candidates of an index as `count`, up to one more than `max`, so that many of them cost no more. */
-export const countCandidatesUpTo = ({ ids }: IndexCandidates, max: number): Fragment =>
-  sql`select count(*)::integer as count from (select from (${ids}) i limit ${max + 1}::integer) c`
+export const countCandidatesUpTo = (candidates: IndexCandidates, max: number): Fragment =>
+  sql`select count(*)::integer as count from (select from (${allCandidates(candidates)}) i limit ${max + 1}::integer) c`

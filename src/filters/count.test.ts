@@ -136,16 +136,12 @@ describe('count', () => {
       [own.id, many],
     )
     await service.sql('analyze entities, links')
-    const countOf = async (n: number) => {
-      const [person] = await service.sql(`select ${personIdSql('$1::integer')} as id`, [n])
-      return (await own.ok('POST', `/v1/people/internal/${person!.id}/related`, { target: 'people', count: true }))
-        .count
-    }
+    const idOf = async (n: number) =>
+      (await service.sql(`select ${personIdSql('$1::integer')} as id`, [n]))[0]!.id as string
+    const countOf = async (n: number) =>
+      (await own.ok('POST', `/v1/people/internal/${await idOf(n)}/related`, { target: 'people', count: true })).count
     expect([await countOf(1), await countOf(2)]).toEqual([10, many - 9])
-    await service.sql(
-      `delete from entities where organization_id = $1 and id in (${personIdSql('5')}, ${personIdSql('15')})`,
-      [own.id],
-    )
+    for (const n of [5, 15]) await own.ok('DELETE', `/v1/people/internal/${await idOf(n)}`)
     expect([await countOf(1), await countOf(2)]).toEqual([9, many - 10])
   })
 

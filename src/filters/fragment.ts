@@ -60,12 +60,9 @@ export function anyOf(fragments: readonly Fragment[]): Fragment {
   return others.includes(always) ? always : join(others, sql` or `, never)
 }
 
-/** The rows of all selects. Undefined if one select is undefined or there is none. */
-export function unionAll(selects: readonly (Fragment | undefined)[]): Fragment | undefined {
-  const present = selects.filter(select => select !== undefined)
-  if (present.length === 0 || present.length < selects.length) return undefined
-  return present.reduce((before, next) => sql`${before} union all ${next}`)
-}
+/** The rows of all selects. There must be at least one. */
+export const unionAll = (selects: readonly Fragment[]): Fragment =>
+  selects.reduce((before, next) => sql`${before} union all ${next}`)
 
 /** True if the fragment is false. The fragment must never be null. */
 export function negated(fragment: Fragment): Fragment {

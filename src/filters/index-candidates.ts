@@ -18,9 +18,9 @@ export function selectTerms(
   const equal = equality(attribute, tests)
   const condition = equal ?? range(attribute, tests)
   if (!condition) return undefined
-  const ids = sql`select x.entity_id from terms x where x.organization_id = ${organization}
+  const select = sql`select x.entity_id from terms x where x.organization_id = ${organization}
       and x.index_id = ${attribute.index!.id}::integer and ${condition}`
-  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, ids }
+  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, selects: [select] }
 }
 
 function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {

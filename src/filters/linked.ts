@@ -1,7 +1,7 @@
 import { profileTexts } from '../profile-fields.ts'
 import { selectSources, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
-import { type CompiledCondition, indexCandidateRanks, type Subject, unindexed } from './condition.ts'
+import { allCandidates, type CompiledCondition, indexCandidateRanks, type Subject, unindexed } from './condition.ts'
 import { allOf, columnFragments, type Fragment, negated, sql } from './fragment.ts'
 import { type Condition, type Linked, type Measured, otherEndOf, type Test, timeColumns } from './grammar.ts'
 import { dateOf, secondsOf } from './json-value.ts'
@@ -122,7 +122,7 @@ function allLinkedRows(linked: Linked, { organization }: Subject, { other, inner
   const [target, link] = [other.row, linkTo(other)]
   const { indexCandidates } = inner
   if (indexCandidates)
-    return sql`from (select distinct i.id from (${indexCandidates.ids}) i(id) offset 0) c cross join lateral (
+    return sql`from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id) offset 0) c cross join lateral (
         select ${value} from entities ${target} where ${target}.organization_id = ${organization}
           and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
       ) ${target} cross join lateral (
@@ -148,11 +148,12 @@ function candidatesOf(
   { organization }: Subject,
 ): CompiledCondition['indexCandidates'] {
   if (!indexCandidates) return undefined
-  const ids = isIncoming
+  const linked = allCandidates(indexCandidates)
+  const select = isIncoming
     ? sql`select l.target_id from links l where l.organization_id = ${organization}
-        and l.source_id = any(array(${indexCandidates.ids})) and l.attribute_id = ${attribute.id}::integer`
-    : selectSources(attribute.id, indexCandidates.ids, organization)
-  return { rank: indexCandidates.rank + indexCandidateRanks.links, ids }
+        and l.source_id = any(array(${linked})) and l.attribute_id = ${attribute.id}::integer`
+    : selectSources(attribute.id, linked, organization)
+  return { rank: indexCandidates.rank + indexCandidateRanks.links, selects: [select] }
 }
 
 const noValue = sql``

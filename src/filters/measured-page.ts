@@ -4,7 +4,7 @@ import { pointer, refuse } from '../errors.ts'
 import { isDate } from '../formats.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition, compileMeasure } from './compile.ts'
-import { countCandidatesUpTo } from './condition.ts'
+import { allCandidates, countCandidatesUpTo } from './condition.ts'
 import { always, constant, type Fragment, render, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 import type { LinkMeasured } from './linked.ts'
@@ -98,7 +98,7 @@ function measuredStatements(selection: MeasuredSelection): MeasuredStatements {
     indexCandidates && render(countCandidatesUpTo(indexCandidates, maxSortedCandidates), [organization])
   const measuredRows = (useCandidates: boolean) => {
     if (useCandidates && indexCandidates)
-      return sql`select e.id, m.v from (select distinct i.id from (${indexCandidates.ids}) i(id)) c
+      return sql`select e.id, m.v from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id)) c
         cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${check} offset 0) e
         cross join lateral (select ${ofOne} as v) m`
     const value = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '../db/db.ts'
 import { lockHead } from '../organizations/head.ts'
 import type { Signal } from '../signal.ts'
-import { leadLinksSql, listMovingSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
+import { leadLinksSql, listUnfinishedMergesSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
 
 /** The lists of links that one transaction leads elsewhere. It holds the head for 25 ms. */
 const listsPerSet = 1_000
@@ -49,7 +49,7 @@ export async function continueLeading(
 
 /** Goes on with the merges of all organizations that a process or a deadline left unfinished. */
 export async function completeMerges(db: Database, { signal }: { signal?: Signal } = {}): Promise<void> {
-  const merges = await db.query<{ organization_id: number; merge_id: number }>(listMovingSql, [])
+  const merges = await db.query<{ organization_id: number; merge_id: number }>(listUnfinishedMergesSql, [])
   for (const merge of merges) if (!signal?.aborted) await continueLeading(db, merge, { signal })
 }
 

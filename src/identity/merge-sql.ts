@@ -103,8 +103,8 @@ export const readMovingSql = statement(
 )
 
 /** The merges, of all organizations, whose links are still to be led elsewhere. */
-export const listMovingSql = statement(
-  'list_moving',
+export const listUnfinishedMergesSql = statement(
+  'list_unfinished_merges',
   'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
 )
 

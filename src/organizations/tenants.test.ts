@@ -90,6 +90,7 @@ const crossTenantStatements = [
   'list_failing_webhooks',
   'list_failing_followers',
   'list_organizations_with_unfinished_erasures',
+  'list_unfinished_merges',
   'count_ledger_entries',
   'delete_expired_codes',
   'delete_expired_sessions',

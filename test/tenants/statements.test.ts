@@ -12,6 +12,7 @@ import { searchFollowerName } from '../../src/entities/indexes/search-index-sql.
 import type { Follower } from '../../src/followers/follower.ts'
 import { createFollowers } from '../../src/followers/followers.ts'
 import { forgetKeys } from '../../src/idempotency/forget.ts'
+import { completeMerges } from '../../src/identity/lead-links.ts'
 import { auditLedger } from '../../src/ledger/audit.ts'
 import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
@@ -205,6 +206,7 @@ const globalStatements = [
   'list_failing_webhooks',
   'list_organizations',
   'list_organizations_with_unfinished_erasures',
+  'list_unfinished_merges',
   'list_organizations_with_webhooks',
   'list_signing_keys',
   'lock_signing_keys',
@@ -570,7 +572,7 @@ async function useAliases({ send }: Shop) {
 }
 
 /** Merges people with links, aliases and answers, links to a merged one, and undoes the merges one after the other. */
-async function mergePeople({ send }: Shop) {
+async function mergePeople({ send, id }: Shop) {
   const ok = (path: string, body: object) => expectSuccess(send('POST', `/v1/people${path}`, body))
   const answer = (day: number) => ({
     consents: [{ consent_type_id: 1, channel: 'email', state: false, collected_at: `2020-01-0${day}T00:00:00Z` }],
@@ -588,6 +590,9 @@ async function mergePeople({ send }: Shop) {
   await ok('/merge-1/merge', { from: 'merge-3', dry_run: true })
   await ok('/merge-1/merge', { from: 'merge-3' })
   for (const from of ['merge-1', 'merge-2']) await ok('/merge-0/merge', { from })
+  // As if they had more links than one transaction moves.
+  await service.sql('update merges set moving = array[merged_id] where organization_id = $1', [id])
+  await completeMerges(service.db)
   await ok('/upsert', { external_id: 'merge-fan', attribute_values: { referrer: 'merge-2' } })
   for (const path of ['consents/history', 'consents/history?before_version=9', 'history'])
     await expectSuccess(send('GET', `/v1/people/merge-0/${path}`))
