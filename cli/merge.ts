@@ -63,7 +63,10 @@ function joinCommand(
   )
 }
 
-function linesOf(name: 'merge' | 'unmerge', { dry_run, merge_id, completed, merged, person, changes }: Result): string[] {
+function linesOf(
+  name: 'merge' | 'unmerge',
+  { dry_run, merge_id, completed, merged, person, changes }: Result,
+): string[] {
   const [one, other] = [nameOf(merged), nameOf(person)]
   const done = name === 'merge' ? `Merged ${one} into ${other}` : `Unmerged ${one} from ${other}`
   const { fields, links, consents, aliases } = changes
