@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { followSegments, SegmentMirror } from '../../test/support/segments.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import { completeMerges } from './lead-links.ts'
@@ -61,18 +62,21 @@ it('moves the links of a person with very many, and back', async () => {
   expect(await friendsOf('fan-7')).toEqual(['shopper', 'bob', 'ada'])
 }, 60_000)
 
+/** Merges `shopper` into `ada`, as if the process had ended before the links of others were moved. */
+async function mergeWithoutLinks() {
+  const { merged } = (await identify('merge', 'shopper')).body.data
+  await service.sql('update merges set moving = $2 where organization_id = $1', [shop.id, [merged.id]])
+  await service.sql(
+    'update links set target_id = written_id, written_id = null where organization_id = $1 and written_id = $2',
+    [shop.id, merged.id],
+  )
+}
+
 it('goes on where a process ended, and a write meanwhile keeps the links that are left', async () => {
   for (const name of ['ada', 'bob', 'shopper', 'eve']) await create(name)
   for (const name of ['fan', 'writer', 'replaced'])
     await create(name, { attribute_values: { friends: ['shopper', 'bob'] } })
-  const shopper = (await shop.send('GET', '/v1/people/shopper')).body.data.id
-  await identify('merge', 'shopper')
-  // As if the process had ended before these links were moved.
-  await service.sql('update merges set moving = $2 where organization_id = $1', [shop.id, [shopper]])
-  await service.sql(
-    'update links set target_id = written_id, written_id = null where organization_id = $1 and written_id = $2',
-    [shop.id, shopper],
-  )
+  await mergeWithoutLinks()
   expect(await friendsOf('fan')).toEqual(['bob'])
   await shop.send('PATCH', '/v1/people/writer', { attribute_values: { friends: { $add: ['eve'] } } })
   await shop.send('PATCH', '/v1/people/replaced', { attribute_values: { friends: ['eve'] } })
@@ -84,4 +88,24 @@ it('goes on where a process ended, and a write meanwhile keeps the links that ar
   await identify('unmerge', 'shopper')
   expect(await friendsOf('fan')).toEqual(['shopper', 'bob'])
   expect(await friendsOf('writer')).toEqual(['shopper', 'bob', 'eve'])
+})
+
+it('moves people of segments over links once these have moved', async () => {
+  for (const name of ['ada', 'shopper']) await create(name)
+  for (const name of ['fan', 'other']) await create(name, { attribute_values: { friends: ['shopper'] } })
+  const filter = { 'incoming.people.friends': { $count: { $gte: 2 } } }
+  await shop.send('POST', '/v1/segments', { key: 'liked', filter })
+  await followSegments(service)
+  const idOf = async (name: string) => (await shop.send('GET', `/v1/people/${name}`)).body.data.id
+  const shopper = await idOf('shopper')
+  const mirror = new SegmentMirror(shop, 'liked')
+  await mirror.follow()
+  await mergeWithoutLinks()
+  const following = followSegments(service)
+  await mirror.follow()
+  expect([...mirror.people]).toEqual([shopper])
+  await completeMerges(service.db)
+  await following
+  await mirror.follow()
+  expect([...mirror.people]).toEqual([await idOf('ada')])
 })
