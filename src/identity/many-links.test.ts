@@ -101,11 +101,11 @@ it('moves people of segments over links once these have moved', async () => {
   const mirror = new SegmentMirror(shop, 'liked')
   await mirror.follow()
   await mergeWithoutLinks()
-  const following = followSegments(service)
+  await followSegments(service)
   await mirror.follow()
   expect([...mirror.people]).toEqual([shopper])
   await completeMerges(service.db)
-  await following
+  await followSegments(service)
   await mirror.follow()
   expect([...mirror.people]).toEqual([await idOf('ada')])
 })
