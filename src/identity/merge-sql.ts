@@ -36,6 +36,13 @@ export const countListsOfSql = statement(
    ) l`,
 )
 
+/** Selects the person to whom an identifier leads by the merges that stand. */
+const leadOf = (id: string) => `
+       select coalesce((
+         select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null
+       ), ${id}) as id offset 0
+     `
+
 /**
  * $2: people whom a merge or its undoing leads elsewhere, $3: the person to whom their links have led, $4: limit. Computes anew where the
  * links of so many lists lead, from what was written and the merges that stand. Of the links of one list to one person the first shows.
@@ -43,24 +50,22 @@ export const countListsOfSql = statement(
  */
 export const leadLinksSql = statement(
   'lead_links',
-  `with lists as materialized (
+  `with led as materialized (
+     select p.id as written_id, d.id from unnest($2::uuid[]) as p(id) cross join lateral (${leadOf('p.id')}) d
+   ), lists as materialized (
      select l.source_id, l.attribute_id from (
        (select l.source_id, l.attribute_id from links l
        where l.organization_id = $1 and l.target_id = $3 and $3 = any($2::uuid[]) limit $4)
        union all
-       select l.source_id, l.attribute_id from unnest($2::uuid[]) as p(id) cross join lateral (
+       select l.source_id, l.attribute_id from led d cross join lateral (
          (select l.source_id, l.attribute_id from links l
-         where l.organization_id = $1 and l.written_id = p.id and l.target_id = $3 limit $4)
+         where l.organization_id = $1 and l.written_id = d.written_id and l.target_id = $3 and d.id <> $3 limit $4)
          union all
-         (select l.source_id, l.attribute_id from links l cross join lateral (
-           select coalesce((
-             select m.person_id from merges m where m.organization_id = $1 and m.merged_id = p.id and m.unmerged_sequence is null
-           ), p.id) as id offset 0
-         ) d left join lateral (
+         (select l.source_id, l.attribute_id from links l left join lateral (
            select true as leads from links k
            where k.organization_id = $1 and k.source_id = l.source_id and k.attribute_id = l.attribute_id and k.target_id = d.id limit 1
          ) k on true
-         where l.organization_id = $1 and l.written_id = p.id and l.target_id is null and k.leads is null limit $4)
+         where l.organization_id = $1 and l.written_id = d.written_id and l.target_id is null and k.leads is null limit $4)
        ) l
      ) l
      group by l.source_id, l.attribute_id limit $4
@@ -71,12 +76,7 @@ export const leadLinksSql = statement(
        select l.ctid as place, l.source_id, l.attribute_id, l.position, l.target_id, coalesce(l.written_id, l.target_id) as written_id
        from links l
        where l.organization_id = $1 and l.source_id = t.source_id and l.attribute_id = t.attribute_id offset 0
-     ) l cross join lateral (
-       select coalesce((
-         select m.person_id from merges m
-         where m.organization_id = $1 and m.merged_id = l.written_id and m.unmerged_sequence is null
-       ), l.written_id) as id offset 0
-     ) d
+     ) l cross join lateral (${leadOf('l.written_id')}) d
    ), moved as (
      update links l set target_id = p.leads_to, written_id = nullif(p.written_id, p.leads_to)
      from placed p
