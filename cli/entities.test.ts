@@ -180,6 +180,16 @@ describe('kith records', () => {
     expect(table.stdout).toBe('label             external_id\nAda Lovelace: 10  o-1\n')
   })
 
+  it('print the targets of relationships by internal identifiers with --links id', async () => {
+    const { id } = await organization.client.people.get('ada')
+    for (const words of [['get', 'o-1'], ['list'], ['filter', '--where', 'external_id=o-1']]) {
+      const rows = await rowsOf('records', ...words, ...orders, '--links', 'id')
+      const order = rows.find(row => (row as { external_id: string }).external_id === 'o-1')
+      expect(order).toMatchObject({ attribute_values: { buyer: { id } } })
+    }
+    expect(await kith('records', 'get', 'o-1', ...orders, '--links', 'name')).toMatchObject({ code: 2, stdout: '' })
+  })
+
   it('list a stack, with a column for each attribute and the included targets', async () => {
     const { stdout } = await kith('records', 'list', ...orders, '--format', 'table')
     const header = stdout.split('\n')[0]!.split(/ +/)

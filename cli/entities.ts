@@ -8,6 +8,7 @@ import {
   addFieldsOption,
   addLabelsOption,
   addLimitOption,
+  addLinksOption,
   addListOptions,
   type ListOptions,
   printListing,
@@ -17,7 +18,7 @@ import { type Reads, readsOf } from './questions/reads.ts'
 
 type Kind = 'people' | 'records'
 type Options = ConnectionOptions & { stack?: string }
-type GetOptions = Options & FormatOption & { id?: true; at?: string; fields?: string[]; labels?: true }
+type GetOptions = Options & FormatOption & { id?: true; at?: string; fields?: string[]; labels?: true; links?: 'id' }
 
 export const peopleCommand = (environment: NodeJS.ProcessEnv): Command =>
   entitiesCommand('people', 'Reads, lists, filters, searches and counts people.', environment)
@@ -62,14 +63,14 @@ function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
     .argument('<external_id>', 'The external identifier.')
     .option('--id', 'The argument is the internal identifier.')
     .option('--at <time>', 'Print the values of this time: 2026-01-31T09:00:00Z.')
-  return addConnectionOptions(addFormatOption(addLabelsOption(addFieldsOption(command)))).action(
+  return addConnectionOptions(addFormatOption(addLinksOption(addLabelsOption(addFieldsOption(command))))).action(
     (name: string, options: GetOptions) => get(kind, environment, name, options),
   )
 }
 
 async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, options: GetOptions) {
   const reads = await openReads(environment, options, options.at === undefined ? '' : ' changes:read')
-  const read = givenOf(options, 'at', 'labels')
+  const read = givenOf(options, 'at', 'labels', 'links')
   const { label, relationship_labels, ...whole } = (await reads.get(options.id ? { id: name } : name, read)) as Row
   const selected = options.fields ? selectFields(whole, options.fields) : whole
   const entity = options.labels ? { label, ...selected, relationship_labels } : selected

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { givenOf, wholeNumber } from '../command.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
 import { printStderr } from '../stderr.ts'
@@ -11,18 +11,19 @@ export type ListOptions = FormatOption & {
   fields?: string[]
   include?: string[]
   labels?: true
+  links?: 'id'
   sort?: { field: string; direction: 'asc' | 'desc' }
   limit?: number
 }
 
 const defaultLimit = 50
 
-/** Adds `--fields`, `--sort`, `--include`, `--labels`, `--limit` and `--format`. */
+/** Adds `--fields`, `--sort`, `--include`, `--labels`, `--links`, `--limit` and `--format`. */
 export function addListOptions(command: Command): Command {
   addFieldsOption(command)
     .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
     .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
-  return addFormatOption(addLimitOption(addLabelsOption(command)))
+  return addFormatOption(addLimitOption(addLinksOption(addLabelsOption(command))))
 }
 
 /** Adds `--fields`. */
@@ -38,6 +39,12 @@ export const addLabelsOption = (command: Command): Command =>
   command.option(
     '--labels',
     'Also show names for people to read: `label`, and those of targets. Tables begin with `label`.',
+  )
+
+/** Adds `--links`. */
+export const addLinksOption = (command: Command): Command =>
+  command.addOption(
+    new Option('--links <form>', 'Show the targets of relationships by their internal identifiers.').choices(['id']),
   )
 
 /** Adds `--limit`. */
@@ -62,7 +69,7 @@ function parseLimit(text: string): number {
 }
 
 type Kind = 'people' | 'records'
-export type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'labels' | 'sort'>
+export type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'labels' | 'links' | 'sort'>
 
 /** The service of a listing: the most items of a page, and what it does not do with the items itself. */
 type ListingOptions = { maxSize?: number; convert?: (item: Row) => Row }
@@ -78,7 +85,7 @@ export async function printListing(
   const format = formatOf(options)
   const fields = fieldsFor(options.fields, format, kind)
   const size = Math.min(limit, maxSize)
-  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'labels', 'sort') }
+  const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'labels', 'links', 'sort') }
   let count = 0
   let hasMore = false
   let warned = false

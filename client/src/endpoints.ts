@@ -202,6 +202,8 @@ export type Endpoints = {
       version?: number
       /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
       labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
     }
     data: Person
     repeatable: 'read'

@@ -34,10 +34,11 @@ export type RelatedOptions<Target> = ListOptions & {
 /**
  * The options of a read of one entity. `at`, a time of RFC 3339 with its offset or a Date, or `version` returns the entity
  * as a read returned it then, with `as_of`. They take the scope `changes:read` as well. `labels` adds the names of the entity and of the
- * targets of its relationships, which are those of today.
+ * targets of its relationships, which are those of today. `links: 'id'` shows these targets by their internal identifiers.
  */
-export type GetOptions<Labeled extends boolean = boolean> = CallOptions &
-  (
+export type GetOptions<Labeled extends boolean = boolean, L extends LinksForm = LinksForm> = CallOptions & {
+  links?: L
+} & (
     | { at?: never; version?: never; labels?: Labeled }
     | { at: string | Date; version?: never; labels?: never }
     | { at?: never; version: number; labels?: never }
@@ -97,13 +98,21 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * const labeled = await client.stack('orders').get('o-1', { labels: true })
    * console.log(labeled.label, labeled.relationship_labels.buyer?.ada) // o-1 Ada Lovelace
    * ```
+   *
+   * With `links`, the targets of its relationships are shown by internal identifier:
+   *
+   * ```ts
+   * const { id } = await client.people.get('ada')
+   * const linked = await client.stack('orders').get('o-1', { links: 'id' })
+   * console.log(JSON.stringify(linked.attribute_values.buyer) === JSON.stringify({ id })) // true
+   * ```
    */
-  get<Labeled extends boolean = false>(
+  get<Labeled extends boolean = false, L extends LinksForm = never>(
     address: EntityAddress,
-    { at: moment, version, labels, ...options }: GetOptions<Labeled> = {},
-  ): Call<LabeledOf<EntityOf<S, O>, Labeled>> {
+    { at: moment, version, labels, links, ...options }: GetOptions<Labeled, L> = {},
+  ): Call<LabeledOf<EntityOf<S, O, L>, Labeled>> {
     const { at, params } = addressOf(address)
-    return this.send(`GET ${at}`, { params, query: { at: moment, version, labels } }, options)
+    return this.send(`GET ${at}`, { params, query: { at: moment, version, labels, links } }, options)
   }
 
   /**

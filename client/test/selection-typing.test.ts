@@ -109,6 +109,19 @@ describe('a selection', () => {
     never(() => shop.people.list({ fields: ['label'] }))
   })
 
+  it('of one entity by internal identifiers has no names in relationships', () => {
+    never(async () => {
+      const { attribute_values } = await shop.people.get('ada', { links: 'id' })
+      expectTypeOf(attribute_values.referrer).toEqualTypeOf<{ id: string } | undefined>()
+      const labeled = await shop.people.get('ada', { links: 'id', labels: true })
+      expectTypeOf(labeled.attribute_values.referrer).toEqualTypeOf<{ id: string } | undefined>()
+      const named = await shop.people.get('ada')
+      expectTypeOf(named.attribute_values.referrer).toEqualTypeOf<string | { id: string } | undefined>()
+    })
+    // @ts-expect-error: it is no form of links
+    never(() => shop.people.get('ada', { links: 'name' }))
+  })
+
   it('is sorted by declared fields', () => {
     never(() => shop.people.list({ sort: { field: 'last_name', direction: 'desc' } }))
     // @ts-expect-error: it is called age

@@ -4,7 +4,7 @@ import type { Call, HandlerResult } from '../http/pipeline/route.ts'
 import { dryRunToJson } from './dry-run-json.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { type AsOfQuery, readAsOf } from './past/as-of.ts'
-import { type Identifiers, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
+import { type Identifiers, type ReadForm, readSerialized, type SerializedEntity } from './read/entity-reader.ts'
 import { labeler } from './read/labels.ts'
 import { readMatch } from './write/match.ts'
 import { readQueued, writeQueued } from './write/request-coalescing.ts'
@@ -174,11 +174,12 @@ export async function getEntity(kind: EntityKind, call: Call<AsOfQuery>): Promis
   const address = addressOf(call, kind)
   if (body.at !== undefined || body.version !== undefined)
     return (await respondAsOf(call, stack_id, address)) ?? refuse('not_found', `There was no such ${kind.noun}.`)
-  const entity = await readQueued(db, caller.organization.id, stack_id, address, signal)
-  const by = 'id' in address ? 'id' : 'external_id'
+  const isById = body.links === 'id'
+  const entity = await readQueued(db, caller.organization.id, stack_id, { address, isById }, signal)
+  const form = { by: 'id' in address ? 'id' : 'external_id', isById } as const
   const response =
     entity &&
-    (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, by, entity, { status: 200 }))
+    (isWhole(entity) ? responseOf(entity, 200) : await respondLarge(call, stack_id, form, entity, { status: 200 }))
   if (!response) refuse('not_found', `There is no such ${kind.noun}.`)
   return body.labels ? addLabels(kind, call, stack_id, response) : response
 }
@@ -194,7 +195,7 @@ async function addLabels(
 ): Promise<EntityResponse> {
   try {
     const id = identifier.toUuid(JSON.parse(response.json)[identifier.field])
-    const added = await labeler(call, { stack_id })([id])
+    const added = await labeler(call, { stack_id, isById: call.body.links === 'id' })([id])
     return { ...response, json: `${response.json.slice(0, -1)}${Buffer.concat([...added.of(id)])}}` }
   } catch (error) {
     response.release?.()
@@ -237,14 +238,14 @@ async function respondAsOf(
 async function respondLarge(
   { db, caller, memory, signal }: Call,
   stack_id: number,
-  by: Identifiers['by'],
+  form: Pick<Identifiers, 'by'> & ReadForm,
   { identifier }: SerializedEntity,
   { status, headers }: Head,
 ): Promise<EntityResponse | undefined> {
   const release = await memory.take(reservedBytes)
   try {
     const identifiers = [identifier]
-    const [entity] = await readSerialized(db, caller.organization.id, stack_id, { by, identifiers }, signal)
+    const [entity] = await readSerialized(db, caller.organization.id, stack_id, { ...form, identifiers }, signal)
     if (entity) return { ...responseOf(entity as Whole, status, headers), release }
   } catch (error) {
     release()
@@ -262,7 +263,8 @@ async function respondLargeWritten(
   call: Call,
   { stack_id, done, status, headers }: LargeWritten,
 ): Promise<HandlerResult> {
-  const response = await respondLarge(call, stack_id, 'id', done.representation!, { status, headers }).catch(error => {
+  const written = done.representation!
+  const response = await respondLarge(call, stack_id, { by: 'id' }, written, { status, headers }).catch(error => {
     throw new Fault(createRefusal('operation_failed', unreadResponseMessage, { status: 503, outcome: 'done' }), {
       cause: error,
     })

@@ -59,7 +59,7 @@ export const labels = Type.Optional(
   }),
 )
 
-/** `links` of list, filter, related, export and the change log. */
+/** `links` of reads, export and the change log. */
 export const linksById = Type.Optional(
   Type.Literal('id', {
     description:

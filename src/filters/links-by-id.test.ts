@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { writable } from '../../client/index.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
@@ -23,6 +24,7 @@ beforeEach(async () => {
 })
 
 const shown = () => ({ friends: [ann, bob], referrer: ann, bought: [order], city: 'Paris' })
+const idIn = (reference: Reference | undefined) => `${Object.values(reference ?? {})[0]}`
 const cid = { external_id: 'cid' }
 
 const exported = async (path: string, body: unknown) => {
@@ -53,6 +55,51 @@ describe('with links: "id", every target of a relationship is shown by its inter
     const { items } = await shop.ok(method, path, body)
     const found = items.find((item: { external_id: string }) => item.external_id === 'cid')
     expect(found.attribute_values).toEqual(shown())
+  })
+
+  it('in the read of one person by each identifier and of one record, where all else stays the same', async () => {
+    const { client, send } = shop
+    const { id } = await client.people.get('cid')
+    for (const path of ['/v1/people/cid', `/v1/people/internal/${id}`]) {
+      const [plain, byId] = [await send('GET', path), await send('GET', `${path}?links=id`)]
+      expect(byId.body.data).toEqual({ ...plain.body.data, attribute_values: shown() })
+      expect(Object.keys(byId.body.data)).toEqual(Object.keys(plain.body.data))
+      expect([byId.status, byId.headers.get('ETag')]).toEqual([200, plain.headers.get('ETag')])
+    }
+    const { attribute_values } = await client.stack('orders').get('o1', { links: 'id' })
+    expect(attribute_values).toEqual({ buyer: ann })
+    expect((await send('GET', '/v1/people/nobody?links=id')).status).toBe(404)
+  })
+
+  it('in the read of one person with labels, by these identifiers', async () => {
+    const { relationship_labels } = await shop.client.people.get('cid', { links: 'id', labels: true })
+    const friends = { [idIn(ann)]: 'ann', [idIn(bob)]: 'Bob' }
+    expect(relationship_labels).toEqual({ friends, referrer: { [idIn(ann)]: 'ann' }, bought: { [idIn(order)]: 'o1' } })
+  })
+
+  it('in the read of one person by an alias, of a large one, and as it was', async () => {
+    const { client, ok } = shop
+    await client.people.create({ external_id: 'dan' })
+    await ok('POST', '/v1/people/dan/merge', { from: 'cid' })
+    expect((await client.people.get('cid', { links: 'id' })).attribute_values).toEqual(shown())
+    const note = 'x'.repeat(60_000)
+    const { version } = await client.people.patch('cid', { attribute_values: { note } }, { representation: true })
+    expect((await client.people.get('dan', { links: 'id' })).attribute_values).toEqual({ ...shown(), note })
+    await client.people.patch('dan', { attribute_values: { friends: null, bought: null, note: null } })
+    await client.people.patch('ann', { external_id: 'anna' })
+    const then = await client.people.get('dan', { links: 'id', version })
+    expect(then.attribute_values).toEqual({ ...shown(), note })
+    const { updated_at: at } = then
+    expect((await client.people.get('dan', { links: 'id', at })).attribute_values).toEqual({ ...shown(), note })
+  })
+
+  it('in the read of one person, which can be written back', async () => {
+    const { client } = shop
+    const read = await client.people.get('cid', { links: 'id' })
+    await client.people.replace('cid', writable(read), { ifMatch: read.version })
+    const { attribute_values, version } = await client.people.get('cid')
+    expect(attribute_values.referrer).toBe('ann')
+    expect(version).toBe(read.version)
   })
 
   it('in single keys, in included entities, and in the people of a segment', async () => {
@@ -167,6 +214,8 @@ it.each([
   ['POST', '/v1/people/export', { links: null }],
   ['POST', '/v1/stacks/orders/export?links=name', undefined],
   ['GET', '/v1/changes?links=name', undefined],
+  ['GET', '/v1/people/cid?links=name', undefined],
+  ['GET', '/v1/stacks/orders/o1?links=', undefined],
 ])('any other value of links is refused with its path: %s %s %j', async (method, path, body) => {
   const reply = await shop.send(method, path, body)
   expect(reply.status).toBe(400)

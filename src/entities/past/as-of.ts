@@ -14,7 +14,7 @@ import { requireScope } from '../../scopes.ts'
 import type { Signal } from '../../signal.ts'
 import { relationshipValue } from '../entity-row.ts'
 import { recordIdOf } from '../identifiers.ts'
-import { labels } from '../schema.ts'
+import { labels, linksById } from '../schema.ts'
 import { readBearersSql, readBearersWithAliasesSql } from '../write/load-sql.ts'
 import type { Address } from '../write-request.ts'
 import {
@@ -43,6 +43,7 @@ export const asOfQuery = Type.Object({
     }),
   ),
   labels,
+  links: linksById,
 })
 export type AsOfQuery = Static<typeof asOfQuery>
 
@@ -73,13 +74,20 @@ export async function readAsOf(
   const state = await readPastState(reader, definitions, entity, change.version)
   if (!state) return undefined
   const links = await readPastTargets(reader, organization_id, state.links, sequence)
-  const shown = showEntity(entity, state, links, change, definitionsAfter(definitions, sequence, later))
+  const shownLinks = body.links === 'id' ? links.map(withoutNames) : links
+  const shown = showEntity(entity, state, shownLinks, change, definitionsAfter(definitions, sequence, later))
   return {
     status: 200,
     json: JSON.stringify({ ...shown, as_of: { at, sequence, version: change.version } }),
     headers: { ETag: entityTag(change.version) },
   }
 }
+
+/** Without a name, a target is shown by its internal identifier. */
+const withoutNames = ({ attribute, targets }: ShownLinks): ShownLinks => ({
+  attribute,
+  targets: targets.map(target => ({ ...target, external_id: null })),
+})
 
 const readerOf = (db: Database, signal: Signal): Reader => ({
   query: (statement, values) => db.query(statement, values, signal),

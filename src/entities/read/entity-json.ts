@@ -249,10 +249,15 @@ function printerFor({ definitions, stack_id, projection, added }: Printed): Prin
 // Printing is synchronous, so all calls can share one printer.
 const sharedPrinter = new RowPrinter()
 
-/** Prints an entity's row as JSON. The definitions must be at least as new as the row. */
-export function printEntity(rowText: string, definitions: Definitions, stack_id: number): string {
+/** Prints an entity's row as JSON, by default whole. The definitions must be at least as new as the row. */
+export function printEntity(
+  rowText: string,
+  definitions: Definitions,
+  stack_id: number,
+  projection?: Projection,
+): string {
   const row = sharedPrinter.start().setText(rowText)
-  row.printNext(printerOf(definitions, stack_id))
+  row.printNext(printerFor({ definitions, stack_id, projection }))
   return row.json
 }
 

@@ -12,7 +12,7 @@ import {
   startOf,
   unlimitedRowBytes,
 } from './pagination.ts'
-import { type Projection, projectionValues } from './projection.ts'
+import { type Projection, projectionValues, wholeById } from './projection.ts'
 import {
   countEntitiesSql,
   readByIdentifier,
@@ -111,6 +111,9 @@ export async function readPortion(
 
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
+/** How entities are read: the largest row that is read with others, and whether links are shown by internal identifier. */
+export type ReadForm = { maxRowBytes?: number; isById?: boolean }
+
 /**
  * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no JSON. Identifiers of no
  * person are looked up among the further ones. The process may not know yet that the organization has any.
@@ -119,20 +122,20 @@ export async function readSerialized(
   db: Database,
   organization_id: number,
   stack_id: number,
-  { by, identifiers, maxRowBytes = unlimitedRowBytes }: Identifiers & { maxRowBytes?: number },
+  { by, identifiers, maxRowBytes = unlimitedRowBytes, isById = false }: Identifiers & ReadForm,
   signal?: Signal,
 ): Promise<SerializedEntity[]> {
-  const values = [organization_id, stack_id, identifiers, maxRowBytes]
+  const values = [organization_id, stack_id, identifiers, maxRowBytes, isById]
   const rows = await db.query<SerializedRow>(readByIdentifier[by], values, signal)
   if (stack_id === peopleStackId && rows.length < identifiers.length) {
     const found = new Set(rows.map(({ identifier }) => identifier))
     const missing = [...new Set(identifiers).difference(found)]
-    const byFurther = [organization_id, missing, maxRowBytes]
+    const byFurther = [organization_id, missing, maxRowBytes, isById]
     if (missing.length > 0)
       rows.push(...(await db.query<SerializedRow>(readPeopleByAnyIdentifier[by], byFurther, signal)))
   }
   const definitions = await definitionsAt(db, organization_id, newestVersion(rows), signal)
-  return serialize(rows, definitions, stack_id)
+  return serialize(rows, definitions, stack_id, isById)
 }
 
 /** Reads entities by internal identifier within a transaction, with the definitions of that transaction. */
@@ -148,6 +151,7 @@ export async function readSerializedWithin(
     stack_id,
     ids,
     maxRowBytes,
+    false,
   ])
   return serialize(rows, definitions, stack_id)
 }
@@ -178,11 +182,17 @@ export async function readDifferingWithin(
   return serialize(rows, definitions, stack_id)
 }
 
-function serialize(rows: readonly SerializedRow[], definitions: Definitions, stack_id: number): SerializedEntity[] {
+function serialize(
+  rows: readonly SerializedRow[],
+  definitions: Definitions,
+  stack_id: number,
+  isById = false,
+): SerializedEntity[] {
+  const projection = isById ? wholeById(stack_id) : undefined
   let characters = 0
   return rows.map(({ identifier, version, row }, index) => {
     if (row === null || (index > 0 && characters > maxBatchCharacters)) return { identifier, version }
-    const json = printEntity(row, definitions, stack_id)
+    const json = printEntity(row, definitions, stack_id, projection)
     characters += json.length
     return { identifier, version, json }
   })

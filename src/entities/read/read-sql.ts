@@ -129,7 +129,10 @@ export const rowWithin = (maxBytes: string, projection?: ProjectionParameters) =
   projection
     ? `case when not (${isAsked(projection, 'attribute_values')}) or pg_column_size(e.attributes) <= ${maxBytes}
        then ${projectedRowText(projection)} end as row`
-    : `case when pg_column_size(e.attributes) <= ${maxBytes} then ${rowText} end as row`
+    : wholeRowWithin(maxBytes, rowText)
+
+const wholeRowWithin = (maxBytes: string, text: string) =>
+  `case when pg_column_size(e.attributes) <= ${maxBytes} then ${text} end as row`
 
 const withinLimit = (maxBytes: string) => `case when octet_length(x.row) <= ${maxBytes} then x.row end`
 
@@ -172,11 +175,11 @@ export const readProjectedPage = {
 
 const rowsBy = (column: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$4')} as row, ${schema_version} from (
-     select e.${column} as identifier, e.version, ${rowWithin('$4')}
+     select e.${column} as identifier, e.version, ${wholeRowWithin('$4', rowTextById('$5'))}
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
-/** $2: stack, $3: identifiers, $4: maximum bytes of a row. A larger row is null. */
+/** $2: stack, $3: identifiers, $4: maximum bytes of a row, $5: whether links are shown by internal identifier. A larger row is null. */
 export const readByIdentifier = {
   id: statement('read_by_id', rowsBy('id', 'uuid')),
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
@@ -213,14 +216,14 @@ const personBy = {
 
 const peopleBy = (person: string, type: string) =>
   `select x.identifier, x.version, ${withinLimit('$3')} as row, ${schema_version} from (
-     select a.identifier, e.version, ${rowWithin('$3')}
+     select a.identifier, e.version, ${wholeRowWithin('$3', rowTextById('$4'))}
      from unnest($2::${type}[]) as a(identifier) cross join lateral (${person} offset 0) p cross join lateral (
        select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
      ) e offset 0
    ) x`
 
 /**
- * $2: identifiers, $3: maximum bytes of a row. Reads the people that the identifiers lead to, by their own identifier or a further
+ * $2: identifiers, $3: maximum bytes of a row, $4: whether links are shown by internal identifier. Reads the people that the identifiers lead to, by their own identifier or a further
  * one: an alias, or the internal identifier of a person who was merged into them.
  */
 export const readPeopleByAnyIdentifier = {

@@ -31,7 +31,7 @@ const secondReadFrom = 24
 type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
-/** The queues of each database: writes by organization; reads by organization, stack and kind of identifier. */
+/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
 const readQueues = perDatabase((): Queues<string, SerializedEntity | undefined> => new Map())
 
@@ -168,19 +168,20 @@ async function runStretches(
   )
 }
 
-/** Reads one entity of a stack. Concurrent reads of a stack share a statement. */
+/** Reads one entity of a stack, with links by internal identifier if `isById`. Concurrent reads of a stack share a statement. */
 export function readQueued(
   db: Database,
   organization_id: number,
   stack_id: number,
-  address: Address,
+  { address, isById }: { address: Address; isById: boolean },
   signal: Signal,
 ): Promise<SerializedEntity | undefined> {
   const by = 'id' in address ? 'id' : 'external_id'
   const item = 'id' in address ? address.id : address.external_id
-  const name = `${organization_id} ${stack_id} ${by}`
+  const name = `${organization_id} ${stack_id} ${by} ${isById}`
   const queues = readQueues(db)
-  const queue = queues.get(name) ?? registerQueue(queues, name, createReadQueue(db, organization_id, stack_id, by))
+  const queue =
+    queues.get(name) ?? registerQueue(queues, name, createReadQueue(db, organization_id, stack_id, { by, isById }))
   return queue.add({ item, signal })
 }
 
@@ -188,10 +189,10 @@ function createReadQueue(
   db: Database,
   organization_id: number,
   stack_id: number,
-  by: 'id' | 'external_id',
+  form: { by: 'id' | 'external_id'; isById: boolean },
 ): Queue<string, SerializedEntity | undefined> {
   const run = async (identifiers: string[], signal: Signal): Promise<Result<SerializedEntity | undefined>[]> => {
-    const selection = { by, identifiers, maxRowBytes: maxBatchedRowBytes }
+    const selection = { ...form, identifiers, maxRowBytes: maxBatchedRowBytes }
     const entities = await readSerialized(db, organization_id, stack_id, selection, signal)
     const found = new Map(entities.map(entity => [entity.identifier, entity]))
     return identifiers.map(identifier => ({ outcome: found.get(identifier) }))
