@@ -3,7 +3,7 @@ import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
 const service = useService()
-const shop = useShop(service, 'referrer', 'friends', 'employer')
+const shop = useShop(service, 'referrer', 'friends', 'employer', 'bought', 'buyer')
 const { send } = shop
 
 type Edit = { $add?: unknown; $remove?: unknown }
@@ -196,6 +196,106 @@ describe('{"$add", "$remove"} in PATCH', () => {
         'invalid_parameter',
         [{ path: at(`${list}/0`), message: expect.stringContaining(`{"id": "${id}"}`) }],
       ])
+  })
+
+  it('changes nothing with an If-Match of an older version, and adds to the links of the current one', async () => {
+    await patch({ $add: ['eve'] })
+    const refused = await patch({ $add: ['flo'], $remove: ['bo'] }, { 'If-Match': '"1"' })
+    expect([refused.status, refused.body.error]).toEqual([412, 'invalid_parameter'])
+    expect(await person('ada')).toMatchObject({ version: 2, attribute_values: { friends: ['bo', 'cy', 'di', 'eve'] } })
+    expect((await send('GET', '/v1/people/flo')).status).toBe(404)
+    const done = await patch({ $add: ['flo'], $remove: ['bo'] }, { 'If-Match': '"2"' })
+    expect([done.status, done.headers.get('ETag')]).toEqual([200, '"3"'])
+    expect(await friends()).toEqual(['cy', 'di', 'eve', 'flo'])
+    const body = { attribute_values: { friends: { $add: ['gus'] } } }
+    const operations = [2, 3].map(version => ({ op: 'patch', external_id: 'ada', body, if_match: `"${version}"` }))
+    const { items } = (await send('POST', '/v1/people/batch', { operations })).body.data
+    expect(items.map(({ status }: { status: number }) => status)).toEqual([412, 200])
+    expect(await friends()).toEqual(['cy', 'di', 'eve', 'flo', 'gus'])
+  })
+
+  it('refuses the internal identifier of a record of another stack or of another kind, at its path', async () => {
+    const { client } = shop
+    const { record_id } = await client.stack('companies').create({ external_id: 'acme' })
+    const { id } = await person('bo')
+    const write = (bought: Edit) => send('PATCH', '/v1/people/ada', { attribute_values: { bought } })
+    const at = (path: string) => `/attribute_values/bought/${path}`
+    expect(detailsOf(await write({ $add: ['o1', { record_id }] }))).toEqual(
+      faults(at('$add/1'), 'names a record that does not exist in the stack of the relationship'),
+    )
+    for (const list of ['$add', '$remove'])
+      for (const other of [{ id }, { record_id: id }])
+        expect(detailsOf(await write({ [list]: ['o1', other] }))).toMatchObject([
+          400,
+          'invalid_parameter',
+          [{ path: at(`${list}/1`), message: expect.stringContaining('record_id') }],
+        ])
+    expect(detailsOf(await patch({ $add: [{ record_id }] }))).toMatchObject([
+      400,
+      'invalid_parameter',
+      [{ path: '/attribute_values/friends/$add/0', message: expect.stringContaining('"id"') }],
+    ])
+    expect((await person('ada')).version).toBe(1)
+    expect((await send('GET', '/v1/stacks/orders/o1')).status).toBe(404)
+    await write({ $add: ['acme'] })
+    expect((await client.stack('orders').get('acme')).state).toBe('placeholder')
+    await write({ $remove: [{ record_id }] })
+    expect((await person('ada')).attribute_values.bought).toEqual(['acme'])
+  })
+
+  it('changes one direction of two between the same entities, and leaves the other', async () => {
+    const { client, ok } = shop
+    await client.people.patch('ada', { attribute_values: { bought: ['o1', 'o2'] } })
+    for (const name of ['o1', 'o2']) await client.stack('orders').patch(name, { attribute_values: { buyer: 'ada' } })
+    await client.people.patch('bo', { attribute_values: { friends: ['ada'] } })
+    const related = async (attribute_key: string, direction: string, target = 'orders') => {
+      const { items } = await ok('POST', '/v1/people/ada/related', { target, attribute_key, direction })
+      return items.map(({ external_id }: { external_id: string }) => external_id).toSorted()
+    }
+    await send('PATCH', '/v1/people/ada', {
+      attribute_values: { bought: { $remove: ['o1'], $add: ['o3'] }, friends: { $remove: ['bo'] } },
+    })
+    expect(await related('bought', 'outgoing')).toEqual(['o2', 'o3'])
+    expect(await related('buyer', 'incoming')).toEqual(['o1', 'o2'])
+    expect(await related('friends', 'outgoing', 'people')).toEqual(['cy', 'di'])
+    expect(await related('friends', 'incoming', 'people')).toEqual(['bo'])
+    expect((await client.stack('orders').get('o1')).version).toBe(2)
+  })
+
+  it('stands for itself under a key of the same name, in every write', async () => {
+    const values = { $add: ['x'], $remove: ['y', 'z'] }
+    const written = { ...values, friends: ['bo'] }
+    expect(
+      (await send('PATCH', '/v1/people/ada', { attribute_values: { ...values, friends: { $remove: ['cy', 'di'] } } }))
+        .status,
+    ).toBe(200)
+    expect((await person('ada')).attribute_values).toEqual(written)
+    const { items } = (
+      await send('POST', '/v1/people/filter', { filter: { 'attribute_values.$add': { $exists: true } } })
+    ).body.data
+    expect(items.map(({ external_id }: { external_id: string }) => external_id)).toEqual(['ada'])
+    const nested = { note: { $add: { $add: [] }, $remove: 1 } }
+    expect(detailsOf(await send('PATCH', '/v1/people/ada', { attribute_values: nested }))).toMatchObject([
+      400,
+      'invalid_parameter',
+      [{ path: '/attribute_values/note' }],
+    ])
+    for (const [method, path] of [
+      ['PUT', '/v1/people/ada'],
+      ['POST', '/v1/people'],
+    ] as const) {
+      expect((await send(method, path, { attribute_values: { ...values, ...nested } })).status).toBeLessThan(300)
+    }
+    expect((await person('ada')).attribute_values).toEqual({ ...values, ...nested })
+    await send('PATCH', '/v1/people/ada', { attribute_values: { $add: null, $remove: 0 } })
+    expect((await person('ada')).attribute_values).toEqual({ ...nested, $remove: 0 })
+  })
+
+  it('is the value of a declared attribute of type json', async () => {
+    await shop.client.schema.attributes.create({ key: 'free', owner: 'people', type: 'json' })
+    const free = { $add: ['x'] }
+    expect((await send('PATCH', '/v1/people/ada', { attribute_values: { free } })).status).toBe(200)
+    expect((await person('ada')).attribute_values.free).toEqual(free)
   })
 
   it('is refused where no list of links is changed', async () => {

@@ -41,6 +41,8 @@ const german = {
   'is the external identifier of another entity': 'ist schon die Kennung eines anderen Eintrags',
   'is already the value of #': 'haben schon andere: #',
   'names an entity that does not exist': 'nennt einen Eintrag, den es nicht gibt',
+  'names a record that does not exist in the stack of the relationship':
+    'nennt einen Eintrag, den es in der Sammlung der Beziehung nicht gibt',
   'belongs to a person who was erased': 'gehört zu einer Person, die endgültig gelöscht wurde',
   'is already declared for this owner': 'ist hier schon deklariert',
   'is the key of another stack': 'ist der Schlüssel einer anderen Sammlung',
@@ -104,6 +106,8 @@ const italian: Record<ServiceSentence, string> = {
   'is the external identifier of another entity': 'è già l’identificativo di un altro elemento',
   'is already the value of #': 'è già il valore di #',
   'names an entity that does not exist': 'indica un elemento che non esiste',
+  'names a record that does not exist in the stack of the relationship':
+    'indica un elemento che non esiste nella raccolta della relazione',
   'belongs to a person who was erased': 'appartiene a una persona cancellata definitivamente',
   'is already declared for this owner': 'qui è già dichiarato',
   'is the key of another stack': 'è la chiave di un’altra raccolta',

@@ -314,7 +314,10 @@ function resolveTargets(
 
 /** Why a target that does not exist is not created. Undefined if it is. */
 function unresolvedMessage(reference: Reference, resolve: Resolve): string | undefined {
-  if ('id' in reference) return 'names an entity that does not exist'
+  if ('id' in reference)
+    return reference.stack_id === peopleStackId
+      ? 'names an entity that does not exist'
+      : 'names a record that does not exist in the stack of the relationship'
   const lookalike = lookalikeOf(reference)
   if (!lookalike || resolve(lookalike) === undefined) return undefined
   const key = internalKeys[reference.stack_id === peopleStackId ? 'person' : 'record']
