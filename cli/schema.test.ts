@@ -131,6 +131,77 @@ it('kith schema push changes the label of a stack after it has declared the attr
   expect(await readFile(join(directory, 'kith.schema.json'), 'utf8')).toContain('"label": "{total}"')
 })
 
+it('removes the label of a stack that the file no longer has, and a pull leaves it out', async () => {
+  const labeled = { stacks: [{ ...orders, label: '{total}' }], attributes: [total] }
+  await write(labeled)
+  await schema(['push'])
+  await write({ ...labeled, stacks: [orders] })
+  const removed = '~ stack orders: label "{total}" → null\n'
+  expect(await schema(['push'])).toEqual({ code: 0, stdout: removed, stderr: 'Steps done: 1.\n' })
+  expect((await client.schema.stacks.list().all()).map(({ label }) => label)).toEqual([null])
+  expect((await schema(['pull', '-'])).stdout).not.toContain('"label"')
+  expect((await schema(['diff'])).code).toBe(0)
+})
+
+describe('kith schema push of a file with a step that the service refuses', () => {
+  const file = {
+    stacks: [
+      { ...orders, label: '{total}' },
+      { key: 'visits', kind: 'event' },
+    ],
+    attributes: [total, { owner: 'people', key: 'city', type: 'text' }],
+    consent_types: [
+      { ...marketing, name: 'Marketing' },
+      { key: 'news', channels: [{ channel: 'sms' }] },
+    ],
+    segments: [{ key: 'rome', filter: { 'attribute_values.city': 'Rome' } }],
+  }
+
+  it.each<[string, Content, { step: string; done: number; stored: number[] }]>([
+    [
+      'a label',
+      { stacks: [{ ...orders, label: '{totl}' }, file.stacks[1]!] },
+      { step: '~ stack orders: label', done: 3, stored: [2, 2, 1] },
+    ],
+    [
+      'a segment',
+      { segments: [{ key: 'rome', filter: { 'attribute_values.city': 7 } }] },
+      { step: '+ segment rome', done: 5, stored: [2, 2, 2] },
+    ],
+  ])('keeps the steps before %s, and the corrected file completes them', async (_, wrong, { step, done, stored }) => {
+    await client.schema.stacks.create({ key: 'orders', kind: 'item' })
+    await write({ ...file, ...wrong })
+    const refused = await schema(['push'])
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(step) })
+    expect(refused.stderr).toContain(`${done} of 6 steps are done. Run the command again to continue.`)
+    const { stacks, attributes, consent_types } = await client.schema.get()
+    expect([stacks, attributes, consent_types].map(({ length }) => length)).toEqual(stored)
+    expect(await client.segments.list().all()).toEqual([])
+    expect((await schema(['push'])).stderr).toContain(`0 of ${6 - done} steps are done.`)
+    await write(file)
+    expect(await schema(['push'])).toMatchObject({ code: 0, stderr: `Steps done: ${6 - done}.\n` })
+    expect(await schema(['diff'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+})
+
+it.each([
+  ['with', '{total} of {buyer.city}'],
+  ['without', null],
+])('a pulled file %s labels gives an empty organization the same file', async (_, label) => {
+  await write({
+    stacks: [{ ...orders, label }],
+    attributes: [total, { owner: 'orders', key: 'buyer', type: 'person' }],
+    consent_types: [{ ...marketing, name: 'Marketing' }],
+  })
+  await schema(['push'])
+  const { stdout: pulled } = await schema(['pull', '-'])
+  expect(pulled.includes('"label"')).toBe(label !== null)
+  const { token } = await service.organization()
+  expect((await schema(['push', '-'], { token, input: pulled })).code).toBe(0)
+  expect((await schema(['pull', '-'], { token, input: '' })).stdout).toBe(pulled)
+  expect((await schema(['diff', '-'], { token, input: pulled })).code).toBe(0)
+})
+
 describe('kith schema pull', () => {
   it('writes a sorted file without times, ids and defaults', async () => {
     const { stacks, attributes } = client.schema

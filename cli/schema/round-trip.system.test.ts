@@ -75,10 +75,17 @@ const file = fc
     const marked = new Set<string>()
     const marks = (type: (typeof consent_types)[number], channel: string) =>
       !type.mandatory && type.state !== 'archived' && !marked.has(channel) && marked.add(channel)
+    // A label names active attributes only.
+    const labelOf = (stack: string) => {
+      const named = attributes.filter(
+        ({ owner, type, state }) => owner === stack && type !== 'json' && state !== 'archived',
+      )
+      return named.length > 1 ? named.map(({ key }) => `{${key}}`).join(' ') : undefined
+    }
     return {
       version: 1,
       stacks: stacks.map(({ name, key, retention_days }) => ({
-        ...{ key, name },
+        ...{ key, name, label: labelOf(key) },
         ...(key === 'beta' ? { kind: 'event', retention_days } : { kind: 'item' }),
       })),
       attributes,
@@ -142,8 +149,8 @@ it(
         const { stacks, attributes, consent_types } = await client.schema.get()
         const active = <T extends { state: string }>(list: T[]) => list.filter(({ state }) => state === 'active')
         const declared = declaredIn(after)
-        const keptFor = (list: { key: string; name: string; retention_days: number | null }[]) =>
-          new Map(list.map(({ key, name, retention_days }) => [key, [name, retention_days]]))
+        const keptFor = (list: { key: string; name: string; retention_days: number | null; label: string | null }[]) =>
+          new Map(list.map(({ key, name, retention_days, label }) => [key, [name, retention_days, label]]))
         expect(keptFor(stacks)).toEqual(keptFor(declared.stacks))
         const shown = (list: { owner: string; key: string }[]) =>
           new Map(list.map(each => [`${each.owner}.${each.key}`, expect.objectContaining(each)]))
