@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { WireChange } from '../support/changes.ts'
 import { dryRunOf, findDefinitionMismatch, findDryRunMismatch, type WireDryRun } from '../support/dry-runs.ts'
+import { ndjsonType } from './operations.ts'
 import { findMismatch } from './reading.ts'
 import { type Plan, paramOf, requestOf } from './requests.ts'
-import type { RawRequest, RawResponse } from './sender.ts'
+import { linesOf, type RawRequest, type RawResponse } from './sender.ts'
 import { readHead, type TestTenant } from './test-tenant.ts'
 import { trimStrings } from './texts.ts'
 
@@ -101,6 +102,8 @@ function findUnexpectedRefusal(
   if (/\/(un)?merge$/.test(template) && paths.every(path => ['', '/from', '/from_id'].includes(path))) return undefined
   if (template.endsWith('/search') && (status === 503 || paths.every(path => ['', '/text', '/cursor'].includes(path))))
     return undefined
+  // The tenants of a run stream more answers at a time than a process has connections for.
+  if (headers.Accept && status === 503 && responseBody.error === 'operation_failed') return undefined
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
   if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
@@ -145,7 +148,7 @@ function lacksKeys({ match = ['external_id'], external_id, email }: Values): boo
 async function readBack(tenant: TestTenant, plan: Plan, response: RawResponse): Promise<string | undefined> {
   const { id, method, template } = plan.operation
   const { data } = response.body
-  if (template.endsWith('/aggregate')) return findAggregateMismatch(plan, data)
+  if (template.endsWith('/aggregate')) return readAggregate(tenant, plan, response)
   if (template.endsWith('/declare')) return readDeclared(tenant, plan, data)
   if (id === 'batchAttributes') return readAttributes(tenant, plan, data.items)
   if (template.startsWith('/v1/schema')) return method === 'GET' ? undefined : readDefinition(tenant, plan, response)
@@ -260,7 +263,21 @@ function findPageMismatch({ body, operation }: Plan, { items, has_more, count }:
   return isDeepStrictEqual(ids, [...new Set(sorted)]) ? undefined : 'the page is not in order'
 }
 
-function findAggregateMismatch({ body }: Plan, { groups }: { groups: { by: unknown[]; measures: unknown[] }[] }) {
+type Groups = { groups: { by: unknown[]; measures: unknown[] }[]; evaluated_at?: string }
+
+/** An answer as lines must have the groups of the answer in JSON. Relative times count from the moment of each. */
+async function readAggregate(tenant: TestTenant, plan: Plan, response: RawResponse): Promise<string | undefined> {
+  if (!plan.headers.Accept) return findAggregateMismatch(plan, response.body.data)
+  if (response.headers['content-type'] !== ndjsonType) return 'an answer as lines was asked for'
+  const lines = linesOf(response) as Groups['groups']
+  const streamed: Groups = { groups: lines.slice(0, -1), ...(lines.at(-1) as object) }
+  const { Accept: _, ...headers } = plan.headers
+  const asJson = await tenant.sender.send(tenant.token, requestOf({ ...plan, headers }, tenant))
+  if (!streamed.evaluated_at && !isDeepStrictEqual(asJson.body.data, streamed)) return `as JSON: ${asJson.text}`
+  return findAggregateMismatch(plan, streamed)
+}
+
+function findAggregateMismatch({ body }: Plan, { groups }: Groups) {
   const keys = ((body?.group_by ?? []) as unknown[]).length
   const measures = ((body?.measures ?? [0]) as unknown[]).length
   if (keys === 0 && body?.having === undefined && groups.length !== 1)

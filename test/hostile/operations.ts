@@ -36,13 +36,19 @@ export type Operation = {
   preferParameter: string | undefined
   /** Whether a request can be rehearsed by the query parameter. Merges, erasures and declarations have it in their body too, and are left out. */
   hasDryRun: boolean
+  /** Whether the operation also answers as lines, to a request that accepts them. */
+  hasLines: boolean
 }
+
+/** The media type of lines. */
+export const ndjsonType = 'application/x-ndjson'
 
 type DocumentedOperation = {
   operationId: string
   security: { bearer?: string[] }[]
   parameters?: { $ref: string }[]
   requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
+  responses: { 200?: { content?: object } }
 }
 
 /** Returns the documented operations, without the token endpoint. That endpoint uses OAuth's error format and has its own tests. */
@@ -71,6 +77,7 @@ function operationOf(method: string, template: string, documented: DocumentedOpe
     isVersioned: parameters.includes('If-Match'),
     preferParameter: parameters.find(name => name.startsWith('Prefer')),
     hasDryRun: parameters.includes('dry_run') && !/\/((un)?merge|erase|declare)$/.test(template),
+    hasLines: template.endsWith('/aggregate') && ndjsonType in (documented.responses[200]?.content ?? {}),
   }
 }
 

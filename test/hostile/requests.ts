@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { fieldGenerators, withSelection } from './generators.ts'
-import type { Operation } from './operations.ts'
+import { ndjsonType, type Operation } from './operations.ts'
 import type { RawRequest } from './sender.ts'
 import type { TestTenant } from './test-tenant.ts'
 import { external_id, padded } from './texts.ts'
@@ -132,7 +132,12 @@ const preferences = [
   'other',
 ]
 
-function headersOf({ isVersioned, preferParameter, method }: Operation): fc.Arbitrary<Record<string, string>> {
+function headersOf({
+  isVersioned,
+  preferParameter,
+  method,
+  hasLines,
+}: Operation): fc.Arbitrary<Record<string, string>> {
   const sometimes = (values: string[]) => fc.option(fc.constantFrom(...values), { freq: 4, nil: undefined })
   const rarely = <T>(values: fc.Arbitrary<T>) =>
     fc.integer({ min: 0, max: 3 }).chain(draw => (draw ? fc.constant(undefined) : values))
@@ -140,6 +145,7 @@ function headersOf({ isVersioned, preferParameter, method }: Operation): fc.Arbi
     .record({
       'If-Match': isVersioned && method !== 'GET' ? rarely(rarely(sometimes(ifMatchValues))) : fc.constant(undefined),
       Prefer: preferParameter ? rarely(sometimes(preferences)) : fc.constant(undefined),
+      Accept: hasLines ? fc.constantFrom(undefined, ndjsonType, `${ndjsonType}, */*;q=0.1`) : fc.constant(undefined),
     })
     .map(headers => JSON.parse(JSON.stringify(headers)))
 }

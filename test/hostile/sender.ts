@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http'
 import { parseExactly } from '../../src/parse-json.ts'
 import type { Reply, Service } from '../support/service.ts'
+import { ndjsonType } from './operations.ts'
 
 /** A request that is sent unmodified. The sender adds only the token, the content type and the length. */
 export type RawRequest = {
@@ -10,7 +11,7 @@ export type RawRequest = {
   headers?: Record<string, string> | undefined
 }
 
-/** A response. `text` is the body as received. */
+/** A response. `text` is the body as received, and `body` its value, or that of its last line. */
 export type RawResponse = { status: number; headers: Record<string, string>; text: string; body: Reply['body'] }
 
 export type Sender = { send(token: string, rawRequest: RawRequest): Promise<RawResponse>; close(): void }
@@ -22,12 +23,11 @@ export function createSender({ address, checkResponse }: Pick<Service, 'address'
     close: () => agent.destroy(),
     async send(token, rawRequest) {
       const rawResponse = await exchange(agent, address, token, rawRequest)
-      checkResponse({
-        method: rawRequest.method,
-        path: rawRequest.path,
-        status: rawResponse.status,
-        body: rawResponse.body,
-      })
+      const { method, path } = rawRequest
+      const { status, headers } = rawResponse
+      const contentType = headers['content-type']
+      const bodies = contentType === ndjsonType ? linesOf(rawResponse) : [rawResponse.body]
+      for (const body of bodies) checkResponse({ method, path, status, body, ...(contentType && { contentType }) })
       return rawResponse
     },
   }
@@ -60,6 +60,13 @@ function exchange(agent: Agent, address: string, token: string, rawRequest: RawR
     clientRequest.end(body)
   })
 }
+
+/** The values of the lines of a response. */
+export const linesOf = ({ text }: Pick<RawResponse, 'text'>): unknown[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(parseExactly)
 
 function parseBody(text: string, headers: Record<string, string>): Reply['body'] {
   if (text === '') return {}
