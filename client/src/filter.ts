@@ -55,9 +55,10 @@ type ConsentMethod = NonNullable<Person['consents'][number]['method']>
 
 /**
  * A condition on a consent type, a channel, the effective state, which is an answer or the default, and on the answer:
- * its text, its method and its time.
+ * whether it is a grant that waits for its confirmation, its text, its method and its time.
  */
 export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>> & {
+  pending?: boolean
   text_version?: number | null | (Equality<number> & Range<number>)
   method?: ConsentMethod | null | Equality<ConsentMethod>
   answered_at?: TimeCondition

@@ -186,6 +186,15 @@ describe('the filter builder', () => {
     }
   })
 
+  test('shows a consent that waits for its confirmation, and keeps that one does not', () => {
+    const types = fieldTypesOf('people', undefined)
+    const waiting = { consents: { $some: { consent_type_id: 1, channel: 'email', pending: true } } }
+    expect(readFilter(waiting, types).children).toMatchObject([{ kind: 'consent', state: 'pending' }])
+    const refused = { consents: { $some: { consent_type_id: 1, channel: 'email', state: false, pending: false } } }
+    expect(readFilter(refused, types).children).toMatchObject([{ kind: 'raw' }])
+    for (const filter of [waiting, refused]) expect(writeFilter(readFilter(filter, types), types)).toEqual(filter)
+  })
+
   test('keeps a part that it has no controls for', () => {
     const types = fieldTypesOf('people', undefined)
     const filter = {

@@ -84,12 +84,15 @@ it('each number of the consents leads to exactly its people', async () => {
       '1 May be written to: Marketing, Email',
       '2 Granted: Marketing, Email',
       '1 Refused: Marketing, Email',
+      '0 Waiting for confirmation: Marketing, Email',
       '2 May be written to: Offers, Email',
       '1 Granted: Offers, Email',
       '2 Refused: Offers, Email',
-      // No filter tells a refusal from a grant that waits for its confirmation.
+      '0 Waiting for confirmation: Offers, Email',
       '0 May be written to: News, Email',
       '0 Granted: News, Email',
+      '1 Refused: News, Email',
+      '1 Waiting for confirmation: News, Email',
     ])
     for (const label of labels) {
       await page.getByRole('link', { name: label, exact: true }).click()

@@ -5,9 +5,11 @@ import { coerceText } from '../scalars.ts'
 import type { OperandFault } from './operand-types.ts'
 
 /** The parts of a person's consent that a filter can test. */
-export type ConsentOperand = { consent_type_id?: number; channel?: Channel; state?: boolean }
+export type ConsentOperand = { consent_type_id?: number; channel?: Channel; state?: boolean; pending?: boolean }
 
 type Part = { isValid: (value: unknown) => boolean; message: string; coercedTo?: 'number' | 'boolean' }
+
+const flag: Part = { isValid: value => typeof value === 'boolean', message: 'must be a boolean', coercedTo: 'boolean' }
 
 const parts: Record<string, Part> = {
   consent_type_id: {
@@ -19,7 +21,8 @@ const parts: Record<string, Part> = {
     isValid: value => channels.some(channel => channel === value),
     message: `must be one of: ${channels.join(', ')}`,
   },
-  state: { isValid: value => typeof value === 'boolean', message: 'must be a boolean', coercedTo: 'boolean' },
+  state: flag,
+  pending: flag,
 }
 
 /** Converts the parts of a consent in a query string, which are texts, to their types. */

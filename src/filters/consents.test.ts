@@ -148,7 +148,7 @@ it('names what is wrong with the question of who may be written to', async () =>
   expect((await shop.send('POST', '/v1/people/filter', { filter: fifty })).status).toBe(200)
 })
 
-type Answered = Consent & { text_version?: number; method?: string; answered_at: string | null }
+type Answered = Consent & { pending?: true; text_version?: number; method?: string; answered_at: string | null }
 
 const times = ['2020-01-01T00:00:00.000Z', '2020-06-01T12:00:00.001Z', '2021-01-01T00:00:00.000Z']
 const answered = fc.record(
@@ -178,6 +178,7 @@ const evidence = fc.record(
     consent_type_id: fc.constantFrom(1, 2),
     channel: fc.constantFrom('email', 'sms'),
     state: fc.boolean(),
+    pending: fc.boolean(),
     text_version: tests(fc.constantFrom(1, 2, 3, 4), true),
     method: tests(fc.constantFrom('import', 'web_form', 'phone'), false),
     answered_at: tests(fc.constantFrom(...times, '2020-06-01T14:00:00.001+02:00', '2020-06-01T12:00:00.0011Z'), true),
@@ -226,7 +227,9 @@ it('a filter on evidence and its negation split the people as their reads do', a
   const idsOf = (people: Person[]) => people.map(({ id }) => id)
   const property = fc.asyncProperty(evidence, async condition => {
     const matches = (consent: Answered) =>
-      Object.entries(condition).every(([name, test]) => passes(consent[name as keyof Answered], test))
+      Object.entries(condition).every(([name, test]) =>
+        passes({ pending: false, ...consent }[name as keyof Answered], test),
+      )
     const filter = { consents: { $some: condition } }
     for (const isNegated of [false, true]) {
       const expected = items.filter(({ consents }: Person) => consents.some(matches) !== isNegated)
@@ -251,6 +254,8 @@ it('a filter on evidence in a query string has the types of its fields', async (
     ['[text_version][$gt]=1', 0],
     ['[method][$in][0]=paper', 1],
     ['[answered_at][$exists]=true', 1],
+    ['[pending]=false', 1],
+    ['[pending]=true', 0],
   ] as const)
     expect((await send('POST', `${path}${condition}`)).body.data.items).toHaveLength(count)
 })

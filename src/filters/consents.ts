@@ -7,9 +7,9 @@ import type { Condition, ConsentField } from './grammar.ts'
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
-/** Whether an effective consent, as a read shows it, matches: an absent type, channel or state matches any. */
+/** Whether an effective consent, as a read shows it, matches: an absent type, channel, state or `pending` matches any. */
 export function consentCondition(
-  { consent_type_id, channel, state, tests }: ConsentCondition,
+  { consent_type_id, channel, state, pending, tests }: ConsentCondition,
   { definitions, row }: Subject,
 ): Fragment {
   const consents = consentDefaults(definitions.consent_types).filter(
@@ -22,6 +22,7 @@ export function consentCondition(
       const answer = answerKey === null ? null : sql`${row}.answers->${answerKey}::text`
       return allOf([
         state === undefined ? always : hasState(answer, consent.state, state),
+        pending === undefined ? always : isPending(answer, pending),
         ...tests.map(({ field, test }) => testOf(answer === null ? missing : fieldsOfAnswer[field](answer), test)),
       ])
     }),
@@ -31,6 +32,12 @@ export function consentCondition(
 function hasState(answer: Fragment | null, defaultState: boolean, state: boolean): Fragment {
   if (answer === null) return state === defaultState ? always : never
   return sql`coalesce((${answer}->>'state')::boolean, ${defaultState}::boolean) = ${state}::boolean`
+}
+
+/** Whether an answer is a grant that waits for its confirmation. A consent without an answer is none. */
+function isPending(answer: Fragment | null, pending: boolean): Fragment {
+  if (answer === null) return pending ? never : always
+  return sql`coalesce((${answer}->>'pending')::boolean, false) = ${pending}::boolean`
 }
 
 const addressOn = columnFragments(channels.map(channel => channelTable[channel].address))

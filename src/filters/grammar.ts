@@ -73,6 +73,7 @@ export type Condition =
       consent_type_id?: number
       channel?: Channel
       state?: boolean
+      pending?: boolean
       tests: readonly { field: ConsentField; test: Test }[]
     }
   | ({ kind: 'contactable' } & Question)

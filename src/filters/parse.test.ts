@@ -100,6 +100,7 @@ describe('a filter', () => {
     [{ consents: { $some: { method: { $gt: 'import' } } } }, '/filter/consents/$some/method/$gt'],
     [{ consents: { $some: { method: { $contains: 'import' } } } }, '/filter/consents/$some/method/$contains'],
     [{ consents: { $some: { method: {} } } }, '/filter/consents/$some/method'],
+    [{ consents: { $some: { pending: 'yes' } } }, '/filter/consents/$some/pending'],
     [{ consents: { $some: { text_version: 0 } } }, '/filter/consents/$some/text_version'],
     [{ consents: { $some: { text_version: { $gte: '2' } } } }, '/filter/consents/$some/text_version/$gte'],
     [{ consents: { $some: { answered_at: '2020-01-01' } } }, '/filter/consents/$some/answered_at'],

@@ -56,7 +56,6 @@ type PartProps = { statistics: ConsentStatistics; nameOf: (id: number) => string
 function ContactTable({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
-  const formats = useFormats()
   const { consent_types: types } = useDefinitions().definitions
   const counts = [texts.mayContact, texts.granted, texts.refused, texts.pending]
   const headers = [texts.purpose, texts.channel, ...counts.map(numberHeader)]
@@ -86,7 +85,9 @@ function ContactTable({ statistics, nameOf }: PartProps) {
               <td className={numberCell}>
                 <People count={refused.at(-1) ?? 0} filter={filters.refused} label={`${texts.refused}: ${place}`} />
               </td>
-              <td className={numberCell}>{formats.number(pending.at(-1) ?? 0)}</td>
+              <td className={numberCell}>
+                <People count={pending.at(-1) ?? 0} filter={filters.pending} label={`${texts.pending}: ${place}`} />
+              </td>
             </tr>
           )
         })}

@@ -31,6 +31,7 @@ export function ConsentFields({ node, onChange }: { node: NodeOf<'consent'>; onC
         options={[
           { value: 'true', label: texts.granted },
           { value: 'false', label: texts.refused },
+          { value: 'pending', label: texts.pending },
           { value: any, label: texts.anyState },
         ]}
         value={node.state || any}

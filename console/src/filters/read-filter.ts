@@ -63,14 +63,15 @@ function readGroup(mode: FilterGroup['mode'], filters: Filter[], types: FieldTyp
 
 function readConsent(operand: unknown): FilterNode | undefined {
   if (!isObject(operand) || Object.keys(operand).join() !== '$some' || !isObject(operand.$some)) return undefined
-  const { consent_type_id = '', channel = '', state = '', ...rest } = operand.$some
+  const { consent_type_id = '', channel = '', state = '', pending, ...rest } = operand.$some
   if (Object.keys(rest).length > 0 || Object.keys(operand.$some).length === 0) return undefined
+  if (pending !== undefined && (pending !== true || state !== '')) return undefined
   return {
     id: newId(),
     kind: 'consent',
     consentTypeId: String(consent_type_id),
     channel: String(channel),
-    state: String(state),
+    state: pending ? 'pending' : String(state),
   }
 }
 

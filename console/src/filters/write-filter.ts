@@ -132,7 +132,7 @@ function writeConsent({ consentTypeId, channel, state }: NodeOf<'consent'>): Fil
       $some: {
         ...(consentTypeId !== '' && { consent_type_id: Number(consentTypeId) }),
         ...(channel !== '' && { channel }),
-        ...(state !== '' && { state: state === 'true' }),
+        ...(state === 'pending' ? { pending: true } : state !== '' && { state: state === 'true' }),
       },
     },
   }
