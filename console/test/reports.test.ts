@@ -115,6 +115,8 @@ it('groups by months and a second field, and links the targets of a relationship
     await expect.poll(() => rows(page)).toEqual([['Q1 2026', '5']])
     await find(page, 'And by', 'Buyer')
     await expect.poll(() => rows(page)).toEqual([['Q1 2026', 'Grace', '5']])
+    const csv = await downloaded(page, () => button(page, 'Download as CSV').click())
+    expect(csv).toBe('\ufeffPaid at,Buyer,Buyer: Identifier,Number\n2026-01-01,Grace,grace,5\n')
     await page.getByRole('link', { name: 'Grace' }).click()
     await page.getByRole('heading', { level: 1, name: 'Grace' }).waitFor()
     // The fields of the buyer, too.

@@ -39,7 +39,7 @@ const Label = ({ labels = {}, identifier }: Pick<TargetsProps, 'labels'> & { ide
 )
 
 /** The internal identifier in `{"id": …}` or `{"record_id": …}`. */
-function internalIdOf(target: unknown): string | undefined {
+export function internalIdOf(target: unknown): string | undefined {
   const { id, record_id = id } = (target ?? {}) as { id?: unknown; record_id?: unknown }
   return typeof record_id === 'string' ? record_id : undefined
 }

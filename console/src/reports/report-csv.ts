@@ -1,13 +1,28 @@
 import { csvText } from '../../../transfer/export-shape.ts'
+import { internalIdOf } from '../entity/targets.tsx'
 import { byteOrderMark } from '../transfer/export-setup.ts'
 import type { Result } from './report.ts'
 
-/** A result as a CSV file for spreadsheets, with the values as the service has them. No text runs as a formula. */
-export function csvOf({ report, aggregate }: Result, measure: string): string {
-  const header = [...report.groups.map(({ field }) => field.label), measure]
-  const rows = aggregate.groups.map(({ by, measures }) => [...by, measures[0]].map(cellOf))
-  return byteOrderMark + csvText([header, ...rows], { escapesFormulas: true })
+type Words = { measure: string; identifier: string }
+type Cell = string | number | boolean | null
+
+/**
+ * A result as a CSV file for spreadsheets, with the values as the service has them. The target of a relationship has its name, as on the
+ * page, and its identifier. No text runs as a formula.
+ */
+export function csvOf({ report, aggregate, labels }: Result, { measure, identifier }: Words): string {
+  const header = report.groups.flatMap(({ field: { label, target } }) =>
+    target === undefined ? [label] : [label, `${label}: ${identifier}`],
+  )
+  const cellsOf = (value: unknown, at: number): Cell[] => {
+    if (report.groups[at]!.field.target === undefined) return [cellOf(value)]
+    const target = internalIdOf(value) ?? cellOf(value)
+    const names = labels[at] ?? {}
+    return [typeof target === 'string' && Object.hasOwn(names, target) ? names[target]! : target, target]
+  }
+  const rows = aggregate.groups.map(({ by, measures }) => [...by.flatMap(cellsOf), cellOf(measures[0])])
+  return byteOrderMark + csvText([[...header, measure], ...rows], { escapesFormulas: true })
 }
 
-const cellOf = (value: unknown) =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | number | boolean | null)
+const cellOf = (value: unknown): Cell =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as Cell)

@@ -4,6 +4,7 @@ import { lazy, Suspense, useMemo, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
+import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { countConditions } from '../filters/filter-tree.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
@@ -108,10 +109,11 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
 
 function DownloadButton({ result, isDisabled }: { result: Result | undefined; isDisabled: boolean }) {
   const texts = useMessages(messages)
+  const { fields } = useMessages(entityMessages)
   const { measureText } = useReportTexts()
   const save = (result: Result) => {
     const { report } = result
-    const text = csvOf(result, measureText(report))
+    const text = csvOf(result, { measure: measureText(report), identifier: fields.external_id })
     const day = new Date().toISOString().slice(0, 10)
     saveBlob(new Blob([text], { type: 'text/csv' }), `report-${report.owner}-${day}.csv`)
   }
