@@ -28,7 +28,11 @@ const addingTexts = [
 /** A token for each of the organizations `o1` … `o<count>`. */
 export async function organizationTokens({ service }: Side, count: number): Promise<string[]> {
   const db = openDatabase(service.url, { connections: 1, statementTimeoutMs: 10_000 })
-  const request = { subject: 'bench', scope: 'people:read people:write webhooks:write', ttlSeconds: 86_400 }
+  const request = {
+    subject: 'bench',
+    scope: 'people:read people:write records:write schema:write webhooks:write',
+    ttlSeconds: 86_400,
+  }
   try {
     const tokens: string[] = []
     for (let n = 1; n <= count; n += 1) tokens.push(await issueToken(db, { ...request, organizationKey: `o${n}` }))

@@ -3,6 +3,13 @@ import { linkRows } from './link-rows.ts'
 import { logRows } from './log-rows.ts'
 import { organizationRows } from './organization-rows.ts'
 import type { GrowthRow } from './row.ts'
+import { segmentRows } from './segment-rows.ts'
 
 /** All rows, by what grows. */
-export const growthRows: readonly GrowthRow[] = [...definitionRows, ...linkRows, ...logRows, ...organizationRows]
+export const growthRows: readonly GrowthRow[] = [
+  ...definitionRows,
+  ...linkRows,
+  ...logRows,
+  ...organizationRows,
+  ...segmentRows,
+]
