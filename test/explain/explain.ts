@@ -77,6 +77,13 @@ export function planOf(db: Database, { text, values, settings }: Query, knowledg
   )
 }
 
+/** The most rows that a step of a query reads, in the plan for its values. */
+export function rowsRead(db: Database, { text, values, settings }: Query, knowledge: Knowledge = {}): Promise<number> {
+  const before = ['set local plan_cache_mode = force_custom_plan', ...(settings ? [settings.text] : [])]
+  const read = (tx: Transaction) => explain(tx, { text, name: '' }, values, { ...knowledge, before })
+  return db.transaction(async tx => (await read(tx)).rows)
+}
+
 type Run = <R extends Record<string, unknown>>(sql: string, values?: unknown[]) => Promise<R[]>
 
 /** Does work with what PostgreSQL is to know, and undoes both. */
