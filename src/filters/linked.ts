@@ -2,7 +2,7 @@ import { profileTexts } from '../profile-fields.ts'
 import { selectSources, shownValue } from './attribute.ts'
 import { type Comparable, instantColumn, numericColumn, testOf, textColumn } from './comparable.ts'
 import { allCandidates, type CompiledCondition, indexCandidateRanks, type Subject, unindexed } from './condition.ts'
-import { allOf, columnFragments, type Fragment, negated, sql } from './fragment.ts'
+import { allOf, always, columnFragments, type Fragment, negated, sql } from './fragment.ts'
 import { type Condition, type Linked, type Measured, otherEndOf, type Test, timeColumns } from './grammar.ts'
 import { dateOf, secondsOf } from './json-value.ts'
 
@@ -102,38 +102,42 @@ function otherEnd({ condition, ...linked }: Linked, subject: Subject, compile: C
  * The linked rows that pass a check, with a value of each. The statement checks link by link and is fenced (`offset 0`), so a row costs
  * as much as it has links, whatever PostgreSQL's planner estimates. As joins, three hops among fifty entities without statistics took a minute.
  */
-function linkedRows(
-  { attribute, isIncoming }: Linked,
-  { organization, row }: Subject,
-  { other, inner, value }: LinkedRows,
-): Fragment {
+function linkedRows(linked: Linked, { organization, row }: Subject, wanted: LinkedRows): Fragment {
+  const { other, inner, value } = wanted
   const [target, link] = [other.row, linkTo(other)]
-  const { here, there } = endsOf({ isIncoming }, link)
+  const { here, there } = endsOf(linked, link)
+  const own = sql`${link}.organization_id = ${organization} and ${here} = ${row}.id and ${link}.attribute_id = ${linked.attribute.id}::integer`
+  if (areLinksAlone(linked, wanted)) return sql`from links ${link} where ${own} offset 0`
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
         and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${there} and ${inner.check} offset 0
     ) ${target}
-    where ${link}.organization_id = ${organization} and ${here} = ${row}.id
-      and ${link}.attribute_id = ${attribute.id}::integer offset 0`
+    where ${own} offset 0`
 }
 
+/** Whether every link leads to a row that counts: nothing is asked of a source but that it exists, and it does as long as its links do. */
+const areLinksAlone = ({ isIncoming }: Linked, { inner, value }: LinkedRows) =>
+  isIncoming && inner.check === always && value === noValue
+
 /** As {@link linkedRows}, of all links, and without a fence. If an index gives candidates, their links alone are looked up. */
-function allLinkedRows(linked: Linked, { organization }: Subject, { other, inner, value }: LinkedRows): Fragment {
+function allLinkedRows(linked: Linked, { organization }: Subject, wanted: LinkedRows): Fragment {
+  const { other, inner, value } = wanted
   const [target, link] = [other.row, linkTo(other)]
   const { indexCandidates } = inner
+  const own = sql`${link}.organization_id = ${organization} and ${link}.attribute_id = ${linked.attribute.id}::integer`
+  if (areLinksAlone(linked, wanted)) return sql`from links ${link} where ${own}`
   if (indexCandidates)
     return sql`from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id) offset 0) c cross join lateral (
         select ${value} from entities ${target} where ${target}.organization_id = ${organization}
           and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
       ) ${target} cross join lateral (
-        select ${link}.source_id, ${link}.target_id from links ${link} where ${link}.organization_id = ${organization}
-          and ${endsOf(linked, link).there} = c.id and ${link}.attribute_id = ${linked.attribute.id}::integer offset 0
+        select ${link}.source_id, ${link}.target_id from links ${link} where ${own} and ${endsOf(linked, link).there} = c.id offset 0
       ) ${link}`
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
         and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${endsOf(linked, link).there} and ${inner.check}
     ) ${target}
-    where ${link}.organization_id = ${organization} and ${link}.attribute_id = ${linked.attribute.id}::integer`
+    where ${own}`
 }
 
 /** The columns of a link with the entity on this side, and with the one at the other end. */
