@@ -22,9 +22,14 @@ export const indexCandidateRanks = { identifier: 0, email: 1, term: 2, range: 3,
 
 /**
  * The selects together give the ids of all entities that satisfy a condition, and possibly others. `others` are further selections, any of
- * which can be used instead.
+ * which can be used instead. If they are exact, every candidate satisfies the condition.
  */
-export type IndexCandidates = { rank: number; selects: readonly Fragment[]; others?: readonly IndexCandidates[] }
+export type IndexCandidates = {
+  rank: number
+  selects: readonly Fragment[]
+  isExact?: boolean | undefined
+  others?: readonly IndexCandidates[]
+}
 
 /** Selects all candidates. An entity may be several times among them. */
 export const allCandidates = ({ selects }: IndexCandidates): Fragment => unionAll(selects)
@@ -39,7 +44,8 @@ export type CompiledCondition = { check: Fragment; indexCandidates?: IndexCandid
 export function and(conditions: readonly CompiledCondition[]): CompiledCondition {
   const candidates = conditions.flatMap(({ indexCandidates }) => indexCandidates ?? [])
   const [best, ...others] = candidates.sort((a, b) => a.rank - b.rank)
-  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best && { ...best, others } }
+  const isExact = conditions.length === 1 && best?.isExact
+  return { check: allOf(conditions.map(({ check }) => check)), indexCandidates: best && { ...best, isExact, others } }
 }
 
 /** One of the conditions holds. Indexes help only if every condition has candidates. */

@@ -1,4 +1,4 @@
-import { kindBounds, termOf } from '../entities/indexes/index-keys.ts'
+import { comparesExactly, kindBounds, termOf } from '../entities/indexes/index-keys.ts'
 import type { Attribute } from '../organizations/definitions.ts'
 import { type IndexCandidates, indexCandidateRanks } from './condition.ts'
 import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
@@ -20,7 +20,8 @@ export function selectTerms(
   if (!condition) return undefined
   const select = sql`select x.entity_id from terms x where x.organization_id = ${organization}
       and x.index_id = ${attribute.index!.id}::integer and ${condition}`
-  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, selects: [select] }
+  const isExact = !equal && isExactRange(attribute, tests)
+  return { rank: equal ? indexCandidateRanks.term : indexCandidateRanks.range, selects: [select], isExact }
 }
 
 function equality({ type }: Attribute, tests: readonly Test[]): Fragment | undefined {
@@ -42,6 +43,14 @@ function range(attribute: Attribute, tests: readonly Test[]): Fragment | undefin
   const usedRanges = attribute.cardinality === 'many' ? ranges.slice(0, 1) : ranges
   return allOf(usedRanges.map(test => bounds(attribute, test)))
 }
+
+/** Whether the terms of a range are those of the values that pass all tests. They include both of its ends. */
+const isExactRange = ({ type, cardinality }: Attribute, tests: readonly Test[]) =>
+  cardinality === 'one' &&
+  tests.every(
+    ({ operator, operand }) =>
+      (operator === '$gte' || operator === '$lte') && comparesExactly(termOf(type, operand) ?? ''),
+  )
 
 function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {
   const term = termOf(type, operand)!

@@ -124,18 +124,23 @@ function allLinkedRows(linked: Linked, { organization }: Subject, wanted: Linked
   const { other, inner, value } = wanted
   const [target, link] = [other.row, linkTo(other)]
   const { indexCandidates } = inner
+  const there = endsOf(linked, link).there
   const own = sql`${link}.organization_id = ${organization} and ${link}.attribute_id = ${linked.attribute.id}::integer`
   if (areLinksAlone(linked, wanted)) return sql`from links ${link} where ${own}`
-  if (indexCandidates)
-    return sql`from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id) offset 0) c cross join lateral (
+  if (indexCandidates) {
+    const checked = sql`cross join lateral (
         select ${value} from entities ${target} where ${target}.organization_id = ${organization}
           and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
-      ) ${target} cross join lateral (
-        select ${link}.source_id, ${link}.target_id from links ${link} where ${own} and ${endsOf(linked, link).there} = c.id offset 0
+      ) ${target}`
+    // 82,000 orders of a month take a second to read, and 0.1 s to find.
+    const needed = indexCandidates.isExact && value === noValue ? noValue : checked
+    return sql`from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id) offset 0) c ${needed} cross join lateral (
+        select ${link}.source_id, ${link}.target_id from links ${link} where ${own} and ${there} = c.id offset 0
       ) ${link}`
+  }
   return sql`from links ${link} cross join lateral (
       select ${value} from entities ${target} where ${target}.organization_id = ${organization}
-        and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${endsOf(linked, link).there} and ${inner.check}
+        and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = ${there} and ${inner.check}
     ) ${target}
     where ${own}`
 }

@@ -222,7 +222,9 @@ export function countStatement(condition: Condition, definitions: Definitions, s
       ? sql`with found as materialized (select i.id from (${allCandidates(indexCandidates)}) i(id) limit ${maxLinkedCandidates + 1}::integer)
           select case when (select count(*) from found) <= ${maxLinkedCandidates}::integer
             then (${ofCandidates(sql`select f.id from found f`)}) else (${whole}) end`
-      : ofCandidates(allCandidates(indexCandidates))
+      : indexCandidates.isExact
+        ? sql`select count(*) from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id)) candidate`
+        : ofCandidates(allCandidates(indexCandidates))
   const counted = sql`select (${count}) as count, h.sequence from change_heads h where h.organization_id = ${organization}`
   return { ...render(counted, [organization]), ...(isLinked && { settings: hashSettings }) }
 }

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
-import { termsOf } from '../../src/entities/indexes/index-keys.ts'
+import { termOf } from '../../src/entities/indexes/index-keys.ts'
 import { prepareSortIndex, readySortIndex } from '../../src/entities/indexes/sort-index.ts'
 import { startOf } from '../../src/entities/read/pagination.ts'
 import { groupByHashSql } from '../../src/filters/aggregate.ts'
@@ -71,7 +71,7 @@ async function populate(name: keyof typeof sizes, part: { people: Part; orders: 
      select ${id}, ${idOf(1, 'n')}, ${attribute}, 0, ${idOf(0, name === 'even' ? ofEven : '1')}, 0 ${numbers(part.orders)}`,
   )
   const terms = (type: 'text' | 'number', { from, to }: Part, of: (n: number) => unknown) =>
-    Array.from({ length: to - from + 1 }, (_, index) => [...termsOf(type, of(from + index))][0])
+    Array.from({ length: to - from + 1 }, (_, index) => termOf(type, of(from + index)))
   for (const [index, kind, { from }, values] of [
     [total!.index_id, 1, part.orders, terms('number', part.orders, n => n)],
     [lastNames, 0, part.people, terms('text', part.people, n => `Last ${n % 500}`)],

@@ -1,6 +1,6 @@
 import { beforeAll } from 'vitest'
 import { backfillIndexes } from '../../src/entities/indexes/index-backfill.ts'
-import { termsOf } from '../../src/entities/indexes/index-keys.ts'
+import { termOf } from '../../src/entities/indexes/index-keys.ts'
 import { type Definitions, reloadDefinitions } from '../../src/organizations/definitions.ts'
 import { type Organization, type Service, useOwnService } from '../support/service.ts'
 import { makeShop, type Shop } from '../support/writes.ts'
@@ -264,7 +264,7 @@ async function insertRelationships(insert: Insert, { service, shop, attributes }
 /** Inserts the index terms of the people of the shop. */
 async function insertTerms({ service, shop }: World) {
   const terms = (type: 'text' | 'number', of: (n: number) => unknown) =>
-    Array.from({ length: people }, (_, index) => [...termsOf(type, of(index + 1))][0])
+    Array.from({ length: people }, (_, index) => termOf(type, of(index + 1)))
   for (const [key, values] of [
     ['city', terms('text', n => `city ${n % (people / 10)}`)],
     ['score', terms('number', n => n)],

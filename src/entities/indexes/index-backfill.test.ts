@@ -45,8 +45,10 @@ async function expected({ id }: Organization): Promise<string[]> {
   )
   return attributes
     .filter(({ index }) => index)
-    .flatMap(({ key, type, index }) =>
-      rows.flatMap(row => [...termsOf(type, row.attributes[key])].map(term => `${index!.id} ${term} ${row.id}`)),
+    .flatMap(attribute =>
+      rows.flatMap(row =>
+        [...termsOf(attribute, row.attributes[attribute.key])].map(term => `${attribute.index!.id} ${term} ${row.id}`),
+      ),
     )
     .sort()
 }

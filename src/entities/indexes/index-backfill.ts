@@ -4,7 +4,7 @@ import type { AttributeType, SortIndex } from '../../organizations/definitions.t
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
-import { termsOf } from './index-keys.ts'
+import { type Indexed, termsOf } from './index-keys.ts'
 import {
   advanceFillSql,
   analyzeEntitiesSql,
@@ -29,7 +29,7 @@ const termsPerDelete = 5_000
 
 /** An index to fill: of the values of an attribute, or of a field that sorts. */
 type Unfilled = { index_id: number; stack_id: number; type: AttributeType } & (
-  | { key: string; sorts?: undefined }
+  | ({ key: string; sorts?: undefined } & Indexed)
   | { sorts: SortField }
 )
 export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: number }
@@ -172,7 +172,8 @@ async function fillBatch(
 /** The entities of a batch in order of id, and their terms. */
 type HeldTerms = { entities: { id: string }[]; terms: { value: string; entity_id: string }[] }
 
-async function holdTerms(tx: Transaction, range: unknown[], { stack_id, key, type }: Unfilled & { key: string }) {
+async function holdTerms(tx: Transaction, range: unknown[], attribute: Extract<Unfilled, Indexed>) {
+  const { stack_id, key } = attribute
   const [organization_id] = range
   const entities = await tx.query<{ id: string; valued: boolean }>(scanEntitiesSql, [...range, key])
   const idsWithValue = entities.filter(entity => entity.valued).map(entity => entity.id)
@@ -181,7 +182,7 @@ async function holdTerms(tx: Transaction, range: unknown[], { stack_id, key, typ
       ? []
       : await tx.query<{ id: string; value: unknown }>(readValuesSql, [organization_id, stack_id, idsWithValue, key])
   const terms = values.flatMap(({ id: entity_id, value: stored }) =>
-    [...termsOf(type, stored)].map(value => ({ value, entity_id })),
+    [...termsOf(attribute, stored)].map(value => ({ value, entity_id })),
   )
   return { entities, terms } satisfies HeldTerms
 }

@@ -25,7 +25,7 @@ export const insertKeysSql = statement(
 /** Returns the indexes whose backfill is not complete. */
 export const readUnfilledSql = statement(
   'read_unfilled',
-  `select d.index_id, d.owner_stack_id as stack_id, d.key, d.type from attributes d
+  `select d.index_id, d.owner_stack_id as stack_id, d.key, d.type, d.cardinality from attributes d
    where d.organization_id = $1 and d.index_id is not null and not d.index_ready order by d.index_id`,
 )
 

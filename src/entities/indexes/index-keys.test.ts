@@ -52,9 +52,12 @@ it('encodes equal times as equal terms, in order of time', () => {
   expect(termOf('datetime', '2020-01-01T01:00:00.10+01:00')).toBe(termOf('datetime', moments[3]))
 })
 
-it('gives an array one term for each distinct scalar', () => {
-  expect([...termsOf('text', ['a', 'a', null, {}, 1, true])]).toEqual(['sa', termOf('text', 1), 'b1'])
-  expect([...termsOf('text', undefined)]).toEqual([])
+it('gives an array one term for each distinct scalar, and none where one value is expected', () => {
+  const [one, many] = [{ type: 'text', cardinality: 'one' } as const, { type: 'text', cardinality: 'many' } as const]
+  expect([...termsOf(many, ['a', 'a', null, {}, 1, true])]).toEqual(['sa', termOf('text', 1), 'b1'])
+  expect([...termsOf(one, ['a', 1])]).toEqual([])
+  expect([...termsOf(one, 'a')]).toEqual(['sa'])
+  expect([...termsOf(many, undefined)]).toEqual([])
 })
 
 it('returns bounds that include all terms of a kind', () => {

@@ -1,6 +1,6 @@
 import { instantOf } from '../../attributes/instant.ts'
 import { isDateTime } from '../../formats.ts'
-import type { AttributeType } from '../../organizations/definitions.ts'
+import type { Attribute, AttributeType } from '../../organizations/definitions.ts'
 
 /** A row of `terms`, without its organization. */
 export type Term = { index_id: number; value: string; entity_id: string }
@@ -14,7 +14,8 @@ const secondsDigits = 13
 /**
  * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do.
  * Different values may share a term (long strings, times written differently). A term therefore finds candidates, and
- * the row decides. Returns undefined for values without a term: null, objects, arrays.
+ * the row decides, but for comparisons of numbers and times ({@link comparesExactly}). Returns undefined for values without a term: null,
+ * objects, arrays.
  */
 export function termOf(type: AttributeType, value: unknown): string | undefined {
   if (typeof value === 'number') return `n${sortableNumber(value)}`
@@ -24,13 +25,22 @@ export function termOf(type: AttributeType, value: unknown): string | undefined 
   return `s${firstCharacters(value)}`
 }
 
+/** Whether the terms of a kind are in the order of the values, so that a range of terms, with its ends, has these values alone. */
+export const comparesExactly = (term: string): boolean => term.startsWith('n') || term.startsWith('i')
+
 /** The characters of a text that its term has. */
 export const firstCharacters = (text: string): string =>
   text.length <= prefixCharacters ? text : [...text.slice(0, 2 * prefixCharacters)].slice(0, prefixCharacters).join('')
 
-/** The distinct terms of a stored value. An array has the terms of its elements. */
-export function termsOf(type: AttributeType, value: unknown): Set<string> {
-  const scalars = Array.isArray(value) ? value : [value]
+/** What the index of an attribute depends on. */
+export type Indexed = Pick<Attribute, 'type' | 'cardinality'>
+
+/**
+ * The distinct terms of a stored value. An array has the terms of its elements, or none if the attribute has one value: such an array was
+ * stored before the attribute was declared, and passes no test of one value.
+ */
+export function termsOf({ type, cardinality }: Indexed, value: unknown): Set<string> {
+  const scalars = Array.isArray(value) && cardinality === 'many' ? value : [value]
   return new Set(scalars.map(scalar => termOf(type, scalar)).filter(term => term !== undefined))
 }
 

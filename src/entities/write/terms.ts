@@ -40,9 +40,9 @@ function collectTerms(
   for (const key of [...Object.keys(change.set), ...change.removed]) {
     const attribute = declared.get(key)
     if (!attribute?.index) continue
-    const { type, index } = attribute
-    const before = termsOf(type, ownValue(row?.attributes, key))
-    const after = termsOf(type, change.operation === 'delete' ? undefined : ownValue(change.set, key))
+    const { index } = attribute
+    const before = termsOf(attribute, ownValue(row?.attributes, key))
+    const after = termsOf(attribute, change.operation === 'delete' ? undefined : ownValue(change.set, key))
     const ids = { index_id: index.id, entity_id: change.id }
     for (const value of before.difference(after)) deleted.push({ ...ids, value })
     for (const value of after.difference(before)) inserted.push({ ...ids, value })
