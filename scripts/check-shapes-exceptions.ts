@@ -21,7 +21,12 @@ export const exceptions: Exception[] = [
       ],
       ...['list_organizations_with_webhooks', 'read_webhook_states', 'list_failing_webhooks', 'count_ledger_entries'],
       ...['find_unsealed', 'find_retention'],
-      ...['list_organizations_with_unfinished_erasures', 'delete_expired_sessions', 'delete_expired_codes'],
+      ...[
+        'list_organizations_with_unfinished_erasures',
+        'list_unfinished_merges',
+        'delete_expired_sessions',
+        'delete_expired_codes',
+      ],
     ],
     'Background tasks, metrics and kith doctor look at all organizations.',
   ),
