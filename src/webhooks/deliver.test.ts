@@ -33,7 +33,7 @@ const dayMs = 86_400_000
 const hourMs = 3_600_000
 const makeSender = (timeoutMs = 5_000) => createLoopbackSender({ timeoutMs, nowMs: () => nowMs })
 const clock = { nowMs: () => nowMs, random: () => 0.5 }
-const makeFollower = (more: object = {}) => webhookFollower({ sender, ...clock, ...more })
+const makeFollower = (more: object = {}) => webhookFollower({ sender, ...clock, roundMs: 20, ...more })
 /** Delivers until nothing is due. */
 function deliver(more: object = {}) {
   // A request that wakes a webhook has the time of the machine.

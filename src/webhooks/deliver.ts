@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LoggedChange } from '../changes/change-json.ts'
-import { onCommit } from '../changes/commit-events.ts'
 import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
 import { FairPool } from '../fair-pool.ts'
@@ -30,6 +29,8 @@ export type DeliveryOptions = {
   random?: () => number
   /** The limits of the requests of the process. */
   pools?: RequestPools
+  /** The time of a round. Tests wait less. */
+  roundMs?: number
   /** Receives a webhook that was disabled. */
   onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
 }
@@ -38,12 +39,13 @@ export type DeliveryOptions = {
 const maxConcurrent = 16
 const maxConcurrentFailing = 1
 const changesPerBatch = 1_000
-const duePerRead = 256
+const entitiesPerRead = 256
+const duePerEntity = 16
 const bytesPerRead = 4_194_304
-/** While requests are under way, the log is read again this often, for the commits of other processes. */
-const lookMs = 250
-/** Results and news of this time are stored together: each of them alone would take five statements. */
-const batchMs = 20
+/** Results and news of this time are stored and read together. A change that comes later than the first one waits for it. */
+const defaultRoundMs = 250
+/** A round with more to do than it may read at a time, or with a failed request, ends after this time. */
+const minRoundMs = 20
 /** How long requests under way may take when the process stops. */
 const stopGraceMs = 1_000
 /** The time of the last success is stored at most this often. */
@@ -73,12 +75,16 @@ type Sending = WebhookRow & {
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
 /** `erasure` is the newest one before the change was read. */
 type Due = DeliveryRow & { change: LoggedChange; erasure: number | null }
+/** The next deliveries of one entity, in order: each is sent when the one before it has arrived. More of them may wait behind a full line. */
+type Line = { deliveries: Due[]; isFull: boolean }
 type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
 type Match = { sequence: number; entity: string; type: string }
+/** The changes up to a number that a webhook asks for. */
+type News = { until: number; matches: Match[] }
 
 /**
  * The follower of each webhook: it turns changes into deliveries, and sends those that are due. One process at a time does both, so
- * a change is never sent twice at a time. Results are stored after the response. If the process dies between them, the change is
+ * a change is never sent twice at a time. Results are stored after the response. If the process dies between them, the changes are
  * sent again.
  */
 export function webhookFollower(options: DeliveryOptions): Follower {
@@ -93,19 +99,23 @@ export function webhookFollower(options: DeliveryOptions): Follower {
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-/** The work for one webhook, until nothing is due. */
+/** The work for one webhook, in rounds, until nothing is due. */
 class Delivery {
   readonly #task: Task
   readonly #options: DeliveryOptions & { pools: RequestPools }
   readonly #nowMs: () => number
-  /** Requests under way, by the number of their change. */
-  readonly #inFlight = new Map<number, Promise<void>>()
+  /** Requests under way, by entity. */
+  readonly #inFlight = new Map<string, Promise<void>>()
   #ended: Attempt[] = []
-  /** Deliveries that are due and wait for one of the requests under way to end. */
-  #queued: Due[] = []
+  /** Deliveries that wait for one of the requests under way to end. */
+  #queued: Line[] = []
   /** The webhook as last read; undefined while no request may start. */
   #sending: Sending | undefined
   #position: number
+  /** Whether the round ends early: a request has failed, or more can be sent than was read. */
+  #isUrgent = false
+  /** Whether the round has left something behind that the next one may read. */
+  #hasMore = false
   #isOver = false
   /** Aborts requests under way. */
   readonly #requests = new AbortController()
@@ -119,16 +129,12 @@ class Delivery {
   }
 
   async run(): Promise<Progress> {
-    const { db, organization_id, signal } = this.#task
+    const { signal } = this.#task
     const wake = () => this.#wake()
-    const unsubscribe = onCommit(db, changed => {
-      if (changed === organization_id) wake()
-    })
     signal.addEventListener('abort', wake)
     try {
       return await this.#work()
     } finally {
-      unsubscribe()
       signal.removeEventListener('abort', wake)
       this.#sending = undefined
       this.#requests.abort()
@@ -140,17 +146,21 @@ class Delivery {
     const { signal } = this.#task
     for (;;) {
       const startedMs = performance.now()
+      this.#isUrgent = false
+      this.#hasMore = false
       const webhook = await this.#read()
       if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
-      if (this.#ended.length > 0) await this.#store(webhook)
+      const isReplaying = webhook.replay_after !== null
+      const news = isReplaying ? undefined : await this.#readNews(webhook)
+      if (news || this.#ended.length > 0) await this.#store(webhook, news)
       if (this.#isOver) return this.#finish()
-      const hasMore = await this.#queueNews(webhook)
-      if (webhook.replay_after === null) await this.#sendDue(webhook)
-      if (this.#inFlight.size > 0) await this.#untilSomethingHappens(startedMs)
-      else if (this.#ended.length === 0 && !hasMore) {
+      if (isReplaying) await this.#queueReplay(webhook)
+      else await this.#sendDue(webhook)
+      if (!news && !isReplaying && this.#inFlight.size === 0 && this.#ended.length === 0) {
         const next = await this.#nextAttemptMs()
         if (next === undefined || next > this.#nowMs()) return { sequence: this.#position, wakeAtMs: next }
       }
+      await this.#untilNextRound(startedMs)
     }
   }
 
@@ -173,36 +183,35 @@ class Delivery {
     return { sequence: this.#position, wakeAtMs: this.#nowMs() }
   }
 
-  /** Turns the next changes into deliveries, together with the position. Returns whether more follow. */
-  async #queueNews(webhook: Sending): Promise<boolean> {
-    const { id, head, replay_after, replay_until } = webhook
-    const { organization_id, db, hold, advance } = this.#task
-    if (replay_after !== null && replay_until !== null) {
-      // Earlier changes of an entity may only be queued while no later one is on its way.
-      this.#sending = undefined
-      this.#queued = []
-      if (this.#inFlight.size > 0) return true
-      const until = Math.min(replay_until, replay_after + changesPerBatch)
-      const matches = await this.#match(webhook, replay_after, until)
-      const entities = entitiesOf(matches)
-      await db.transaction(async tx => {
-        await hold(tx)
-        await awaitPipelined([
-          tx.query(demoteDeliveriesSql, [organization_id, id, entities]),
-          ...this.#insert(tx, matches, entities),
-          tx.query(advanceReplaySql, [organization_id, id, until]),
-        ])
-      })
-      return true
-    }
-    if (this.#position >= head) return false
+  async #readNews(webhook: Sending): Promise<News | undefined> {
+    const { head } = webhook
+    if (this.#position >= head) return undefined
     const until = Math.min(head, this.#position + changesPerBatch)
-    const matches = await this.#match(webhook, this.#position, until)
-    await db.transaction(async tx => {
-      await awaitPipelined([advance(tx, until), ...this.#insert(tx, matches, entitiesOf(matches))])
-    })
-    this.#position = until
-    return until < head
+    if (until < head) this.#hasMore = true
+    return { until, matches: await this.#match(webhook, this.#position, until) }
+  }
+
+  /** Turns the next changes of a replay into deliveries. Earlier changes of an entity are only queued while no later one is on its way. */
+  async #queueReplay(webhook: Sending): Promise<void> {
+    const { organization_id, id, db, hold } = this.#task
+    this.#isUrgent = true
+    this.#sending = undefined
+    this.#queued = []
+    if (this.#inFlight.size > 0) return
+    const after = webhook.replay_after!
+    const until = Math.min(webhook.replay_until!, after + changesPerBatch)
+    const matches = await this.#match(webhook, after, until)
+    const entities = entitiesOf(matches)
+    const at = iso(this.#nowMs())
+    await db.transaction(tx =>
+      awaitPipelined([
+        hold(tx),
+        tx.query(demoteDeliveriesSql, [organization_id, id, entities]),
+        tx.query(insertDeliveriesSql, [organization_id, id, JSON.stringify(matches), at]),
+        tx.query(promoteDeliveriesSql, [organization_id, id, entities, at]),
+        tx.query(advanceReplaySql, [organization_id, id, until]),
+      ]),
+    )
   }
 
   #match(webhook: Sending, after: number, until: number): Promise<Match[]> {
@@ -210,19 +219,9 @@ class Delivery {
     return db.query<Match>(matchChangesSql, [organization_id, after, until, ...matchValuesOf(webhook)])
   }
 
-  #insert(tx: Parameters<Task['hold']>[0], matches: Match[], entities: string[]): Promise<unknown>[] {
-    if (matches.length === 0) return []
-    const { organization_id, id } = this.#task
-    const at = iso(this.#nowMs())
-    return [
-      tx.query(insertDeliveriesSql, [organization_id, id, JSON.stringify(matches), at]),
-      tx.query(promoteDeliveriesSql, [organization_id, id, entities, at]),
-    ]
-  }
-
   async #sendDue(webhook: Sending): Promise<void> {
     // A change that was read before an erasure may have values that were erased.
-    this.#queued = this.#queued.filter(({ erasure }) => erasure === webhook.erasure)
+    this.#queued = this.#queued.filter(({ deliveries }) => deliveries[0]!.erasure === webhook.erasure)
     if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue(webhook)))
     this.#sending = webhook
     this.#sendQueued()
@@ -234,29 +233,41 @@ class Delivery {
     if (!webhook) return
     const max = webhook.failing_since === null ? maxConcurrent : maxConcurrentFailing
     while (this.#inFlight.size < max && this.#queued.length > 0) {
-      const due = this.#queued.shift()!
-      const sending = this.#attempt(webhook, due).finally(() => {
-        this.#inFlight.delete(due.sequence)
-        this.#sendQueued()
-        this.#wake()
-      })
-      this.#inFlight.set(due.sequence, sending)
+      const line = this.#queued.shift()!
+      const due = line.deliveries.shift()!
+      // A round may have found an erasure while the delivery before this one was on its way.
+      if (due.erasure !== webhook.erasure) continue
+      const sending = this.#attempt(webhook, due).then(isDelivered => this.#afterAttempt(due, line, isDelivered))
+      this.#inFlight.set(due.entity, sending)
     }
+    if (this.#hasMore && this.#queued.length < maxConcurrent) this.#isUrgent = true
   }
 
-  async #readDue({ erasure }: Sending): Promise<Due[]> {
+  #afterAttempt({ entity }: Due, line: Line, isDelivered: boolean): void {
+    this.#inFlight.delete(entity)
+    if (isDelivered && line.deliveries.length > 0) this.#queued.push(line)
+    else if (!isDelivered || line.isFull) this.#isUrgent = true
+    this.#sendQueued()
+    this.#wake()
+  }
+
+  /** Reads the deliveries that are due, and those that wait for them, of the entities without a request under way. */
+  async #readDue({ erasure }: Sending): Promise<Line[]> {
     const { db, organization_id, id } = this.#task
-    const ended = this.#ended.map(({ due }) => due.sequence)
-    const busy = [...this.#inFlight.keys(), ...ended, ...this.#queued.map(({ sequence }) => sequence)]
-    const values = [organization_id, id, iso(this.#nowMs()), busy, duePerRead]
+    const queued = this.#queued.map(({ deliveries }) => deliveries[0]!.entity)
+    const busy = [...this.#inFlight.keys(), ...queued, ...this.#ended.map(({ due }) => due.entity)]
+    const values = [organization_id, id, iso(this.#nowMs()), busy, entitiesPerRead, duePerEntity]
     const rows = new Map((await db.query<DeliveryRow>(readDueSql, values)).map(row => [row.sequence, row]))
     if (rows.size === 0) return []
     const changes = await readChangesOf(db, organization_id, [...rows.keys()], bytesPerRead)
-    return changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure }))
+    const due = changes.map(change => ({ ...rows.get(change.sequence)!, change, erasure }))
+    const lines = [...Map.groupBy(due, ({ entity }) => entity).values()]
+    if (lines.length === entitiesPerRead || changes.length < rows.size) this.#hasMore = true
+    return lines.map(deliveries => ({ deliveries, isFull: deliveries.length === duePerEntity }))
   }
 
-  /** Sends one delivery. Never rejects: an attempt that was aborted has no result, and is made again. */
-  async #attempt(webhook: Sending, due: Due): Promise<void> {
+  /** Sends one delivery. Returns whether it has arrived. Never rejects: an attempt that was aborted has no result, and is made again. */
+  async #attempt(webhook: Sending, due: Due): Promise<boolean> {
     const { organization_id, isHeld } = this.#task
     const { sender, pools, random = Math.random } = this.#options
     const signal = this.#requests.signal
@@ -264,12 +275,13 @@ class Delivery {
       this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
       // The next request waits until it is stored that the receiver fails.
       if (!isSuccess(outcome)) this.#sending = undefined
+      return isSuccess(outcome)
     }
     try {
       const pool = webhook.failing_since === null ? pools.healthy : pools.failing
       const release = await pool.take(organization_id, signal)
       try {
-        if (!isHeld()) return
+        if (!isHeld()) return false
         const nowMs = this.#nowMs()
         const message = {
           url: webhook.url,
@@ -277,37 +289,41 @@ class Delivery {
           body: bodyOf(due.type, due.change, webhook.payload),
           secrets: activeSecrets(webhook.secrets, nowMs),
         }
-        end(await sender.send(message, signal))
+        return end(await sender.send(message, signal))
       } finally {
         release()
       }
     } catch (error) {
       // One change that cannot be sent holds up no other one.
-      if (!signal.aborted) end({ error: `The request could not be made (${(error as Error).name}).`, durationMs: 0 })
+      if (signal.aborted) return false
+      return end({ error: `The request could not be made (${(error as Error).name}).`, durationMs: 0 })
     }
   }
 
-  /** Stores the results, and makes the next change of each entity due. */
-  async #store(webhook: Sending): Promise<void> {
-    const { db, organization_id, id, hold } = this.#task
+  /** Stores the results, turns the news into deliveries together with the position, and makes the next change of each entity due. */
+  async #store(webhook: Sending, news?: News): Promise<void> {
+    const { db, organization_id, id, hold, advance } = this.#task
     const ended = this.#ended
     this.#ended = []
     const nowMs = this.#nowMs()
     const at = iso(nowMs)
-    const settled = [
-      ...new Set(ended.filter(({ verdict }) => verdict.status !== 'waiting').map(({ due }) => due.entity)),
-    ]
+    const settled = ended.filter(({ verdict }) => verdict.status !== 'waiting').map(({ due }) => due)
+    const matches = news?.matches ?? []
+    const entities = entitiesOf([...settled, ...matches])
     const health = healthOf(webhook, ended, nowMs)
     const numbers = ended.map(({ due }) => due.sequence)
     const results = Object.fromEntries(ended.map(attempt => [attempt.due.sequence, resultOf(attempt)]))
-    await db.transaction(async tx => {
-      await hold(tx)
-      await awaitPipelined([
-        tx.query(recordAttemptsSql, [organization_id, id, JSON.stringify(results), at, numbers]),
-        ...(settled.length > 0 ? [tx.query(promoteDeliveriesSql, [organization_id, id, settled, at])] : []),
-        ...(health ? [tx.query(recordHealthSql, [organization_id, id, health.failing_since, health.success])] : []),
-      ])
-    })
+    const key = [organization_id, id] as const
+    await db.transaction(tx =>
+      awaitPipelined([
+        news ? advance(tx, news.until) : hold(tx),
+        ...(ended.length > 0 ? [tx.query(recordAttemptsSql, [...key, JSON.stringify(results), at, numbers])] : []),
+        ...(matches.length > 0 ? [tx.query(insertDeliveriesSql, [...key, JSON.stringify(matches), at])] : []),
+        ...(entities.length > 0 ? [tx.query(promoteDeliveriesSql, [...key, entities, at])] : []),
+        ...(health ? [tx.query(recordHealthSql, [...key, health.failing_since, health.success])] : []),
+      ]),
+    )
+    if (news) this.#position = news.until
     for (const { verdict } of ended) db.observer?.delivered(verdict.status === 'waiting' ? 'retried' : verdict.status)
     if (health) webhook.failing_since = health.failing_since
     await this.#disableIfNeeded(webhook, ended, nowMs)
@@ -331,25 +347,25 @@ class Delivery {
     return next?.at ? Date.parse(next.at) : undefined
   }
 
-  /**
-   * Waits until a request ends, a commit wakes the work, or it is time to look at the log again, and until the batch that
-   * began at `startedMs` is over.
-   */
-  async #untilSomethingHappens(startedMs: number): Promise<void> {
-    if (this.#ended.length === 0) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, lookMs)
-      this.#wake = resolve
-      await promise
-      clearTimeout(timer)
-      this.#wake = () => {}
+  /** Waits until the round that began at `startedMs` is over. */
+  async #untilNextRound(startedMs: number): Promise<void> {
+    const { signal } = this.#task
+    const { roundMs = defaultRoundMs } = this.#options
+    const restOf = (lengthMs: number) => startedMs + lengthMs - performance.now()
+    if (this.#inFlight.size > 0 && restOf(minRoundMs) > 0) await pause(restOf(minRoundMs))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, Math.max(0, restOf(roundMs)))
+    this.#wake = () => {
+      if (this.#isUrgent || signal.aborted) resolve()
     }
-    const restMs = startedMs + batchMs - performance.now()
-    if (restMs > 0) await pause(restMs)
+    this.#wake()
+    await promise
+    clearTimeout(timer)
+    this.#wake = () => {}
   }
 }
 
-const entitiesOf = (matches: Match[]) => [...new Set(matches.map(({ entity }) => entity))]
+const entitiesOf = (all: { entity: string }[]) => [...new Set(all.map(({ entity }) => entity))]
 
 /** A result in the format of {@link recordAttemptsSql}. */
 function resultOf({ due, outcome, verdict }: Attempt) {
@@ -368,6 +384,7 @@ function resultOf({ due, outcome, verdict }: Attempt) {
 
 /** Returns the health of the receiver, if it has to be stored: since when it fails, and the time of a success. */
 function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[], nowMs: number) {
+  if (ended.length === 0) return undefined
   const hasSuccess = ended.some(({ outcome }) => isSuccess(outcome))
   const isFailing = !isSuccess(ended.at(-1)!.outcome)
   const since = isFailing ? (hasSuccess ? iso(nowMs) : (failing_since ?? iso(nowMs))) : null

@@ -189,12 +189,23 @@ export const demoteDeliveriesSql = statement(
    where d.organization_id = $1 and d.webhook_id = $2 and d.sequence = any(${firstOfEntities})`,
 )
 
-/** $2: webhook, $3: the time, $4: deliveries that are being sent, $5: limit. Returns the deliveries that are due. */
+/**
+ * $2: webhook, $3: the time, $4: entities with deliveries under way, $5: the most entities, $6: the most deliveries of each. Returns the
+ * deliveries that are due, each followed by those that wait for it.
+ */
 export const readDueSql = statement(
   'read_due_deliveries',
-  `select d.sequence, d.entity, d.type, d.attempts from webhook_deliveries d
-   where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at <= $3 and d.sequence <> all($4::bigint[])
-   order by d.next_attempt_at, d.sequence limit $5`,
+  `select line.* from (
+     select d.sequence, d.entity, d.next_attempt_at from webhook_deliveries d
+     where d.organization_id = $1 and d.webhook_id = $2 and d.next_attempt_at <= $3 and d.entity <> all($4::text[])
+     order by d.next_attempt_at, d.sequence limit $5
+   ) due cross join lateral (
+     select d.sequence, d.entity, d.type, d.attempts from webhook_deliveries d
+     where d.organization_id = $1 and d.webhook_id::text || ' ' || d.entity = $2::integer::text || ' ' || due.entity
+       and d.status = 'waiting'
+     order by d.sequence limit $6
+   ) line
+   order by due.next_attempt_at, due.sequence, line.sequence`,
 )
 
 /** $2: webhook. The time of the next attempt. */
