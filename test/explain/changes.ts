@@ -83,7 +83,7 @@ export function testChanges(world: World): void {
       for (const [sent, values, max] of [
         [promoteDeliveriesSql, [webhook, names, now], 64],
         [recordAttemptsSql, [webhook, results, now, numbers], 64],
-        [readDueSql, [webhook, now, [], 64], 64],
+        [readDueSql, [webhook, now, ['entity 19999'], 64, 2], 2 * 64],
         [demoteDeliveriesSql, [webhook, names], 64],
         [readBacklogsSql, [[webhook], now], waiting],
       ] as const)
