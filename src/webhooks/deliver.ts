@@ -314,7 +314,7 @@ class Delivery {
     const numbers = ended.map(({ due }) => due.sequence)
     const results = Object.fromEntries(ended.map(attempt => [attempt.due.sequence, resultOf(attempt)]))
     const key = [organization_id, id] as const
-    await db.transaction(tx =>
+    const storing = db.transaction(tx =>
       awaitPipelined([
         news ? advance(tx, news.until) : hold(tx),
         ...(ended.length > 0 ? [tx.query(recordAttemptsSql, [...key, JSON.stringify(results), at, numbers])] : []),
@@ -323,6 +323,12 @@ class Delivery {
         ...(health ? [tx.query(recordHealthSql, [...key, health.failing_since, health.success])] : []),
       ]),
     )
+    await storing.catch(async error => {
+      // A change that cannot be stored as a delivery must not make those repeat that have arrived.
+      this.#ended = [...ended, ...this.#ended]
+      if (news && ended.length > 0) await this.#store(webhook)
+      throw error
+    })
     if (news) this.#position = news.until
     for (const { verdict } of ended) db.observer?.delivered(verdict.status === 'waiting' ? 'retried' : verdict.status)
     if (health) webhook.failing_since = health.failing_since
