@@ -57,8 +57,13 @@ export function ledgerFollower(options: SealingOptions): Follower {
 /** Passes over changes without answers. Where there are many, reading them is a task. */
 async function passOverOthers(db: Database, news: readonly News[], { nowMs = Date.now }: SealingOptions) {
   const few = news.filter(({ after, head }) => head - after <= maxPassed)
-  const values = [few.map(each => each.organization_id), few.map(({ after }) => after), few.map(({ head }) => head)]
-  const found = await db.query<{ organization_id: number }>(findUnsealedSql, values)
+  const changes = few.flatMap(({ organization_id, after, head }) =>
+    Array.from({ length: head - after }, (_, index) => ({ organization_id, sequence: after + 1 + index })),
+  )
+  const found = await db.query<{ organization_id: number }>(findUnsealedSql, [
+    changes.map(({ organization_id }) => organization_id),
+    changes.map(({ sequence }) => sequence),
+  ])
   const unsealed = new Set(found.map(({ organization_id }) => organization_id))
   const notBeforeMs = nowMs() + pauseMs
   return new Map(

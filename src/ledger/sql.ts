@@ -98,16 +98,18 @@ export const readUnsealedSql = statement(
 )
 
 // Citus takes a column of unnest for a text unless the statement computes with it.
-const stretches = `unnest($1::integer[], $2::bigint[], $3::bigint[]) as v(organization_id, after, head)`
-const ofStretch = (row: string) =>
-  `${row}.organization_id = v.organization_id + 0 and ${row}.sequence > v.after + 0 and ${row}.sequence <= v.head + 0`
+const givenChanges = 'unnest($1::integer[], $2::bigint[]) as v(organization_id, sequence)'
+const isGiven = (row: string) => `${row}.organization_id = v.organization_id + 0 and ${row}.sequence = v.sequence + 0`
 
-/** $1: organizations, $2: after this change of each, $3: up to this one. The organizations that may have answers to seal. */
+/**
+ * $1: organizations, $2: a change of each. The organizations that may have answers to seal. For ranges instead of single changes, PostgreSQL
+ * expected a ninth of the log of each, and read all logs: 100 ms with 24,000 changes.
+ */
 export const findUnsealedSql = statement(
   'find_unsealed',
-  `select c.organization_id from ${stretches} join changes c on ${ofStretch('c')} where ${mayHaveAnswers}
+  `select c.organization_id from ${givenChanges} join changes c on ${isGiven('c')} where ${mayHaveAnswers}
    union
-   select x.organization_id from ${stretches} join erased_answers x on ${ofStretch('x')}`,
+   select x.organization_id from ${givenChanges} join erased_answers x on ${isGiven('x')}`,
 )
 
 /** $2: people. Their answers after the position of the ledger, whose follower is locked. */

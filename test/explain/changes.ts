@@ -9,6 +9,7 @@ import {
   readRareOperationsSql,
 } from '../../src/changes/sql.ts'
 import type { Statement } from '../../src/db/db.ts'
+import { findUnsealedSql } from '../../src/ledger/sql.ts'
 import {
   demoteDeliveriesSql,
   promoteDeliveriesSql,
@@ -90,6 +91,14 @@ export function testChanges(world: World): void {
         await expectReads(service.db, sent, [shop.id, ...values], max)
     },
   )
+
+  it('the changes that may have answers to seal are read by their numbers, and no others', async () => {
+    const { service, shop, merged } = world
+    const organizations = Array.from({ length: 100 }, (_, n) => (n < 90 ? shop.id : merged.id))
+    const sequences = organizations.map((_, n) => (n < 90 ? base + 2 * people - n : n - 89))
+    for (const generic of [false, true])
+      await expectReads(service.db, findUnsealedSql, [organizations, sequences], 100, { generic })
+  })
 
   it('a page with a filter that nothing matches reads its range once', async () => {
     const selection = { ...everything, operations: ['delete' as const] }
