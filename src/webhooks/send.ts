@@ -1,6 +1,7 @@
 import { isIPv6, type LookupFunction } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
+import { setWithBound } from '../auth/bounded-map.ts'
 import { version } from '../version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 
@@ -41,6 +42,7 @@ const bodyMs = 1_000
 const maxResponseBytes = 1_024
 const maxHeaderBytes = 16_384
 const keepAliveMs = 10_000
+const maxCheckedUrls = 1_000
 
 /**
  * Sends signed requests by Standard Webhooks. A connection goes to the very address that was checked. Redirects are not followed,
@@ -62,6 +64,11 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
     return { agent, request }
   }
   let opened: ReturnType<typeof open> | undefined
+  const problems = new Map<string, string | undefined>()
+  const problemOf = (url: string) => {
+    if (!problems.has(url)) setWithBound(problems, url, urlProblem(url, allowed), maxCheckedUrls)
+    return problems.get(url)
+  }
   return {
     send: async (message, signal) => {
       let startedMs = performance.now()
@@ -70,8 +77,8 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
         durationMs: Math.round(performance.now() - startedMs),
       })
       try {
-        // The look-up is not called for an address, so the URL is checked each time.
-        const problem = urlProblem(message.url, allowed)
+        // The look-up is not called for an address, so the URL is checked.
+        const problem = problemOf(message.url)
         if (problem !== undefined) return ended({ error: `The URL ${problem}.` })
         opened ??= open().catch(error => {
           // The next message tries again.
