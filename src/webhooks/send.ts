@@ -1,7 +1,6 @@
 import { isIPv6, type LookupFunction } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
-import { setWithBound } from '../auth/bounded-map.ts'
 import { version } from '../version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 
@@ -42,7 +41,6 @@ const bodyMs = 1_000
 const maxResponseBytes = 1_024
 const maxHeaderBytes = 16_384
 const keepAliveMs = 10_000
-const maxCheckedUrls = 1_000
 
 /**
  * Sends signed requests by Standard Webhooks. A connection goes to the very address that was checked. Redirects are not followed,
@@ -64,11 +62,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
     return { agent, request }
   }
   let opened: ReturnType<typeof open> | undefined
-  const problems = new Map<string, string | undefined>()
-  const problemOf = (url: string) => {
-    if (!problems.has(url)) setWithBound(problems, url, urlProblem(url, allowed), maxCheckedUrls)
-    return problems.get(url)
-  }
+  let checked: { url: string; problem: string | undefined } | undefined
   return {
     send: async (message, signal) => {
       let startedMs = performance.now()
@@ -77,9 +71,10 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
         durationMs: Math.round(performance.now() - startedMs),
       })
       try {
-        // The look-up is not called for an address, so the URL is checked.
-        const problem = problemOf(message.url)
-        if (problem !== undefined) return ended({ error: `The URL ${problem}.` })
+        // The look-up is not called for an address, so the URL is checked. Many messages in a row have one URL.
+        const { url } = message
+        if (checked?.url !== url) checked = { url, problem: urlProblem(url, allowed) }
+        if (checked.problem !== undefined) return ended({ error: `The URL ${checked.problem}.` })
         opened ??= open().catch(error => {
           // The next message tries again.
           opened = undefined
@@ -88,7 +83,7 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
         const { agent, request } = await opened
         startedMs = performance.now()
         return await withLimit(signal, timeoutMs, async limit => {
-          const answer = await request(message.url, {
+          const answer = await request(url, {
             method: 'POST',
             headers: headersOf(message, new Date(nowMs())),
             body: message.body,
