@@ -220,10 +220,10 @@ class Delivery {
   }
 
   async #sendDue(webhook: Sending): Promise<void> {
+    this.#sending = webhook
     // A change that was read before an erasure may have values that were erased.
     this.#queued = this.#queued.filter(({ deliveries }) => deliveries[0]!.erasure === webhook.erasure)
     if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue(webhook)))
-    this.#sending = webhook
     this.#sendQueued()
   }
 
@@ -235,7 +235,7 @@ class Delivery {
     while (this.#inFlight.size < max && this.#queued.length > 0) {
       const line = this.#queued.shift()!
       const due = line.deliveries.shift()!
-      // A round may have found an erasure while the delivery before this one was on its way.
+      // The round has found an erasure while the delivery before this one was on its way.
       if (due.erasure !== webhook.erasure) continue
       const sending = this.#attempt(webhook, due).then(isDelivered => this.#afterAttempt(due, line, isDelivered))
       this.#inFlight.set(due.entity, sending)
