@@ -55,7 +55,7 @@ comment on column attributes.index_id is 'The current index of the values, which
 comment on column attributes.index_ready is 'Whether terms has all stored values.';
 comment on column attributes.searchable is 'Whether a search finds the entities by the words of the attribute.';
 comment on column attributes.rules is
-  'The conditions on values besides their type: required, unique, enum, pattern, minimum and maximum. A missing member is no condition.';
+  'The operands of the rules of its values, by name. A missing member is no rule.';
 comment on column attributes.version is 'The version of the definitions that changed the row last.';
 
 create table consent_types (

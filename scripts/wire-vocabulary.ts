@@ -1,5 +1,4 @@
-import { typesOfRules } from '../src/attributes/rules.ts'
-import { attributeTypes } from '../src/attributes/schema.ts'
+import { attributeRules, attributeTypes, operandKind, ruleNames, typesText } from '../src/attribute-rules.ts'
 import { operations, subjects } from '../src/changes/schema.ts'
 import { channelTable } from '../src/channels.ts'
 import { defaultLimits } from '../src/config.ts'
@@ -36,14 +35,25 @@ const profileFields = Object.fromEntries(
   ]),
 )
 
-/** Returns docs/api.md with the table of the fields of a person. */
-export function documentText(document: string): string {
-  const rows = Object.entries(profileFields).map(([name, { type, isSearched, description }]) => {
-    const kind = isSearched ? `${type}, [searched](#search)` : type
-    return `| \`${name}\` | ${kind} | ${description} |\n`
-  })
-  return document.replace(/(?<=src\/profile-fields\.ts -->\n\n(?:\|.*\n){2})(?:\|.*\n)*/, () => rows.join(''))
+const ruleOperands = Object.fromEntries(
+  ruleNames.map(name => [name, { types: attributeRules[name].types, operand: operandKind(name) }]),
+)
+
+/** The rows of the tables in the documents that derive from lists, by the file of the list. */
+const tables: Record<string, string[][]> = {
+  'src/profile-fields.ts': Object.entries(profileFields).map(([name, { type, isSearched, description }]) => [
+    `\`${name}\``,
+    isSearched ? `${type}, [searched](#search)` : type,
+    description,
+  ]),
+  'src/attribute-rules.ts': ruleNames.map(name => [`\`${name}\``, typesText(name), attributeRules[name].description]),
 }
+
+/** Returns a document with its tables that derive from lists. A comment before each names the file of the list. */
+export const documentText = (document: string): string =>
+  document.replace(/(?<=writes this table from (\S+) -->\n\n(?:\|.*\n){2})(?:\|.*\n)*/g, (_, file) =>
+    tables[file]!.map(cells => `| ${cells.join(' | ')} |\n`).join(''),
+  )
 
 /** A bound of a member of a body. */
 const boundOf = ({ properties }: { properties: object }, member: string, bound: string): number =>
@@ -85,9 +95,12 @@ const values: Record<string, { about: string; value: object; type?: string; name
   attributeTypes: { about: 'The types of attributes.', value: attributeTypes },
   declarableTypes: { about: 'The types with which an observed key can be declared.', value: declaredTypes },
   attributeRules: {
-    about: 'The rules of attributes, each with the types that it applies to.',
-    value: typesOfRules,
+    about:
+      'The rules of attributes, each with the types that it applies to, and the kind of its operand: `flag` is a boolean, `value` a value of the type ' +
+      'of the attribute, and `list` several.',
+    value: ruleOperands,
     type: 'RuleName',
+    names: 'ruleNames',
   },
   pageLanguages: { about: 'The languages of the pages for people.', value: pageLanguages },
   limits: { about: 'The limits of a service whose settings do not change them.', value: limits },

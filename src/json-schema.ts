@@ -1,4 +1,4 @@
-import type { Type as TypeBox } from 'typebox'
+import type { TSchema, Type as TypeBox } from 'typebox'
 
 /** The schemas that a member of an object may lack. */
 const optional = new WeakSet<object>()
@@ -41,3 +41,6 @@ const builders = {
  * come with the whole language of TypeScript's types, in 373 files. A test compares both.
  */
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
+
+/** The schema of a value that may be null. */
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])

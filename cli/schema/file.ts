@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Attribute, ConsentType, Definitions, Segment, Stack } from '../../client/index.ts'
-import { noRules, rulesOf } from '../../src/attributes/rules.ts'
+import { noRules } from '../../src/attribute-rules.ts'
+import { rulesOf } from '../../src/attributes/rules.ts'
 import { newAttribute } from '../../src/attributes/schema.ts'
 import { newConsentType } from '../../src/consents/schema.ts'
 import { type Detail, Fault } from '../../src/errors.ts'

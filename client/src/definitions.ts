@@ -1,6 +1,7 @@
 import { Listing, listingOfAll, numberOf, type PageOptions, pageOf } from './listing.ts'
 import type { Call, CallOptions, WriteOptions, Written } from './options.ts'
 import type { Endpoint, Send, Transport } from './transport.ts'
+import type { RuleName } from './vocabulary.ts'
 import type {
   Attribute,
   AttributePatch,
@@ -159,14 +160,10 @@ export class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, NewCo
 /** A rule that values violate: the type of the attribute, or one of its rules. */
 export type AttributeRule = Violation['rules'][number]
 
+type Operand<Value> = Value extends (infer Element)[] ? readonly Element[] : Value
+
 /** Rules that an attribute may get. */
-export type ProposedRules = {
-  required?: boolean
-  enum?: readonly (string | number | boolean)[]
-  pattern?: string
-  minimum?: number | string
-  maximum?: number | string
-}
+export type ProposedRules = { [Rule in Exclude<RuleName, 'unique'>]?: Operand<NonNullable<Attribute[Rule]>> }
 
 /**
  * The options of violations: only those of one `rule`, or of the rules in `proposed` in place of those of the attribute. A page has at

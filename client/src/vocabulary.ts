@@ -92,16 +92,17 @@ export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 
 /** The types with which an observed key can be declared. */
 export const declarableTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json'] as const
 
-/** The rules of attributes, each with the types that it applies to. */
+/** The rules of attributes, each with the types that it applies to, and the kind of its operand: `flag` is a boolean, `value` a value of the type of the attribute, and `list` several. */
 export const attributeRules = {
-  required: ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'],
-  unique: ['text', 'number', 'date', 'datetime'],
-  enum: ['text', 'number', 'boolean', 'date', 'datetime'],
-  pattern: ['text'],
-  minimum: ['number', 'date', 'datetime'],
-  maximum: ['number', 'date', 'datetime'],
+  required: { types: ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'], operand: 'flag' },
+  unique: { types: ['text', 'number', 'date', 'datetime'], operand: 'flag' },
+  enum: { types: ['text', 'number', 'boolean', 'date', 'datetime'], operand: 'list' },
+  pattern: { types: ['text'], operand: 'text' },
+  minimum: { types: ['number', 'date', 'datetime'], operand: 'value' },
+  maximum: { types: ['number', 'date', 'datetime'], operand: 'value' },
 } as const
 export type RuleName = keyof typeof attributeRules
+export const ruleNames = Object.keys(attributeRules) as RuleName[]
 
 /** The languages of the pages for people. */
 export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const

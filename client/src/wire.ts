@@ -1429,17 +1429,17 @@ export type Attribute = {
   } | null
   /** Whether a search finds entities by the words of the value. */
   searchable: boolean
-  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
   required: boolean
-  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
   unique: boolean
-  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
   enum: (string | number | boolean)[] | null
-  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
   pattern: string | null
-  /** The smallest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
   minimum: number | string | null
-  /** The largest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
   maximum: number | string | null
   state: 'active' | 'archived'
   created_at: string
@@ -1462,17 +1462,17 @@ export type NewAttribute = {
   indexed?: boolean
   /** For type `text`: whether a search finds entities by the words of the value. */
   searchable?: boolean
-  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
   required?: boolean
-  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
   unique?: boolean
-  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
   enum?: (string | number | boolean)[] | null
-  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
   pattern?: string | null
-  /** The smallest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
   minimum?: number | string | null
-  /** The largest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
   maximum?: number | string | null
 }
 
@@ -1484,17 +1484,17 @@ export type AttributePatch = {
   cardinality?: 'one' | 'many'
   indexed?: boolean
   searchable?: boolean
-  /** Whether creates, PUT and writes of this key need a value. Placeholders have none. */
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
   required?: boolean
-  /** Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`. */
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
   unique?: boolean
-  /** The allowed values. They are of the type of the attribute, and each is given once. */
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
   enum?: (string | number | boolean)[] | null
-  /** For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
   pattern?: string | null
-  /** The smallest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
   minimum?: number | string | null
-  /** The largest value, for types `number`, `date` and `datetime`. */
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
   maximum?: number | string | null
   state?: 'active' | 'archived'
 }

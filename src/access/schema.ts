@@ -1,6 +1,5 @@
 import type { Static } from 'typebox'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 import { scopes } from '../scopes.ts'
 
 /** A scope of a token. */

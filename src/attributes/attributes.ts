@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { noRules } from '../attribute-rules.ts'
 import type { Transaction } from '../db/db.ts'
 import { pointer, refuse } from '../errors.ts'
 import {
@@ -14,7 +15,7 @@ import {
 import { type Attribute, type Definitions, peopleKey, peopleStackId } from '../organizations/definitions.ts'
 import { CollectedFaults } from './collected-faults.ts'
 import { indexIdOf, indexState } from './indexing.ts'
-import { coerceRules, findRuleFaults, noRules, rulesOf } from './rules.ts'
+import { coerceRules, findRuleFaults, rulesOf } from './rules.ts'
 import type { AttributePatch, NewAttribute } from './schema.ts'
 import { insertAttributesSql, updateAttributeSql } from './sql.ts'
 import { checkNewUnique, checkUnique } from './unique.ts'

@@ -1,18 +1,15 @@
-import type { Attribute, AttributeRules } from '../organizations/definitions.ts'
+import {
+  type AttributeRules,
+  attributeRules,
+  noRules,
+  type RuleName,
+  ruleNames,
+  typesText,
+} from '../attribute-rules.ts'
+import type { Attribute } from '../organizations/definitions.ts'
 import { instantOf } from './instant.ts'
 import { type PatternTime, patternFault, patternMismatch } from './pattern.ts'
-import { attributeTypes, type RuleName, ruleNames } from './schema.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
-
-/** The rules of an attribute that has none. */
-export const noRules: AttributeRules = {
-  required: false,
-  unique: false,
-  enum: null,
-  pattern: null,
-  minimum: null,
-  maximum: null,
-}
 
 type Ruled = Pick<Attribute, 'type' | 'cardinality' | 'indexed'> & Partial<AttributeRules>
 
@@ -24,26 +21,31 @@ export const namesOfRules = (attribute: Partial<AttributeRules>): RuleName[] =>
 export const rulesOf = (attribute: Partial<AttributeRules>): Partial<AttributeRules> =>
   Object.fromEntries(namesOfRules(attribute).map(name => [name, attribute[name]]))
 
-/** The types of attributes that a rule applies to. */
-export const typesOfRules: Record<RuleName, readonly Attribute['type'][]> = {
-  required: attributeTypes,
-  unique: ['text', 'number', 'date', 'datetime'],
-  enum: ['text', 'number', 'boolean', 'date', 'datetime'],
-  pattern: ['text'],
-  minimum: ['number', 'date', 'datetime'],
-  maximum: ['number', 'date', 'datetime'],
-}
-
 /** Finds what is wrong with the rules of an attribute. The paths begin with the name of the rule. */
 export function findRuleFaults(attribute: Ruled): ValueFault[] {
   const faults = namesOfRules(attribute).flatMap(name => {
-    const types = typesOfRules[name]
+    const { types } = attributeRules[name]
     if (types.includes(attribute.type)) return []
-    const message = `applies only to ${types.length === 1 ? 'type' : 'the types'} ${types.map(type => `\`${type}\``).join(', ')}`
+    const message = `applies only to ${types.length === 1 ? 'type' : 'the types'} ${typesText(name)}`
     return [{ path: [name], message }]
   })
   if (faults.length > 0) return faults
-  return [...uniqueFaults(attribute), ...enumFaults(attribute), ...patternFaults(attribute), ...boundFaults(attribute)]
+  const operandFaults = namesOfRules(attribute).flatMap(name => typeFaults(attribute, name))
+  return [
+    ...uniqueFaults(attribute),
+    ...patternFaults(attribute),
+    ...(operandFaults.length > 0 ? operandFaults : [...enumFaults(attribute), ...boundFaults(attribute)]),
+  ]
+}
+
+/** What is wrong with the operand of a rule, or with its elements, if they are values of the type of the attribute. */
+function typeFaults(attribute: Ruled, name: RuleName): ValueFault[] {
+  if (!attributeRules[name].hasTypedOperand) return []
+  const operand: unknown = attribute[name]
+  return (Array.isArray(operand) ? operand : [operand]).flatMap((value, index): ValueFault[] => {
+    const message = valueFault({ ...attribute, cardinality: 'one' }, value)?.message
+    return message ? [{ path: Array.isArray(operand) ? [name, index] : [name], message }] : []
+  })
 }
 
 function uniqueFaults({ unique, cardinality, indexed }: Ruled): ValueFault[] {
@@ -55,37 +57,23 @@ function uniqueFaults({ unique, cardinality, indexed }: Ruled): ValueFault[] {
 /** The most bytes of the values of an enum as JSON. They stay in memory while the organization is in use. */
 const maxEnumBytes = 32_768
 
-function enumFaults(attribute: Ruled): ValueFault[] {
-  const values = attribute.enum ?? []
-  const known = new Set<unknown>()
-  const faults = values.flatMap((value, index): ValueFault[] => {
-    const message = typeMessage(attribute, value) ?? (known.has(value) ? 'is given twice' : undefined)
-    known.add(value)
-    return message ? [{ path: ['enum', index], message }] : []
-  })
+function enumFaults({ enum: values }: Ruled): ValueFault[] {
+  if (!values) return []
+  const faults = values.flatMap((value, index): ValueFault[] =>
+    values.indexOf(value) < index ? [{ path: ['enum', index], message: 'is given twice' }] : [],
+  )
   if (faults.length > 0 || Buffer.byteLength(JSON.stringify(values)) <= maxEnumBytes) return faults
   return [{ path: ['enum'], message: `must have at most ${maxEnumBytes} bytes as JSON` }]
 }
-
-/** Why a value is not one of the type of the attribute. */
-const typeMessage = (attribute: Ruled, value: unknown): string | undefined =>
-  valueFault({ ...attribute, cardinality: 'one' }, value)?.message
 
 function patternFaults({ pattern }: Ruled): ValueFault[] {
   const message = pattern == null ? undefined : patternFault(pattern)
   return message ? [{ path: ['pattern'], message }] : []
 }
 
-function boundFaults(attribute: Ruled): ValueFault[] {
-  const { type, minimum = null, maximum = null } = attribute
-  const faults = Object.entries({ minimum, maximum }).flatMap(([name, value]): ValueFault[] => {
-    const message = value === null ? undefined : typeMessage(attribute, value)
-    return message ? [{ path: [name], message }] : []
-  })
-  if (faults.length > 0 || minimum === null || maximum === null) return faults
-  return compareValues(type, minimum, maximum) > 0
-    ? [{ path: ['minimum'], message: 'must not be more than `maximum`' }]
-    : []
+function boundFaults({ type, minimum, maximum }: Ruled): ValueFault[] {
+  if (minimum == null || maximum == null || compareValues(type, minimum, maximum) <= 0) return []
+  return [{ path: ['minimum'], message: 'must not be more than `maximum`' }]
 }
 
 /** Compares two values of a type that has an order. Negative if the first one is less. */
@@ -100,26 +88,41 @@ const compareTexts = (one: string, other: string) => (one < other ? -1 : Number(
 
 /** Converts the rules of a query string, whose values are texts, to the type of the attribute. */
 export function coerceRules<Rules extends Partial<AttributeRules>>(type: Attribute['type'], rules: Rules): Rules {
-  const coerce = <V>(value: V) => coerceValue({ type, cardinality: 'one' }, value) as V
-  const { minimum, maximum, enum: values } = rules
-  return {
-    ...rules,
-    ...(minimum !== undefined && { minimum: coerce(minimum) }),
-    ...(maximum !== undefined && { maximum: coerce(maximum) }),
-    ...(values != null && { enum: values.map(coerce) }),
-  }
+  const coerce = (value: unknown) => coerceValue({ type, cardinality: 'one' }, value)
+  const coerced = Object.entries(rules).flatMap(([name, operand]) => {
+    if (operand == null || !attributeRules[name as RuleName]?.hasTypedOperand) return []
+    return [[name, Array.isArray(operand) ? operand.map(coerce) : coerce(operand)]]
+  })
+  return { ...rules, ...Object.fromEntries(coerced) }
 }
 
-/** The rules that a value is checked by alone, in the order of the checks. */
-const valueRules = ['enum', 'pattern', 'minimum', 'maximum'] as const
-type ValueRule = (typeof valueRules)[number]
+type ValueRule = Exclude<RuleName, 'required' | 'unique'>
+type Scalar = string | number | boolean
+type Check<Operand> = (
+  operand: Operand,
+  value: Scalar,
+  attribute: Attribute,
+  time: () => PatternTime,
+) => string | undefined
+
+/** The rules that a value is checked by alone, in the order of the checks. Each completes "the value …" if the value breaks it. */
+const valueChecks: { [Name in ValueRule]: Check<NonNullable<AttributeRules[Name]>> } = {
+  enum: (values, value, attribute) =>
+    allowedValues(attribute).has(value) ? undefined : `must be one of: ${listOf(values)}`,
+  pattern: (pattern, value, _, time) => patternMismatch(pattern, value as string, time()),
+  minimum: (minimum, value, { type }) =>
+    compareValues(type, value as string, minimum) < 0 ? `must be at least ${minimum}` : undefined,
+  maximum: (maximum, value, { type }) =>
+    compareValues(type, value as string, maximum) > 0 ? `must be at most ${maximum}` : undefined,
+}
+const valueRules = Object.keys(valueChecks) as ValueRule[]
 
 /**
- * Checks a value, which is of the type of its attribute, against the enum, the pattern and the bounds. Returns the first fault. `time`
+ * Checks a value, which is of the type of its attribute, against the rules that it is checked by alone. Returns the first fault. `time`
  * is what the patterns of the request have taken.
  */
 export function ruleFault(attribute: Attribute, value: unknown, time: () => PatternTime): ValueFault | undefined {
-  if ((attribute.enum ?? attribute.pattern ?? attribute.minimum ?? attribute.maximum) == null) return undefined
+  if (valueRules.every(rule => attribute[rule] == null)) return undefined
   const isMany = attribute.cardinality === 'many'
   for (const [index, element] of elementsOf(attribute, value).entries())
     for (const rule of valueRules) {
@@ -135,29 +138,12 @@ export function brokenRules(attribute: Attribute, value: unknown, time: () => Pa
   return valueRules.filter(rule => elements.some(element => messageOf(rule, attribute, element, time)))
 }
 
-type Scalar = string | number | boolean
-
 const elementsOf = ({ cardinality }: Attribute, value: unknown) =>
   (cardinality === 'many' ? value : [value]) as readonly Scalar[]
 
-/** Completes "the value …" if the value breaks the rule. */
 function messageOf(rule: ValueRule, attribute: Attribute, value: Scalar, time: () => PatternTime): string | undefined {
   const operand = attribute[rule]
-  if (operand == null) return undefined
-  switch (rule) {
-    case 'enum':
-      return allowedValues(attribute).has(value) ? undefined : `must be one of: ${listOf(attribute.enum!)}`
-    case 'pattern':
-      return patternMismatch(attribute.pattern!, value as string, time())
-    case 'minimum':
-      return compareValues(attribute.type, value as string, attribute.minimum!) < 0
-        ? `must be at least ${attribute.minimum}`
-        : undefined
-    case 'maximum':
-      return compareValues(attribute.type, value as string, attribute.maximum!) > 0
-        ? `must be at most ${attribute.maximum}`
-        : undefined
-  }
+  return operand == null ? undefined : (valueChecks[rule] as Check<unknown>)(operand, value, attribute, time)
 }
 
 const enums = new WeakMap<Attribute, ReadonlySet<unknown>>()

@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
-import { Type } from '../json-schema.ts'
+import { attributeTypes, noRules, optionalRuleSchemas, ruleSchemas } from '../attribute-rules.ts'
+import { nullable, Type } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
   definitionName,
   definitionState,
-  nullable,
   times,
 } from '../organizations/definition-schema.ts'
 
@@ -13,55 +13,7 @@ const cardinality = Type.Enum(['one', 'many'], {
   description: '`one` can change to `many`, but `many` cannot change to `one`.',
 })
 
-/** The types of attributes. The last two are relationships. */
-export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json', 'person', 'stack'] as const
 const type = Type.Enum([...attributeTypes])
-
-/** The names of the rules, in the order of reads. */
-export const ruleNames = ['required', 'unique', 'enum', 'pattern', 'minimum', 'maximum'] as const
-export type RuleName = (typeof ruleNames)[number]
-
-const bound = (which: string) =>
-  Type.Union([Type.Number(), Type.String(), Type.Null()], {
-    description: `The ${which} value, for types \`number\`, \`date\` and \`datetime\`.`,
-  })
-
-/** The conditions on values besides the type, for later writes. */
-const rules = {
-  required: Type.Boolean({
-    description: 'Whether creates, PUT and writes of this key need a value. Placeholders have none.',
-  }),
-  unique: Type.Boolean({
-    description:
-      'Whether no two entities have the same value. Needs `indexed: true`, and the types `text`, `number`, `date` or `datetime`.',
-  }),
-  enum: nullable(
-    Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-      minItems: 1,
-      maxItems: 500,
-      description: 'The allowed values. They are of the type of the attribute, and each is given once.',
-    }),
-  ),
-  pattern: nullable(
-    Type.String({
-      minLength: 1,
-      maxLength: 512,
-      description:
-        'For type `text`: a regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends.',
-    }),
-  ),
-  minimum: bound('smallest'),
-  maximum: bound('largest'),
-}
-
-const optionalRules = {
-  required: Type.Optional(rules.required),
-  unique: Type.Optional(rules.unique),
-  enum: Type.Optional(rules.enum),
-  pattern: Type.Optional(rules.pattern),
-  minimum: Type.Optional(rules.minimum),
-  maximum: Type.Optional(rules.maximum),
-}
 
 /** Body of POST /v1/schema/attributes. */
 export const newAttribute = Type.Object(
@@ -79,7 +31,7 @@ export const newAttribute = Type.Object(
     searchable: Type.Optional(
       Type.Boolean({ description: 'For type `text`: whether a search finds entities by the words of the value.' }),
     ),
-    ...optionalRules,
+    ...optionalRuleSchemas,
   },
   {
     additionalProperties: false,
@@ -113,7 +65,7 @@ export const attributePatch = Type.Object(
     cardinality: Type.Optional(cardinality),
     indexed: Type.Optional(Type.Boolean()),
     searchable: Type.Optional(Type.Boolean()),
-    ...optionalRules,
+    ...optionalRuleSchemas,
     state: Type.Optional(definitionState),
   },
   { additionalProperties: false, title: 'AttributePatch', examples: [{}] },
@@ -143,7 +95,7 @@ export const attribute = Type.Object(
     indexed: Type.Boolean(),
     index_state: nullable(indexState),
     searchable: Type.Boolean({ description: 'Whether a search finds entities by the words of the value.' }),
-    ...rules,
+    ...ruleSchemas,
     state: definitionState,
     ...times,
   },
@@ -162,12 +114,8 @@ export const attribute = Type.Object(
         indexed: true,
         index_state: { state: 'ready', indexed: 0, total: 0 },
         searchable: false,
-        required: false,
-        unique: false,
-        enum: null,
-        pattern: null,
+        ...noRules,
         minimum: 0,
-        maximum: null,
         state: 'active',
         created_at: '2026-01-01T12:00:00.000Z',
         updated_at: '2026-01-01T12:00:00.000Z',

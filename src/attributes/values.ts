@@ -1,5 +1,6 @@
+import type { AttributeType } from '../attribute-rules.ts'
 import { isDate, isDateTime } from '../formats.ts'
-import type { Attribute, AttributeType } from '../organizations/definitions.ts'
+import type { Attribute } from '../organizations/definitions.ts'
 import { coerceText } from '../scalars.ts'
 
 type PlainType = Exclude<AttributeType, 'person' | 'stack'>

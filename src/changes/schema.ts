@@ -1,7 +1,5 @@
-import type { Static, TSchema } from 'typebox'
-import { Type } from '../json-schema.ts'
-
-const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+import type { Static } from 'typebox'
+import { nullable, Type } from '../json-schema.ts'
 
 /** The kinds of things that change, in the order of the documentation. */
 export const subjects = [

@@ -1,13 +1,12 @@
 import type { Static } from 'typebox'
 import { channels } from '../channels.ts'
-import { Type } from '../json-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 import {
   definitionDescription,
   definitionKey,
   definitionName,
   definitionState,
   examplesOf,
-  nullable,
   times,
 } from '../organizations/definition-schema.ts'
 import { methods } from './evidence.ts'

@@ -1,8 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import type { BatchCall, Call, Route } from '../http/pipeline/route.ts'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 import { type Batch, batchBody, batchEntities } from './batch.ts'
 import type { EntityKind } from './entity-kind.ts'
 import {

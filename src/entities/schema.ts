@@ -2,8 +2,8 @@ import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
 import { detail } from '../errors.ts'
-import { Type } from '../json-schema.ts'
-import { examplesOf, nullable, times } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
+import { examplesOf, times } from '../organizations/definition-schema.ts'
 import { matchKinds } from './write-request.ts'
 
 /** The page at /docs sends example bodies with one click. This one renames, overwrites and opts in no one. */

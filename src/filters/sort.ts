@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { AttributeType } from '../attribute-rules.ts'
 import { attributePrefix, type SortField, sortFieldNames, sortFieldOf } from '../entities/indexes/sort-field.ts'
 import { pointer, refuse } from '../errors.ts'
-import { type AttributeType, type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
+import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import { incomingPrefix } from './incoming.ts'
 import type { MeasuredSortBody, SortBody } from './schema.ts'
 

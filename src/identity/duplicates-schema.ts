@@ -1,6 +1,5 @@
 import type { Static } from 'typebox'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 import { sharedKeys } from './duplicates-sql.ts'
 
 const sharedKey = Type.Enum([...sharedKeys])

@@ -1,8 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { Limits } from '../config.ts'
 import { answerChange } from '../consents/schema.ts'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 
 /** The body of a merge and of an unmerge. */
 export const identityBody = ({ profileCharacters }: Limits) =>

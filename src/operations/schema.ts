@@ -1,6 +1,5 @@
 import type { Static } from 'typebox'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const total = (description: string) => Type.Integer({ minimum: 0, description })

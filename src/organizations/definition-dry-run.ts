@@ -1,7 +1,6 @@
 import { type Subject, subjects } from '../changes/schema.ts'
 import type { Call, HandlerResult, Route, route } from '../http/pipeline/route.ts'
-import { Type } from '../json-schema.ts'
-import { nullable } from './definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 
 /** The subjects of the writes of definitions. */
 type DefinitionSubject = Exclude<Subject, 'person' | 'record'>

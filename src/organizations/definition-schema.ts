@@ -1,7 +1,5 @@
 import type { TSchema } from 'typebox'
-import { Type } from '../json-schema.ts'
-
-export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+import { nullable, Type } from '../json-schema.ts'
 
 /** The keys of stacks, attributes and consent types. */
 export const definitionKey = Type.String({ pattern: '^[a-z][a-z0-9_]{0,62}$' })

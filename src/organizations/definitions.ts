@@ -1,3 +1,4 @@
+import type { AttributeRules, AttributeType } from '../attribute-rules.ts'
 import type { Channel } from '../channels.ts'
 import { type Database, dataKeyOf, type Row, type Statement } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
@@ -21,25 +22,11 @@ export type Stack = {
   updated_at: string
 }
 
-export type AttributeType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
-
 /**
  * The index of an attribute. `id` is new each time an index is requested. Until the index is ready, it contains
  * `indexed` of about `total` entities.
  */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
-
-/** The conditions on the values of an attribute besides its type. They apply to later writes; stored values stay. */
-export type AttributeRules = {
-  required: boolean
-  unique: boolean
-  /** The values that are allowed. */
-  enum: (string | number | boolean)[] | null
-  /** A regular expression in the syntax of RE2. */
-  pattern: string | null
-  minimum: number | string | null
-  maximum: number | string | null
-}
 
 /** A rule that is absent is one that the attribute does not have. */
 export type Attribute = Partial<AttributeRules> & {

@@ -3,8 +3,7 @@ import { channels } from '../channels.ts'
 import type { Limits } from '../config.ts'
 import { effectiveConsent, evidenceFields } from '../consents/schema.ts'
 import { attributeValues, entityFields, externalId, harmlessBody } from '../entities/schema.ts'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
 import { flagFields, profileFlags, profileTexts, textFields } from '../profile-fields.ts'
 
 /** An element of `consents`: one answer to one purpose on one channel. */

@@ -1,7 +1,6 @@
-import type { Static } from 'typebox'
-import { ruleNames } from '../attributes/schema.ts'
-import { Type } from '../json-schema.ts'
-import { nullable } from '../organizations/definition-schema.ts'
+import type { Static, TOptional, TSchema, TUnknown } from 'typebox'
+import { attributeRules, operandOf, type RuleName, ruleNames } from '../attribute-rules.ts'
+import { nullable, Type } from '../json-schema.ts'
 
 /** The names of what a value can violate: its type, or a rule of its attribute. */
 export const violationNames = ['type', ...ruleNames] as const
@@ -9,8 +8,32 @@ export type ViolationName = (typeof violationNames)[number]
 
 const rule = Type.Enum([...violationNames])
 
-// A query has texts. They are converted to the type of the attribute.
+type ProposableRule = Exclude<RuleName, 'unique'>
+
+/** The rules that a request may propose. `unique` is a rule of several values. */
+export const proposableRules = ruleNames.filter((name): name is ProposableRule => name !== 'unique')
+
 const proposed = 'Check this rule in place of the rules of the attribute: what a PATCH with it would leave.'
+
+/** The schema of a proposed rule. Values of the type of the attribute are texts in a query. */
+function proposedSchema(name: ProposableRule): TSchema {
+  const schema = operandOf(name)
+  if (schema.type === 'array')
+    return Type.Optional({
+      ...schema,
+      items: Type.String(),
+      description: `${proposed} Repeat the name for each value.`,
+    })
+  return Type.Optional({
+    ...(attributeRules[name].hasTypedOperand ? Type.String() : schema),
+    description: proposed,
+  })
+}
+
+const proposedRules = Object.fromEntries(proposableRules.map(name => [name, proposedSchema(name)])) as Record<
+  ProposableRule,
+  TOptional<TUnknown>
+>
 
 /** Query of GET /v1/schema/attributes/{id}/violations. */
 export const violationsQuery = Type.Object(
@@ -25,17 +48,7 @@ export const violationsQuery = Type.Object(
           '`type` are values that were stored before the declaration and are of another type.',
       }),
     ),
-    required: Type.Optional(Type.Boolean({ description: proposed })),
-    enum: Type.Optional(
-      Type.Array(Type.String(), {
-        minItems: 1,
-        maxItems: 500,
-        description: `${proposed} Repeat the name for each value.`,
-      }),
-    ),
-    pattern: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: proposed })),
-    minimum: Type.Optional(Type.String({ description: proposed })),
-    maximum: Type.Optional(Type.String({ description: proposed })),
+    ...proposedRules,
     size: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 500, description: 'The maximum number of items on the page. Default: 50.' }),
     ),

@@ -1,6 +1,7 @@
+import { noRules } from '../attribute-rules.ts'
 import { findAttribute } from '../attributes/attributes.ts'
 import type { PatternTime } from '../attributes/pattern.ts'
-import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules, noRules } from '../attributes/rules.ts'
+import { brokenRules, coerceRules, findRuleFaults, isPresent, namesOfRules } from '../attributes/rules.ts'
 import { valueFault } from '../attributes/values.ts'
 import type { Database } from '../db/db.ts'
 import { recordIdOf, uuidOfRecord } from '../entities/identifiers.ts'
@@ -18,7 +19,13 @@ import {
   peopleStackId,
 } from '../organizations/definitions.ts'
 import { requireScope } from '../scopes.ts'
-import { defaultViolations, type Violation, type ViolationName, type ViolationsQuery } from './violations-schema.ts'
+import {
+  defaultViolations,
+  proposableRules,
+  type Violation,
+  type ViolationName,
+  type ViolationsQuery,
+} from './violations-schema.ts'
 import { scanValuesSql } from './violations-sql.ts'
 
 /** A page ends with the row after which it has taken this long, or its patterns have. */
@@ -71,14 +78,10 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
 }
 
 /** The attribute with the rules that the query proposes, if there are any, in place of its own. Throws a Fault of 400. */
-function withProposedRules(
-  attribute: Attribute,
-  { required, enum: values, pattern, minimum, maximum }: ViolationsQuery,
-): Attribute {
-  const given = { required, enum: values, pattern, minimum, maximum }
-  const texts = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  if (Object.keys(texts).length === 0) return attribute
-  const proposal: Attribute = { ...attribute, ...noRules, ...coerceRules(attribute.type, texts) }
+function withProposedRules(attribute: Attribute, query: ViolationsQuery): Attribute {
+  const proposed = proposableRules.filter(name => query[name] !== undefined).map(name => [name, query[name]])
+  if (proposed.length === 0) return attribute
+  const proposal: Attribute = { ...attribute, ...noRules, ...coerceRules(attribute.type, Object.fromEntries(proposed)) }
   const details = findRuleFaults(proposal).map(({ path, message }) => ({ path: pointer(...path), message }))
   if (details.length > 0) refuse('invalid_parameter', 'The request breaks a rule.', { details })
   return proposal

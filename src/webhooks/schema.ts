@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { Type } from '../json-schema.ts'
-import { listSchema, nullable, times } from '../organizations/definition-schema.ts'
+import { nullable, Type } from '../json-schema.ts'
+import { listSchema, times } from '../organizations/definition-schema.ts'
 import { eventPattern } from './events.ts'
 import { maxCounted } from './sql.ts'
 

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { noRules } from '../../src/attribute-rules.ts'
 import { matchKinds } from '../../src/entities/write-request.ts'
 import type { OpenApiDocument } from '../../src/openapi/document.ts'
 import { orderFilters, personFilters } from '../support/filter-generators.ts'
@@ -178,8 +179,9 @@ export function fieldGenerators(
     generators.type = fc.constantFrom('text', 'number', 'boolean', 'date', 'datetime', 'json')
   if (/\/attributes(\/({id}|batch))?$/.test(template)) {
     // Most rules fit only some types, so random ones would refuse nearly every change.
-    for (const rule of ['enum', 'pattern', 'minimum', 'maximum']) generators[rule] = fc.constantFrom(undefined, null)
-    for (const rule of ['unique', 'searchable']) generators[rule] = fc.constantFrom(undefined, false)
+    const { required: _, ...rules } = noRules
+    for (const [rule, none] of Object.entries({ ...rules, searchable: false }))
+      generators[rule] = fc.constantFrom(undefined, none)
   }
   // The name of a client or of a token has no control characters.
   if (/^\/v1\/(clients|tokens)$/.test(template))

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { ruleNames } from '../../src/attribute-rules.ts'
 import type { WireChange } from '../support/changes.ts'
 import { dryRunOf, findDefinitionMismatch, findDryRunMismatch, type WireDryRun } from '../support/dry-runs.ts'
 import { ndjsonType } from './operations.ts'
@@ -132,8 +133,7 @@ function findUnexpectedRefusal(
     '/sms_consent',
   ]
   // Whether a rule fits depends on the type of its attribute.
-  const isRule = (path: string) =>
-    /Attributes?$/.test(id) && /^\/(unique|enum(\/\d)?|pattern|minimum|maximum)$/.test(path)
+  const isRule = (path: string) => /Attributes?$/.test(id) && (ruleNames as string[]).includes(path.split('/')[1]!)
   const ofElement = (path: string) => (id === 'batchAttributes' ? path.replace(/^\/items\/\d+/, '') : path)
   const isAllowed = paths.length > 0 && paths.map(ofElement).every(path => allowed.includes(path) || isRule(path))
   return isAllowed ? undefined : 'an unexpected refusal'

@@ -1,4 +1,11 @@
-import { type Attribute, type AttributePatch, attributeRules, type NewAttribute, type RuleName } from '@kith/client'
+import {
+  type Attribute,
+  type AttributePatch,
+  attributeRules,
+  type NewAttribute,
+  type RuleName,
+  ruleNames,
+} from '@kith/client'
 import { isEqual } from '../entity/equal.ts'
 
 export type AttributeType = Attribute['type']
@@ -13,14 +20,16 @@ export type AttributeDraft = {
   cardinality: 'one' | 'many'
   indexed: boolean
   searchable: boolean
-  required: boolean
-  unique: boolean
-  /** The allowed values, one a line. */
-  allowed: string
-  pattern: string
-  minimum: string
-  maximum: string
+  rules: RuleDrafts
 }
+
+/** The rules: flags, and texts as they were typed, with an element of a list on each line. */
+export type RuleDrafts = Record<RuleName, boolean | string>
+
+const ruleDrafts = (draftRule: (name: RuleName) => boolean | string) =>
+  Object.fromEntries(ruleNames.map(name => [name, draftRule(name)])) as RuleDrafts
+
+const isFlag = (name: RuleName) => attributeRules[name].operand === 'flag'
 
 export const emptyDraft: AttributeDraft = {
   key: '',
@@ -31,29 +40,26 @@ export const emptyDraft: AttributeDraft = {
   cardinality: 'one',
   indexed: false,
   searchable: false,
-  required: false,
-  unique: false,
-  allowed: '',
-  pattern: '',
-  minimum: '',
-  maximum: '',
+  rules: ruleDrafts(name => (isFlag(name) ? false : '')),
 }
 
 export function draftOf(attribute: Attribute): AttributeDraft {
-  const { key, name, type, target_stack, cardinality, indexed, searchable, required, unique, pattern } = attribute
+  const { key, name, type, target_stack, cardinality, indexed, searchable } = attribute
   return {
-    ...{ key, name, type, target_stack, cardinality, indexed, searchable, required, unique },
+    ...{ key, name, type, target_stack, cardinality, indexed, searchable },
     description: attribute.description ?? '',
-    allowed: attribute.enum?.join('\n') ?? '',
-    pattern: pattern ?? '',
-    minimum: attribute.minimum === null ? '' : String(attribute.minimum),
-    maximum: attribute.maximum === null ? '' : String(attribute.maximum),
+    rules: ruleDrafts(rule => operandText(attribute[rule])),
   }
+}
+
+function operandText(operand: Attribute[RuleName]): boolean | string {
+  if (typeof operand === 'boolean') return operand
+  return Array.isArray(operand) ? operand.join('\n') : String(operand ?? '')
 }
 
 /** Whether an attribute of a type can have a rule. */
 export const takesRule = (type: AttributeType, rule: RuleName): boolean =>
-  (attributeRules[rule] as readonly AttributeType[]).includes(type)
+  (attributeRules[rule].types as readonly AttributeType[]).includes(type)
 
 /** A typed text as a value of the type. A text that does not parse stays a text, and the service refuses it with its reason. */
 function parsedValue(type: AttributeType, text: string): string | number | boolean {
@@ -68,23 +74,28 @@ const linesOf = (text: string) =>
     .map(line => line.trim())
     .filter(line => line !== '')
 
-const boundOf = (type: AttributeType, text: string) =>
-  text.trim() === '' ? null : (parsedValue(type, text.trim()) as string | number)
+/** The operand of a rule as the service has it: false or null if the attribute does not have the rule. */
+function operandOf(type: AttributeType, rule: RuleName, draft: boolean | string) {
+  const takes = takesRule(type, rule)
+  if (typeof draft === 'boolean') return takes && draft
+  if (!takes || draft.trim() === '') return null
+  switch (attributeRules[rule].operand) {
+    case 'list':
+      return linesOf(draft).map(line => parsedValue(type, line))
+    case 'value':
+      return parsedValue(type, draft.trim())
+    default:
+      return draft
+  }
+}
 
 /** The members of an attribute that the form can change. */
-function membersOf(draft: AttributeDraft) {
-  const { key, name, description, type, cardinality, indexed, searchable, required, unique, pattern } = draft
-  const allowed = linesOf(draft.allowed).map(line => parsedValue(type, line))
-  const takes = (rule: RuleName) => takesRule(type, rule)
+function membersOf({ key, name, description, type, cardinality, indexed, searchable, rules }: AttributeDraft) {
   return {
     name: name.trim() || key,
     description: description.trim() || null,
-    ...{ cardinality, indexed, searchable: type === 'text' && searchable, required },
-    unique: takes('unique') && unique,
-    enum: takes('enum') && allowed.length > 0 ? allowed : null,
-    pattern: takes('pattern') && pattern !== '' ? pattern : null,
-    minimum: takes('minimum') ? boundOf(type, draft.minimum) : null,
-    maximum: takes('maximum') ? boundOf(type, draft.maximum) : null,
+    ...{ cardinality, indexed, searchable: type === 'text' && searchable },
+    ...Object.fromEntries(ruleNames.map(rule => [rule, operandOf(type, rule, rules[rule])])),
   }
 }
 

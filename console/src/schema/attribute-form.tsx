@@ -1,9 +1,10 @@
-import { type Attribute, attributeTypes, type RuleName, type Stack } from '@kith/client'
+import { type Attribute, attributeRules, attributeTypes, type RuleName, ruleNames, type Stack } from '@kith/client'
 import { useMessages } from '../app/language.tsx'
 import { Checkbox, FieldGroup, TextField } from '../ui/field.tsx'
 import { Select } from '../ui/select.tsx'
 import { type AttributeDraft, takesRule } from './attribute-draft.ts'
 import { messages } from './messages.ts'
+import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 
 type AttributeFieldsProps = {
@@ -99,71 +100,32 @@ function NewAttributeFields({ draft, set, stacks }: PartProps & { stacks: readon
   )
 }
 
+/** The rules that the type can have. Those with a short operand are beside each other. */
 function RuleFields({ draft, set }: PartProps) {
   const texts = useMessages(messages)
-  const takes = (rule: RuleName) => takesRule(draft.type, rule)
+  const rules = ruleNames.filter(rule => takesRule(draft.type, rule))
+  const isShort = (rule: RuleName) => ['value', 'number'].includes(attributeRules[rule].operand)
+  const short = rules.filter(isShort)
+  const fieldOf = (rule: RuleName) => <RuleField key={rule} rule={rule} draft={draft} set={set} />
   return (
     <FieldGroup look="frame" legend={texts.rules}>
       <p className={styles.muted}>{texts.rulesHelp}</p>
-      <Checkbox
-        isSelected={draft.required}
-        onChange={required => set({ required })}
-        help={texts.requiredHelp}
-        name="/required"
-      >
-        {texts.ruleNames.required}
-      </Checkbox>
-      {takes('unique') && (
-        <Checkbox isSelected={draft.unique} onChange={unique => set({ unique })} help={texts.uniqueHelp} name="/unique">
-          {texts.ruleNames.unique}
-        </Checkbox>
-      )}
-      <ValueRuleFields draft={draft} set={set} />
+      {rules.filter(rule => !isShort(rule)).map(fieldOf)}
+      {short.length > 0 && <FieldGroup look="grid">{short.map(fieldOf)}</FieldGroup>}
     </FieldGroup>
   )
 }
 
-/** The rules that a value is checked by alone. */
-function ValueRuleFields({ draft, set }: PartProps) {
-  const texts = useMessages(messages)
-  const takes = (rule: RuleName) => takesRule(draft.type, rule)
-  return (
-    <>
-      {takes('enum') && (
-        <TextField
-          label={texts.ruleNames.enum}
-          help={texts.allowedHelp}
-          rows={3}
-          value={draft.allowed}
-          onChange={allowed => set({ allowed })}
-          name="/enum"
-        />
-      )}
-      {takes('pattern') && (
-        <TextField
-          label={texts.ruleNames.pattern}
-          help={texts.patternHelp}
-          value={draft.pattern}
-          onChange={pattern => set({ pattern })}
-          name="/pattern"
-        />
-      )}
-      {takes('minimum') && (
-        <FieldGroup look="grid">
-          <TextField
-            label={texts.ruleNames.minimum}
-            value={draft.minimum}
-            onChange={minimum => set({ minimum })}
-            name="/minimum"
-          />
-          <TextField
-            label={texts.ruleNames.maximum}
-            value={draft.maximum}
-            onChange={maximum => set({ maximum })}
-            name="/maximum"
-          />
-        </FieldGroup>
-      )}
-    </>
-  )
+function RuleField({ rule, draft, set }: PartProps & { rule: RuleName }) {
+  const { name, help } = useMessages(ruleLabels)[rule]
+  const value = draft.rules[rule]
+  const onChange = (operand: boolean | string) => set({ rules: { ...draft.rules, [rule]: operand } })
+  if (typeof value === 'boolean')
+    return (
+      <Checkbox isSelected={value} onChange={onChange} help={help} name={`/${rule}`}>
+        {name}
+      </Checkbox>
+    )
+  const rows = attributeRules[rule].operand === 'list' ? { rows: 3 } : {}
+  return <TextField {...rows} label={name} help={help} value={value} onChange={onChange} name={`/${rule}`} />
 }

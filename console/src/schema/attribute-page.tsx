@@ -1,4 +1,4 @@
-import type { Attribute, Definitions } from '@kith/client'
+import { type Attribute, type Definitions, ruleNames } from '@kith/client'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
@@ -9,6 +9,7 @@ import { Badge, EmptyState, Facts, Page, Section } from '../ui/page.tsx'
 import { AttributeEditor } from './attribute-editor.tsx'
 import { messages, type SchemaTexts } from './messages.ts'
 import { OwnerName } from './owner-name.tsx'
+import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 import { Violations } from './violations.tsx'
 
@@ -96,20 +97,18 @@ function factsOf(attribute: Attribute, { stacks }: Definitions, texts: SchemaTex
   ]
 }
 
+/** The most values of a list that are shown. */
+const maxListed = 8
+
 /** The rules of an attribute, each as a short text. */
 export function Rules({ attribute }: { attribute: Attribute }) {
-  const texts = useMessages(messages)
-  const { required, unique, pattern, minimum, maximum } = attribute
-  const rules = [
-    ...(required ? [texts.ruleNames.required] : []),
-    ...(unique ? [texts.ruleNames.unique] : []),
-    ...(attribute.enum
-      ? [texts.oneOf(attribute.enum.slice(0, 8).join(', ') + (attribute.enum.length > 8 ? ', …' : ''))]
-      : []),
-    ...(pattern ? [texts.matches(pattern)] : []),
-    ...(minimum !== null ? [texts.atLeast(String(minimum))] : []),
-    ...(maximum !== null ? [texts.atMost(String(maximum))] : []),
-  ]
+  const labels = useMessages(ruleLabels)
+  const rules = ruleNames.flatMap(name => {
+    const operand = attribute[name]
+    if (operand === null || operand === false) return []
+    const cut = Array.isArray(operand) && operand.length > maxListed ? [...operand.slice(0, maxListed), '…'] : operand
+    return [labels[name].short?.(Array.isArray(cut) ? cut.join(', ') : String(cut)) ?? labels[name].name]
+  })
   if (rules.length === 0) return <span className={styles.muted}>—</span>
   return (
     <ul className={styles.rules}>

@@ -1,4 +1,4 @@
-import type { Attribute, AttributePatch, ProposedRules, Violation } from '@kith/client'
+import { type Attribute, type AttributePatch, attributeRules, type ProposedRules, type Violation } from '@kith/client'
 import { client } from '../app/client.ts'
 
 /** The preview ends its search when it has found this many. */
@@ -12,14 +12,10 @@ export type RulePreview = {
 }
 
 /** The rules that a change turns on or moves, without `unique`, which the service checks by itself. */
-export function proposedRules({ required, pattern, minimum, maximum, ...patch }: AttributePatch): ProposedRules {
-  return {
-    ...(required && { required }),
-    ...(patch.enum && { enum: patch.enum }),
-    ...(pattern && { pattern }),
-    ...(minimum !== null && minimum !== undefined && { minimum }),
-    ...(maximum !== null && maximum !== undefined && { maximum }),
-  }
+export function proposedRules({ unique: _, ...patch }: AttributePatch): ProposedRules {
+  const isProposed = (name: string, operand: unknown) =>
+    name in attributeRules && operand !== null && operand !== false && operand !== undefined
+  return Object.fromEntries(Object.entries(patch).filter(([name, operand]) => isProposed(name, operand)))
 }
 
 /** Runs the change without storing it, and searches the values that would break the new rules. Throws the refusal of the change. */

@@ -7,6 +7,7 @@ import { MoreButton } from '../ui/more-button.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Badge, Loading } from '../ui/page.tsx'
 import { messages } from './messages.ts'
+import { ruleLabels } from './rule-labels.ts'
 import styles from './schema.module.css'
 
 /** The people or records whose stored values break the rules of an attribute. */
@@ -42,12 +43,13 @@ export function Violations({ attribute }: { attribute: Attribute }) {
 
 export function ViolationItem({ owner, violation }: { owner: string; violation: Violation }) {
   const texts = useMessages(messages)
+  const labels = useMessages(ruleLabels)
   return (
     <li>
       <EntityLink owner={owner} id={violation.id ?? violation.record_id ?? ''} externalId={violation.external_id} />
       {violation.rules.map(rule => (
         <Badge key={rule} kind="caution">
-          {texts.ruleNames[rule]}
+          {rule === 'type' ? texts.type : labels[rule].name}
         </Badge>
       ))}
     </li>

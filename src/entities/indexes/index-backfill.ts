@@ -1,6 +1,7 @@
+import type { AttributeType } from '../../attribute-rules.ts'
 import { awaitPipelined, type Database, dataKeyOf, type Transaction } from '../../db/db.ts'
 import { isLockTimeout } from '../../db/pg-errors.ts'
-import type { AttributeType, SortIndex } from '../../organizations/definitions.ts'
+import type { SortIndex } from '../../organizations/definitions.ts'
 import { digestVersionsSql, readVersionsSql } from '../../organizations/definitions-sql.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'

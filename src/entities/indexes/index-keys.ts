@@ -1,6 +1,7 @@
+import type { AttributeType } from '../../attribute-rules.ts'
 import { instantOf } from '../../attributes/instant.ts'
 import { isDateTime } from '../../formats.ts'
-import type { Attribute, AttributeType } from '../../organizations/definitions.ts'
+import type { Attribute } from '../../organizations/definitions.ts'
 
 /** A row of `terms`, without its organization. */
 export type Term = { index_id: number; value: string; entity_id: string }

@@ -1,11 +1,7 @@
+import type { AttributeType } from '../../attribute-rules.ts'
 import { awaitPipelined, type Database } from '../../db/db.ts'
 import { createRefusal, Fault } from '../../errors.ts'
-import {
-  type AttributeType,
-  type Definitions,
-  reloadDefinitions,
-  type SortIndex,
-} from '../../organizations/definitions.ts'
+import { type Definitions, reloadDefinitions, type SortIndex } from '../../organizations/definitions.ts'
 import { lockHead } from '../../organizations/head.ts'
 import type { Signal } from '../../signal.ts'
 import { type FillProgress, fillSortIndex } from './index-backfill.ts'
