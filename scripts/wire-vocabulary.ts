@@ -1,5 +1,5 @@
 import { attributeRules, attributeTypes, operandKind, ruleNames, typesText } from '../src/attribute-rules.ts'
-import { operations, subjects } from '../src/changes/schema.ts'
+import { operationFacts, operations, subjects } from '../src/changes/schema.ts'
 import { channelTable } from '../src/channels.ts'
 import { defaultLimits } from '../src/config.ts'
 import { methods } from '../src/consents/evidence.ts'
@@ -47,7 +47,14 @@ const tables: Record<string, string[][]> = {
     description,
   ]),
   'src/attribute-rules.ts': ruleNames.map(name => [`\`${name}\``, typesText(name), attributeRules[name].description]),
+  'src/changes/schema.ts': operations.map(operation => {
+    const { event, description } = operationFacts[operation]
+    return [`\`${operation}\``, `\`${event}\``, description]
+  }),
 }
+
+/** The documents with such tables. */
+export const documents = ['docs/api.md', 'docs/changes.md']
 
 /** Returns a document with its tables that derive from lists. A comment before each names the file of the list. */
 export const documentText = (document: string): string =>

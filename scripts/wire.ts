@@ -1,6 +1,6 @@
 // Writes what the client knows of the service: client/src/wire.ts, the wire types in TypeScript, from the schemas that the service validates
 // with, client/src/endpoints.ts from its route table, and client/src/vocabulary.ts from its lists. Each has one definition, and the
-// published client imports no file or package outside of it. Also writes the table of a person's fields in docs/api.md.
+// published client imports no file or package outside of it. Also writes the tables of such lists in the documents.
 //   npm run wire
 
 import { execFileSync } from 'node:child_process'
@@ -75,7 +75,7 @@ import {
 } from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
 import { endpointsText } from './wire-endpoints.ts'
-import { documentText, vocabularyText } from './wire-vocabulary.ts'
+import { documents, documentText, vocabularyText } from './wire-vocabulary.ts'
 
 const { limits } = loadConfig({})
 
@@ -340,7 +340,7 @@ export const generated: Record<string, (present: string) => string> = {
   'client/src/wire.ts': () => formatted(wireText()),
   'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names.values())),
   'client/src/vocabulary.ts': () => formatted(vocabularyText()),
-  'docs/api.md': documentText,
+  ...Object.fromEntries(documents.map(path => [path, documentText])),
 }
 
 /** The text of a source in the format of the repository. */

@@ -1,4 +1,4 @@
-import type { DossierLine } from '../../client/index.ts'
+import type { Change, DossierLine } from '../../client/index.ts'
 import { type Html, html } from '../../src/links/html.ts'
 import { cellOf, labelOf, printValue, rowOf, rowsOf, timeOf } from './values.ts'
 
@@ -46,7 +46,7 @@ const sources: Record<string, string> = {
   mandatory: 'needs no answer',
 }
 
-const operations: Record<string, string> = {
+const operations: Record<Change['operation'], string> = {
   create: 'Stored for the first time',
   update: 'Changed',
   delete: 'Deleted',

@@ -1682,7 +1682,7 @@ export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -1716,7 +1716,7 @@ export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
@@ -1751,7 +1751,7 @@ export type WebhookWithSecret = {
 export type NewWebhook = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
@@ -1768,7 +1768,7 @@ export type NewWebhook = {
 export type WebhookPatch = {
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
   url?: string
-  /** The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, `stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
   events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null

@@ -11,7 +11,7 @@ import {
   readLinkNames,
   recordIdOf,
 } from './link-names.ts'
-import type { Operation, Subject } from './schema.ts'
+import { type Operation, operationFacts, type Subject } from './schema.ts'
 
 /** A change as it is matched and sent. `stack_id` is 0 for people and null for definitions. */
 export type LoggedChange = {
@@ -164,19 +164,9 @@ function subjectOf(logged: string, stack: string): Subject {
   return stack === peopleStack ? 'person' : 'record'
 }
 
-const eventNames = {
-  create: 'created',
-  update: 'updated',
-  delete: 'deleted',
-  restore: 'restored',
-  merge: 'merged',
-  unmerge: 'unmerged',
-  erase: 'erased',
-} as const
-
 /** A change as a server-sent event (HTML Living Standard, 9.2). Its JSON has no line feed. */
 export const eventOf = ({ sequence, subject, operation, json }: LoggedChange): string =>
-  `id: ${sequence}\nevent: ${subject}.${eventNames[operation]}\ndata: ${json}\n\n`
+  `id: ${sequence}\nevent: ${subject}.${operationFacts[operation].event}\ndata: ${json}\n\n`
 
 const dataField = Buffer.from('\ndata: ')
 

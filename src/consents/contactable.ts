@@ -1,5 +1,6 @@
 import { pastTimeOf } from '../attributes/instant.ts'
 import { findFirstBearer, readSequenceAt } from '../changes/read-changes.ts'
+import type { Operation } from '../changes/schema.ts'
 import { channelTable } from '../channels.ts'
 import { createValueRefusal, Fault } from '../errors.ts'
 import type { Call, HandlerResult } from '../http/pipeline/route.ts'
@@ -103,7 +104,7 @@ const answerOf = (row: StandingAnswer) => (row.version === null ? undefined : re
 /** `operation` is null if the person did not exist yet. */
 type PastFactsRow = { merged_into: string | null; is_blanked: boolean; address: string | null } & (
   | {
-      operation: 'create' | 'update' | 'restore' | 'delete' | 'merge' | 'unmerge' | 'erase'
+      operation: Operation
       gone_sequence: number
       gone_at: string
     }

@@ -1,3 +1,4 @@
+import type { Operation } from '../changes/schema.ts'
 import { type Subject, subjects } from '../changes/schema.ts'
 import type { Call, HandlerResult, Route, route } from '../http/pipeline/route.ts'
 import { nullable, Type } from '../json-schema.ts'
@@ -9,11 +10,14 @@ const definitionSubjects = subjects.filter(
   (subject): subject is DefinitionSubject => !['person', 'record'].includes(subject),
 )
 
+/** What happens to definitions. */
+const definitionOperations = ['create', 'update', 'delete'] as const satisfies Operation[]
+
 /** A change of definitions as the change log would have it. */
 export type DefinitionDiff = {
   subject: DefinitionSubject
   id: number
-  operation: 'create' | 'update' | 'delete'
+  operation: (typeof definitionOperations)[number]
   before: object
   after: object
 }
@@ -37,7 +41,7 @@ export const definitionDryRun = Type.Object(
       Type.Object({
         subject: Type.Enum(definitionSubjects),
         id: nullable(Type.Integer({ minimum: 1, description: 'Null for a creation.' })),
-        operation: Type.Enum(['create', 'update', 'delete']),
+        operation: Type.Enum([...definitionOperations]),
         before: values('The fields that would change, with their values before.'),
         after: values('The fields that would change, with their values after.'),
       }),

@@ -7,6 +7,7 @@ import { findCanaries } from '../../test/support/person-canaries.ts'
 import { createLoopbackSender, startReceiver } from '../../test/support/receiver.ts'
 import { type Organization, type Reply, type Service, startService, useOwnService } from '../../test/support/service.ts'
 import { createShop, dataOf, useShop } from '../../test/support/shop.ts'
+import { type Operation, operationFacts } from '../changes/schema.ts'
 import type { Follower } from '../followers/follower.ts'
 import { auditLedger } from '../ledger/audit.ts'
 import { webhookFollower } from '../webhooks/deliver.ts'
@@ -717,14 +718,9 @@ describe('the feed and webhooks', () => {
       expect(own.map(({ external_id }) => external_id)).toEqual(own.map(() => null))
       expect(own.map(({ sequence }) => sequence)).toEqual(own.map((_, index) => own[0]!.sequence + index))
       const events = receiver.received.map(({ event }) => [event.type, event.data.id === ada.id ? 'ada' : 'shopper'])
-      const past: Record<string, string> = {
-        create: 'created',
-        update: 'updated',
-        merge: 'merged',
-        unmerge: 'unmerged',
-        erase: 'erased',
-      }
-      expect(events.toSorted()).toEqual(told.map(([operation, who]) => [`person.${past[operation!]}`, who]).toSorted())
+      expect(events.toSorted()).toEqual(
+        told.map(([operation, who]) => [`person.${operationFacts[operation as Operation].event}`, who]).toSorted(),
+      )
       const erased = receiver.received.filter(({ event }) => event.type === 'person.erased')
       expect(erased.map(({ event }) => event.data.external_id)).toEqual([null, null])
       expect([shopper.id, ada.id].toSorted()).toEqual(erased.map(({ event }) => event.data.id).toSorted())

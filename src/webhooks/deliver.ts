@@ -4,7 +4,7 @@ import { readChangesOf } from '../changes/read-changes.ts'
 import { awaitPipelined } from '../db/db.ts'
 import { FairPool } from '../fair-pool.ts'
 import type { Follower, Progress, Task } from '../followers/follower.ts'
-import { matchValuesOf } from './events.ts'
+import { eventTypeOf, matchValuesOf } from './events.ts'
 import { disablement, isSuccess, judge, type Verdict } from './schedule.ts'
 import type { DeliveryOutcome, Sender } from './send.ts'
 import {
@@ -79,6 +79,7 @@ type Due = DeliveryRow & { change: LoggedChange; erasure: number | null }
 type Line = { deliveries: Due[]; isFull: boolean }
 type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
 type Match = { sequence: number; entity: string; type: string }
+type MatchedChange = Omit<Match, 'type'> & Pick<LoggedChange, 'subject' | 'operation'>
 /** The changes up to a number that a webhook asks for. */
 type News = { until: number; matches: Match[] }
 
@@ -214,9 +215,11 @@ class Delivery {
     )
   }
 
-  #match(webhook: Sending, after: number, until: number): Promise<Match[]> {
+  async #match(webhook: Sending, after: number, until: number): Promise<Match[]> {
     const { db, organization_id } = this.#task
-    return db.query<Match>(matchChangesSql, [organization_id, after, until, ...matchValuesOf(webhook)])
+    const values = [organization_id, after, until, ...matchValuesOf(webhook)]
+    const changes = await db.query<MatchedChange>(matchChangesSql, values)
+    return changes.map(({ subject, operation, ...match }) => ({ ...match, type: eventTypeOf(subject, operation) }))
   }
 
   async #sendDue(webhook: Sending): Promise<void> {

@@ -1,3 +1,4 @@
+import { type ChangeEvent, type Operation, operationFacts, operations } from '../changes/schema.ts'
 import { readScopes as subjectScopes } from '../changes/selection.ts'
 import { pointer } from '../errors.ts'
 import { throwInvalidField } from '../organizations/change-definitions.ts'
@@ -9,19 +10,11 @@ const readScopes = { ...subjectScopes, consent: subjectScopes.person }
 
 type Subject = keyof typeof readScopes
 
-const operationsByEvent = {
-  created: 'create',
-  updated: 'update',
-  deleted: 'delete',
-  restored: 'restore',
-  merged: 'merge',
-  unmerged: 'unmerge',
-  erased: 'erase',
-} as const
-type Event = keyof typeof operationsByEvent
-
 /** What happens to a subject, in the names of events. */
-export const allEvents = Object.keys(operationsByEvent) as Event[]
+export const allEvents = operations.map(operation => operationFacts[operation].event)
+
+/** The type of the event of a change, such as `person.updated`. */
+export const eventTypeOf = (subject: Subject, operation: Operation) => `${subject}.${operationFacts[operation].event}`
 
 /** The subjects in the names of events. */
 export const eventSubjects = Object.keys(readScopes) as Subject[]
@@ -40,12 +33,19 @@ const attributePrefix = 'attribute_values.'
 
 /** The values of `match_changes` from $4 on. */
 export function matchValuesOf({ events, stacks, keys }: Wanted) {
-  const named = events.map(event => event.split('.') as [Subject, Event | '*'])
-  const each = named.flatMap(([subject, event]) => (event === '*' ? allEvents : [event]).map(one => ({ subject, one })))
-  const types = each.filter(({ subject }) => subject !== 'consent').map(({ subject, one }) => `${subject}.${one}`)
-  const consents = each.filter(({ subject }) => subject === 'consent').map(({ one }) => operationsByEvent[one])
+  const wanted = events.flatMap(name => {
+    const [subject, event] = name.split('.') as [Subject, ChangeEvent | '*']
+    const named = operations.filter(operation => event === '*' || operationFacts[operation].event === event)
+    return named.map(operation => ({ subject, operation }))
+  })
+  const types = wanted.filter(({ subject }) => subject !== 'consent')
+  const consents = wanted.filter(({ subject }) => subject === 'consent')
   const attributes = keys?.filter(key => key.startsWith(attributePrefix)).map(key => key.slice(attributePrefix.length))
-  return [types, consents, stacks, keys, attributes ?? []] as const
+  return [
+    types.map(({ subject, operation }) => `${subject}.${operation}`),
+    consents.map(({ operation }) => operation),
+    ...[stacks, keys, attributes ?? []],
+  ] as const
 }
 
 const profileFields: readonly string[] = [...profileTexts, ...profileFlags, 'consents']

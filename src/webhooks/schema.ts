@@ -1,8 +1,10 @@
 import type { Static } from 'typebox'
 import { nullable, Type } from '../json-schema.ts'
 import { listSchema, times } from '../organizations/definition-schema.ts'
-import { eventPattern } from './events.ts'
+import { allEvents, eventPattern, eventSubjects } from './events.ts'
 import { maxCounted } from './sql.ts'
+
+const listed = (names: readonly string[]) => names.map(name => `\`${name}\``).join(', ')
 
 const url = Type.String({
   minLength: 1,
@@ -13,9 +15,8 @@ const events = Type.Array(Type.String({ title: 'WebhookEventName', pattern: even
   minItems: 1,
   maxItems: 50,
   description:
-    'The events to send: `person.created`, `person.updated`, `person.deleted`, `person.restored`, and the same of `record`, ' +
-    '`stack`, `attribute`, `consent_type`, `segment`, `webhook` and `settings`. `consent.*` are the changes of people that have consents. `.*` ' +
-    'means all of a subject.',
+    `The events to send, such as \`person.created\`: a subject (${listed(eventSubjects)}) and what happens to it (${listed(allEvents)}). ` +
+    '`consent.*` are the changes of people that have consents. `.*` means all of a subject.',
 })
 const stacks = nullable(
   Type.Array(Type.String(), {

@@ -122,21 +122,19 @@ export const advanceReplaySql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** The type of the event of a change c. */
-const type = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end
-     || '.' || case c.operation when 'create' then 'created' when 'update' then 'updated' when 'delete' then 'deleted'
-       when 'merge' then 'merged' when 'unmerge' then 'unmerged' when 'erase' then 'erased' else 'restored' end`
+/** The subject of a change c. */
+const subject = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end`
 
 /**
- * $2: after this number, $3: up to this number, $4: types, $5: operations of consent events, $6: keys of stacks or null, $7: fields or
- * null, $8: keys of attributes. Returns the matching changes in order.
+ * $2: after this number, $3: up to this number, $4: subjects with their operations, as `person.update`, $5: operations of consent
+ * events, $6: keys of stacks or null, $7: fields or null, $8: keys of attributes. Returns the matching changes in order.
  */
 export const matchChangesSql = statement(
   'match_changes',
-  `select c.sequence, coalesce(c.entity_id::text, c.subject || ' ' || c.definition_id) as entity, ${type} as type
+  `select c.sequence, coalesce(c.entity_id::text, c.subject || ' ' || c.definition_id) as entity, ${subject} as subject, c.operation
    from changes c
    where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3
-     and (${type} = any($4::text[])
+     and (${subject} || '.' || c.operation = any($4::text[])
        or (c.stack_id = 0 and c.operation = any($5::text[]) and (c.before ? 'consents' or c.after ? 'consents')))
      and ($6::text[] is null or c.stack_id is null or c.stack_id = 0
        or c.stack_id in (select s.id from stacks s where s.organization_id = $1 and s.key = any($6)))

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { type Operation, operationFacts } from '../../src/changes/schema.ts'
 import type { Organization, Service } from './service.ts'
 
 /** A change as a response shows it. */
@@ -95,13 +96,15 @@ export async function openEvents(
 
 /** Reads events until the one with the number `until`. Returns their changes, and checks what repeats in each event. */
 export async function takeEvents(stream: EventStream, until: number): Promise<WireChange[]> {
-  const past: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted', restore: 'restored' }
   const seen: WireChange[] = []
   while ((seen.at(-1)?.sequence ?? 0) < until) {
     const event = await stream.next()
     if (!event) throw new Error(`the stream ended after ${seen.length} events`)
     const change = JSON.parse(event.data) as WireChange
-    expect([event.id, event.event]).toEqual([`${change.sequence}`, `${change.subject}.${past[change.operation]}`])
+    expect([event.id, event.event]).toEqual([
+      `${change.sequence}`,
+      `${change.subject}.${operationFacts[change.operation as Operation].event}`,
+    ])
     seen.push(change)
   }
   return seen

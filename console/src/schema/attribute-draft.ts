@@ -79,11 +79,14 @@ function operandOf(type: AttributeType, rule: RuleName, draft: boolean | string)
   const takes = takesRule(type, rule)
   if (typeof draft === 'boolean') return takes && draft
   if (!takes || draft.trim() === '') return null
-  switch (attributeRules[rule].operand) {
+  const kind: string = attributeRules[rule].operand
+  switch (kind) {
     case 'list':
       return linesOf(draft).map(line => parsedValue(type, line))
     case 'value':
       return parsedValue(type, draft.trim())
+    case 'number':
+      return parsedValue('number', draft.trim())
     default:
       return draft
   }

@@ -1,3 +1,4 @@
+import type { Operation } from '../../changes/schema.ts'
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
 import { meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
@@ -58,7 +59,7 @@ export type DecisionContext = {
  * read. `before` is null for a creation, a restore and an unmerge.
  */
 export type Change = AttributeChange & {
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
+  operation: Operation
   id: string
   /** The external identifier after the write. */
   external_id: string | null

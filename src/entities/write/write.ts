@@ -1,3 +1,4 @@
+import type { Operation } from '../../changes/schema.ts'
 import { awaitPipelined, type Transaction } from '../../db/db.ts'
 import {
   answerOf,
@@ -145,7 +146,7 @@ const results = {
   merge: 'deleted',
   unmerge: 'restored',
   erase: 'deleted',
-} as const
+} as const satisfies Record<Operation, Done['result']>
 
 /** The entities that the responses show, by item. */
 type Representations = ReadonlyMap<Item, SerializedEntity>
