@@ -53,7 +53,7 @@ describe('kith org', () => {
   })
 
   it.each([
-    ['an existing key', 'default', /already/],
+    ['an existing key', 'default', /is the key of another organization/],
     ['an invalid key', 'Acme Inc', /1 to 63/],
   ])('refuses %s in one sentence', async (_, key, pattern) => {
     const { code, stdout, stderr } = await kith('org', 'create', key)

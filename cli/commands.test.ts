@@ -49,6 +49,13 @@ type Row = {
   result: object
 }
 
+/** Creates an organization whose deletion began a minute ago. */
+async function leftOrganization(): Promise<string[]> {
+  await json('org', 'create', 'left')
+  await service.sql(`update organizations set deleted_at = now() - interval '1 minute' where key = 'left'`)
+  return ['left', '--yes']
+}
+
 /** Makes a backup. From then on the commands use an empty database. */
 async function restoreElsewhere(): Promise<string[]> {
   await json('backup', 'whole.backup')
@@ -62,6 +69,12 @@ const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
   { args: ['org', 'list'], wrongArgs: ['--all'], correctArgs: () => [], result: [{ key: 'default' }] },
+  {
+    args: ['org', 'delete'],
+    wrongArgs: [],
+    correctArgs: leftOrganization,
+    result: { key: 'left', removed: expect.objectContaining({ change_heads: 1 }) },
+  },
   {
     args: ['token'],
     wrongArgs: ['--org', 'default'],

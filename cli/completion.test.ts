@@ -5,7 +5,7 @@ it.each([
   [['im'], ['import']],
   [
     ['org', ''],
-    ['create', 'list', 'help'],
+    ['create', 'list', 'delete', 'help'],
   ],
   [
     ['token', '--s'],

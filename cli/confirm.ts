@@ -13,12 +13,13 @@ export const addYesOption = (command: Command): Command =>
 
 /**
  * Asks on the terminal whether to go on, after the lines that `describe` returns, unless `--yes` was given. Throws a UsageError without a
- * terminal, and an Error after any answer but yes.
+ * terminal, and an Error after any answer but yes, or but `name`, if it is given: that of what is lost for ever.
  */
 export async function confirm(
   { yes }: YesOption,
   question: string,
   describe: () => Promise<string[]> = async () => [],
+  name?: string,
 ): Promise<void> {
   if (yes) return
   const shown = visible(question)
@@ -28,9 +29,12 @@ export async function confirm(
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await new Promise<string>(resolve => {
     // Ctrl-C and Ctrl-D close the interface, and leave the cursor behind the question.
-    terminal.once('close', () => resolve('\n')).question(`${shown} [y/N] `, resolve)
+    terminal
+      .once('close', () => resolve('\n'))
+      .question(`${shown} ${name === undefined ? '[y/N]' : `Type ${visible(name)} to go on:`} `, resolve)
   })
   terminal.close()
   if (answer === '\n') printStderr('')
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Nothing was done.')
+  const isConfirmed = name === undefined ? /^y(es)?$/i.test(answer.trim()) : answer.trim() === name
+  if (!isConfirmed) throw new Error('Nothing was done.')
 }

@@ -1,18 +1,29 @@
 import type { Command } from 'commander'
-import { createOrganization, listOrganizations } from '../src/organizations/organizations.ts'
+import { defaultLimits } from '../src/config.ts'
+import type { Database } from '../src/db/db.ts'
+import { deleteOrganization, requireDeletable } from '../src/organizations/deletion.ts'
+import {
+  createOrganization,
+  describeOrganization,
+  findOrganization,
+  listOrganizations,
+} from '../src/organizations/organizations.ts'
 import { newCommand, newPlainCommand, printResult } from './command.ts'
+import { addYesOption, confirm, type YesOption } from './confirm.ts'
 import { addFormatOption, type FormatOption, formatOf, printRows } from './print-rows.ts'
+import { formatCount, startProgress } from './progress.ts'
 import { withSession } from './session.ts'
 
 type Json = { json?: boolean }
 
 export function orgCommand(environment: NodeJS.ProcessEnv): Command {
-  return newPlainCommand('org', 'Creates and lists organizations, the tenants of the service.', [
+  return newPlainCommand('org', 'Creates, lists and deletes organizations, the tenants of the service.', [
     'org create acme',
     'org list',
   ])
     .addCommand(createCommand(environment))
     .addCommand(listCommand(environment))
+    .addCommand(deleteCommand(environment))
 }
 
 function createCommand(environment: NodeJS.ProcessEnv): Command {
@@ -34,4 +45,39 @@ function listCommand(environment: NodeJS.ProcessEnv): Command {
       await printRows(formatOf(options), ['key', 'created_at'], organizations)
     }),
   )
+}
+
+function deleteCommand(environment: NodeJS.ProcessEnv): Command {
+  const description =
+    'Deletes an organization with everything in it. Its tokens are rejected within ten seconds; then its rows are deleted. It cannot be ' +
+    'undone, but by restoring a backup. Run the command again if it was interrupted. The key is not given again.'
+  return addYesOption(newCommand('delete', description, ['org delete acme', 'org delete acme --yes']))
+    .argument('<key>', 'The key, as shown by org list.')
+    .action((key: string, options: Json & YesOption) =>
+      withSession(environment, async ({ db }) => {
+        await requireDeletable(db, key)
+        await confirm(options, `Delete the organization ${key}? It cannot be undone.`, () => contentsOf(db, key), key)
+        let count = 0
+        const line = startProgress('rows', () => ({ count, fraction: null }), options)
+        const removed = await deleteOrganization(db, key, {
+          waits: seconds => line.print(`Waiting ${seconds} s, until no request can use the organization any more.`),
+          deleted: rows => {
+            count = rows
+          },
+        }).finally(line.end)
+        const messages = [`Deleted organization ${key}: ${formatCount(count)} rows.`]
+        printResult(options, { value: { key, removed }, messages })
+      }),
+    )
+}
+
+/** What an organization has. Nothing if its deletion has begun. */
+async function contentsOf(db: Database, key: string): Promise<string[]> {
+  const organization = await findOrganization(db, key)
+  if (!organization) return []
+  const { counts } = await describeOrganization(db, organization.id, defaultLimits)
+  return [
+    `The organization ${key} was created at ${organization.created_at}. It has:`,
+    ...Object.entries(counts).map(([name, count]) => `  ${formatCount(count).padStart(12)} ${name.replace('_', ' ')}`),
+  ]
 }

@@ -7,10 +7,12 @@
 create table organizations (
   id integer primary key generated always as identity,
   key text collate "C" not null unique,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  deleted_at timestamptz
 );
 comment on table organizations is 'A tenant of the service.';
-comment on column organizations.key is 'The name of the organization in tokens and commands.';
+comment on column organizations.key is 'The name of the organization in tokens and commands. It stays taken after a deletion.';
+comment on column organizations.deleted_at is 'Since when its rows are deleted, or being deleted. Null: it is in use.';
 
 -- A transaction that writes locks the row of its organization and holds the lock until the commit, so change numbers have no gaps and
 -- become visible in order. Every write updates the row. The low fillfactor leaves room on the page for HOT updates.

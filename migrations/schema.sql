@@ -484,11 +484,13 @@ create table organizations (
   id integer generated always as identity not null,
   key text collate "C" not null,
   created_at timestamp with time zone default now() not null,
+  deleted_at timestamp with time zone,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_key_key UNIQUE (key)
 );
 comment on table organizations is 'A tenant of the service.';
-comment on column organizations.key is 'The name of the organization in tokens and commands.';
+comment on column organizations.key is 'The name of the organization in tokens and commands. It stays taken after a deletion.';
+comment on column organizations.deleted_at is 'Since when its rows are deleted, or being deleted. Null: it is in use.';
 
 create table rate_limits (
   key text not null,

@@ -102,6 +102,6 @@ function throwInvalidKey(): never {
 }
 
 function throwKeyTaken(key: string): never {
-  const message = `is the key of another organization`
-  return refuse('duplicate_entry', `The organization ${key} already exists.`, { details: [{ path: '/key', message }] })
+  const message = 'is the key of another organization, or of one that was deleted, whose tokens name it'
+  return refuse('duplicate_entry', `The key ${key} ${message}.`, { details: [{ path: '/key', message }] })
 }

@@ -2,18 +2,18 @@ import { statement } from '../db/db.ts'
 
 export const findOrganizationSql = statement(
   'find_organization',
-  'select id, key, created_at from organizations where key = $1',
+  'select id, key, created_at from organizations where key = $1 and deleted_at is null',
 )
 
 /** $1: keys. */
 export const findOrganizationsSql = statement(
   'find_organizations',
-  'select id, key from organizations where key = any($1::text[])',
+  'select id, key from organizations where key = any($1::text[]) and deleted_at is null',
 )
 
 export const listOrganizationsSql = statement(
   'list_organizations',
-  'select id, key, created_at from organizations order by id',
+  'select id, key, created_at from organizations where deleted_at is null order by id',
 )
 
 /** $1: the organization, with how many definitions and changes it has. */

@@ -6,6 +6,7 @@ import { useOwnService } from '../../test/support/service.ts'
 import { createShop, type Shop } from '../../test/support/shop.ts'
 import type { Statement } from '../db/db.ts'
 import { copyAllSql } from '../entities/read/read-sql.ts'
+import { deleteRowsSql, organizationTables } from './deletion-sql.ts'
 
 const service = useOwnService()
 const data = async (shop: Shop, path: string) => (await shop.send('GET', path)).body.data
@@ -63,7 +64,8 @@ async function statements(): Promise<Statement[]> {
   const modules = (await files())
     .filter(file => /sql\.ts$/.test(file))
     .map(file => import(pathToFileURL(join(sourceDir, file)).href))
-  return (await Promise.all(modules)).flatMap(module => Object.values(module).filter(isStatement))
+  const values = (await Promise.all(modules)).flatMap(module => Object.values(module))
+  return [...values, ...Object.values(deleteRowsSql)].filter(isStatement)
 }
 
 /** The tables that belong to no organization. The keys of `rate_limits` are hashes of their owners. */
@@ -107,6 +109,7 @@ describe('SQL statements', () => {
       `select table_name as name from information_schema.tables where table_schema = 'public' and table_name not like '%migration%'`,
     )
     expect(known.map(row => row.name).sort()).toEqual([...owned, ...sharedTables].sort())
+    expect([...organizationTables].sort()).toEqual(owned.sort())
     const found = await statements()
     expect(found.length).toBeGreaterThan(40)
     const unbound = found
@@ -130,8 +133,8 @@ describe('SQL statements', () => {
       expect(() => copyAllSql(...values)).toThrow('the values of a COPY')
   })
 
-  it('only append to consent_history, except an erasure, and no other file changes it', async () => {
-    const erasing = ['delete_answers', 'erase_salts']
+  it('only append to consent_history, except an erasure and the deletion of an organization, and no other file changes it', async () => {
+    const erasing = ['delete_answers', 'erase_salts', 'delete_rows_of_consent_history']
     const naming = (await statements()).filter(
       ({ name, text }) => text.includes('consent_history') && !erasing.includes(name),
     )

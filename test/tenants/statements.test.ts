@@ -185,6 +185,8 @@ const globalStatements = [
   'find_retention',
   'find_unsealed',
   'find_organization',
+  'find_deleted_organization',
+  'mark_organization_deleted',
   'find_organizations',
   'find_clients',
   'insert_change_head',
