@@ -42,6 +42,18 @@ it('an engineer imports a file with refused lines, mends them in the page, and a
       await page.getByRole('button', { name: 'Back to the columns' }).click()
       await page.getByRole('button', { name: 'Import', exact: true }).click()
       await page.getByText('Imported: customers.csv').waitFor()
+      // The faults of the service and those of the file are said in the language of the page.
+      await page.getByRole('combobox', { name: /Language/ }).selectOption('Deutsch')
+      for (const [line, fault] of [
+        ['3', 'muss eine E-Mail-Adresse sein'],
+        ['4', /ist kein Datum wie/],
+      ] as const) {
+        await page.getByRole('button', { name: `Zeile ${line} ausbessern` }).click()
+        await page.getByRole('dialog').getByText(fault).waitFor()
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+      }
+      await page.getByRole('combobox', { name: /Sprache/ }).selectOption('English')
       for (const [line, label, value] of [
         ['3', 'E-Mail', 'grace@example.com'],
         ['4', 'Date of birth', '28.12.1969'],

@@ -32,6 +32,7 @@ it('an auditor verifies a receipt without the server, and a changed bit is named
     await choose.setInputFiles(file(receipt))
     await page.getByText('The receipt is valid.').waitFor()
     await page.getByText(receipt.entry.person_id).waitFor()
+    await page.getByText('Consent type', { exact: true }).waitFor()
 
     const salt = Buffer.from(receipt.salt, 'base64')
     salt[0]! ^= 1
@@ -42,6 +43,9 @@ it('an auditor verifies a receipt without the server, and a changed bit is named
     await choose.setInputFiles(fileOf(JSON.stringify(receipt).replace('"state":true', '"state":false,"state":true')))
     await page.getByText('The receipt is not valid: receipt.').waitFor()
     await page.getByText('An object of the receipt has the member "state" twice.').waitFor()
+    await page.getByRole('combobox', { name: /Language/ }).selectOption('Deutsch')
+    await page.getByText('Ein Objekt (der Beleg) enthält "state" zweimal.').waitFor()
+    await page.getByRole('combobox', { name: /Sprache/ }).selectOption('English')
 
     await choose.setInputFiles(file(receipt))
     await page.getByLabel(/Key that must have signed/).fill(`${receipt.verifier_key.slice(0, -8)}AAAAAAA=`)
@@ -105,4 +109,17 @@ it('each number of the consents leads to exactly its people', async () => {
       await links.first().waitFor()
     }
   })
+})
+
+it('an operator reads what the doctor says in the language of the page', async () => {
+  await open(
+    await service.organization(),
+    '/operations',
+    async page => {
+      await page.getByText(/Prüfungen sind in Ordnung/).click()
+      await page.getByText(/^PostgreSQL \S+ antwortet/).waitFor()
+      await page.getByText(/^Die Datenbank hat alle Migrationen, bis /).waitFor()
+    },
+    { locale: 'de-AT' },
+  )
 })

@@ -1,137 +1,139 @@
 import type { ErrorCode } from '@kith/client'
+import { defineSentences, sentenceTranslator } from './sentences.ts'
 import type { Language } from './words.ts'
 
-/**
- * What the service says, in the other languages of the console. `#` stands for a value. The sentences are those that somebody at the
- * console meets. The service's own sentence is shown for each other one.
- */
-const german = {
-  'is required': 'fehlt',
-  'must not be empty': 'darf nicht leer sein',
-  'must not be null': 'darf nicht leer sein',
-  'unknown key': 'diesen Schlüssel gibt es hier nicht',
-  'must be a string': 'muss ein Text sein',
-  'must be a number': 'muss eine Zahl sein',
-  'must be an integer': 'muss eine ganze Zahl sein',
-  'must be true or false': 'muss Ja oder Nein sein',
-  'must be an array: the attribute holds many values': 'muss eine Liste sein, denn das Attribut hat mehrere Werte',
-  'must be one of: #': 'muss einer dieser Werte sein: #',
-  'must be at least # characters': 'muss mindestens # Zeichen haben',
-  'must be at most # characters': 'darf höchstens # Zeichen haben',
-  'must be at most # bytes of UTF-8': 'darf höchstens # Byte in UTF-8 haben',
-  'must be at most # bytes in UTF-8': 'darf höchstens # Byte in UTF-8 haben',
-  'must have at least 1 element': 'braucht mindestens einen Wert',
-  'must have at most # elements': 'darf höchstens # Werte haben',
-  'must be at least #': 'muss mindestens # sein',
-  'must be at most #': 'darf höchstens # sein',
-  'must not be more than `maximum`': 'darf nicht größer als das Maximum sein',
-  'must match #': 'muss dem Muster # entsprechen',
-  'must be an email address': 'muss eine E-Mail-Adresse sein',
-  'must be a language code, such as en or pt-BR': 'muss ein Sprachcode sein, etwa en oder pt-BR',
-  'must be a date, YYYY-MM-DD': 'muss ein Datum der Form JJJJ-MM-TT sein',
-  'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'muss ein Datum von 1850 bis heute sein, JJJJ-MM-TT',
-  'must be a date and time with its offset, as in RFC 3339': 'muss ein Datum mit Uhrzeit und Zeitzone sein (RFC 3339)',
-  'must be 1 to 255 characters, without control characters, and not . or ..':
-    'muss 1 bis 255 Zeichen haben, keine Steuerzeichen, und nicht . oder .. sein',
-  'must be an https URL': 'muss eine Adresse mit https sein',
-  'must be an http or https URL': 'muss eine Adresse mit http oder https sein',
-  'must be an https URL without a user': 'muss eine Adresse mit https und ohne Benutzer sein',
-  'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
-    'ist eine Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
-  'is the external identifier of another entity': 'ist schon die Kennung eines anderen Eintrags',
-  'is already the value of #': 'haben schon andere: #',
-  'names an entity that does not exist': 'nennt einen Eintrag, den es nicht gibt',
-  'names a record that does not exist in the stack of the relationship':
-    'nennt einen Eintrag, den es in der Sammlung der Beziehung nicht gibt',
-  'belongs to a person who was erased': 'gehört zu einer Person, die endgültig gelöscht wurde',
-  'is already declared for this owner': 'ist hier schon deklariert',
-  'is the key of another stack': 'ist der Schlüssel einer anderen Sammlung',
-  'is the key of another segment': 'ist der Schlüssel eines anderen Segments',
-  'is the key of another consent type': 'ist der Schlüssel einer anderen Einwilligungsart',
-  'is not the key of a stack': 'ist nicht der Schlüssel einer Sammlung',
-  'is named by the segment #': 'wird vom Segment # genannt',
-  'needs `indexed: true`': 'braucht einen Index',
-  'applies only to cardinality `one`': 'gilt nur für ein Attribut mit einem Wert',
-  'is a placeholder': 'ist ein Platzhalter',
-  'is a mandatory consent type, which cannot be answered': 'lässt sich nicht beantworten, weil es vorgeschrieben ist',
-  'The request has invalid values. See details.': 'Einige Angaben sind ungültig.',
-  'The query has invalid values. See details.': 'Die Adresse hat ungültige Angaben.',
-  'The request breaks a rule.': 'Die Angaben verstoßen gegen eine Regel.',
-  'The filter is invalid.': 'Der Filter ist ungültig.',
-  'The external identifier is taken.': 'Die Kennung ist schon vergeben.',
-  'The key is taken.': 'Der Schlüssel ist schon vergeben.',
-  'Another entity has a value that is unique.': 'Ein anderer Eintrag hat einen Wert, der nur einmal vorkommen darf.',
-  'The page cannot be sorted by this field.': 'Nach diesem Feld lässt sich nicht sortieren.',
-  'The merge cannot be undone.': 'Die Zusammenführung lässt sich nicht rückgängig machen.',
-  'The service is overloaded. Retry after #.': 'Der Dienst ist überlastet.',
-  'There were too many failed attempts. Retry after # s.': 'Zu viele Versuche sind gescheitert. Warten Sie # Sekunden.',
-  'The token lacks the scope #.': 'Der Sitzung fehlt das Recht #.',
-}
+/** What the service says to a person at the console. The service's own sentence is shown for each other one. */
+export const serviceSentences = defineSentences(
+  {
+    'is required': 'fehlt',
+    'must not be empty': 'darf nicht leer sein',
+    'must not be null': 'darf nicht leer sein',
+    'unknown key': 'diesen Schlüssel gibt es hier nicht',
+    'must be a string': 'muss ein Text sein',
+    'must be a number': 'muss eine Zahl sein',
+    'must be an integer': 'muss eine ganze Zahl sein',
+    'must be true or false': 'muss Ja oder Nein sein',
+    'must be an array: the attribute holds many values': 'muss eine Liste sein, denn das Attribut hat mehrere Werte',
+    'must be one of: #': 'muss einer dieser Werte sein: #',
+    'must be at least # characters': 'muss mindestens # Zeichen haben',
+    'must be at most # characters': 'darf höchstens # Zeichen haben',
+    'must be at most # bytes of UTF-8': 'darf höchstens # Byte in UTF-8 haben',
+    'must be at most # bytes in UTF-8': 'darf höchstens # Byte in UTF-8 haben',
+    'must have at least 1 element': 'braucht mindestens einen Wert',
+    'must have at most # elements': 'darf höchstens # Werte haben',
+    'must be at least #': 'muss mindestens # sein',
+    'must be at most #': 'darf höchstens # sein',
+    'must not be more than `maximum`': 'darf nicht größer als das Maximum sein',
+    'must match #': 'muss dem Muster # entsprechen',
+    'must be an email address': 'muss eine E-Mail-Adresse sein',
+    'must be a language code, such as en or pt-BR': 'muss ein Sprachcode sein, etwa en oder pt-BR',
+    'must be a date, YYYY-MM-DD': 'muss ein Datum der Form JJJJ-MM-TT sein',
+    'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'muss ein Datum von 1850 bis heute sein, JJJJ-MM-TT',
+    'must be a date and time with its offset, as in RFC 3339':
+      'muss ein Datum mit Uhrzeit und Zeitzone sein (RFC 3339)',
+    'must be 1 to 255 characters, without control characters, and not . or ..':
+      'muss 1 bis 255 Zeichen haben, keine Steuerzeichen, und nicht . oder .. sein',
+    'must be an https URL': 'muss eine Adresse mit https sein',
+    'must be an http or https URL': 'muss eine Adresse mit http oder https sein',
+    'must be an https URL without a user': 'muss eine Adresse mit https und ohne Benutzer sein',
+    'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
+      'ist eine Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
+    'is the external identifier of another entity': 'ist schon die Kennung eines anderen Eintrags',
+    'is already the value of #': 'haben schon andere: #',
+    'names an entity that does not exist': 'nennt einen Eintrag, den es nicht gibt',
+    'names a record that does not exist in the stack of the relationship':
+      'nennt einen Eintrag, den es in der Sammlung der Beziehung nicht gibt',
+    'belongs to a person who was erased': 'gehört zu einer Person, die endgültig gelöscht wurde',
+    'is already declared for this owner': 'ist hier schon deklariert',
+    'is the key of another stack': 'ist der Schlüssel einer anderen Sammlung',
+    'is the key of another segment': 'ist der Schlüssel eines anderen Segments',
+    'is the key of another consent type': 'ist der Schlüssel einer anderen Einwilligungsart',
+    'is not the key of a stack': 'ist nicht der Schlüssel einer Sammlung',
+    'is named by the segment #': 'wird vom Segment # genannt',
+    'needs `indexed: true`': 'braucht einen Index',
+    'applies only to cardinality `one`': 'gilt nur für ein Attribut mit einem Wert',
+    'is a placeholder': 'ist ein Platzhalter',
+    'is a mandatory consent type, which cannot be answered': 'lässt sich nicht beantworten, weil es vorgeschrieben ist',
+    'The request has invalid values. See details.': 'Einige Angaben sind ungültig.',
+    'The query has invalid values. See details.': 'Die Adresse hat ungültige Angaben.',
+    'The request breaks a rule.': 'Die Angaben verstoßen gegen eine Regel.',
+    'The filter is invalid.': 'Der Filter ist ungültig.',
+    'The external identifier is taken.': 'Die Kennung ist schon vergeben.',
+    'The key is taken.': 'Der Schlüssel ist schon vergeben.',
+    'Another entity has a value that is unique.': 'Ein anderer Eintrag hat einen Wert, der nur einmal vorkommen darf.',
+    'The page cannot be sorted by this field.': 'Nach diesem Feld lässt sich nicht sortieren.',
+    'The merge cannot be undone.': 'Die Zusammenführung lässt sich nicht rückgängig machen.',
+    'The service is overloaded. Retry after #.': 'Der Dienst ist überlastet.',
+    'There were too many failed attempts. Retry after # s.':
+      'Zu viele Versuche sind gescheitert. Warten Sie # Sekunden.',
+    'The token lacks the scope #.': 'Der Sitzung fehlt das Recht #.',
+  },
+  {
+    'is required': 'manca',
+    'must not be empty': 'non può essere vuoto',
+    'must not be null': 'non può essere vuoto',
+    'unknown key': 'questa chiave qui non esiste',
+    'must be a string': 'deve essere un testo',
+    'must be a number': 'deve essere un numero',
+    'must be an integer': 'deve essere un numero intero',
+    'must be true or false': 'deve essere sì o no',
+    'must be an array: the attribute holds many values': 'deve essere un elenco, perché l’attributo ha più valori',
+    'must be one of: #': 'deve essere uno di questi valori: #',
+    'must be at least # characters': 'deve avere almeno # caratteri',
+    'must be at most # characters': 'può avere al massimo # caratteri',
+    'must be at most # bytes of UTF-8': 'può avere al massimo # byte in UTF-8',
+    'must be at most # bytes in UTF-8': 'può avere al massimo # byte in UTF-8',
+    'must have at least 1 element': 'ha bisogno di almeno un valore',
+    'must have at most # elements': 'può avere al massimo # valori',
+    'must be at least #': 'deve essere almeno #',
+    'must be at most #': 'può essere al massimo #',
+    'must not be more than `maximum`': 'non può superare il massimo',
+    'must match #': 'deve corrispondere al modello #',
+    'must be an email address': 'deve essere un indirizzo email',
+    'must be a language code, such as en or pt-BR': 'deve essere un codice di lingua, per esempio en o pt-BR',
+    'must be a date, YYYY-MM-DD': 'deve essere una data nella forma AAAA-MM-GG',
+    'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'deve essere una data dal 1850 a oggi, AAAA-MM-GG',
+    'must be a date and time with its offset, as in RFC 3339': 'deve essere una data con ora e fuso orario (RFC 3339)',
+    'must be 1 to 255 characters, without control characters, and not . or ..':
+      'deve avere da 1 a 255 caratteri, senza caratteri di controllo, e non essere . o ..',
+    'must be an https URL': 'deve essere un indirizzo https',
+    'must be an http or https URL': 'deve essere un indirizzo http o https',
+    'must be an https URL without a user': 'deve essere un indirizzo https senza utente',
+    'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
+      'è un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
+    'is the external identifier of another entity': 'è già l’identificativo di un altro elemento',
+    'is already the value of #': 'è già il valore di #',
+    'names an entity that does not exist': 'indica un elemento che non esiste',
+    'names a record that does not exist in the stack of the relationship':
+      'indica un elemento che non esiste nella raccolta della relazione',
+    'belongs to a person who was erased': 'appartiene a una persona cancellata definitivamente',
+    'is already declared for this owner': 'qui è già dichiarato',
+    'is the key of another stack': 'è la chiave di un’altra raccolta',
+    'is the key of another segment': 'è la chiave di un altro segmento',
+    'is the key of another consent type': 'è la chiave di un altro tipo di consenso',
+    'is not the key of a stack': 'non è la chiave di una raccolta',
+    'is named by the segment #': 'è indicato dal segmento #',
+    'needs `indexed: true`': 'ha bisogno di un indice',
+    'applies only to cardinality `one`': 'vale solo per un attributo con un valore',
+    'is a placeholder': 'è un segnaposto',
+    'is a mandatory consent type, which cannot be answered': 'non ammette risposte, perché è obbligatorio',
+    'The request has invalid values. See details.': 'Alcuni dati non sono validi.',
+    'The query has invalid values. See details.': 'L’indirizzo ha dati non validi.',
+    'The request breaks a rule.': 'I dati violano una regola.',
+    'The filter is invalid.': 'Il filtro non è valido.',
+    'The external identifier is taken.': 'L’identificativo è già in uso.',
+    'The key is taken.': 'La chiave è già in uso.',
+    'Another entity has a value that is unique.': 'Un altro elemento ha un valore che può esistere una sola volta.',
+    'The page cannot be sorted by this field.': 'Non si può ordinare per questo campo.',
+    'The merge cannot be undone.': 'L’unione non si può annullare.',
+    'The service is overloaded. Retry after #.': 'Il servizio è sovraccarico.',
+    'There were too many failed attempts. Retry after # s.': 'Troppi tentativi non riusciti. Aspetta # secondi.',
+    'The token lacks the scope #.': 'Alla sessione manca il permesso #.',
+  },
+)
 
-export type ServiceSentence = keyof typeof german
-
-const italian: Record<ServiceSentence, string> = {
-  'is required': 'manca',
-  'must not be empty': 'non può essere vuoto',
-  'must not be null': 'non può essere vuoto',
-  'unknown key': 'questa chiave qui non esiste',
-  'must be a string': 'deve essere un testo',
-  'must be a number': 'deve essere un numero',
-  'must be an integer': 'deve essere un numero intero',
-  'must be true or false': 'deve essere sì o no',
-  'must be an array: the attribute holds many values': 'deve essere un elenco, perché l’attributo ha più valori',
-  'must be one of: #': 'deve essere uno di questi valori: #',
-  'must be at least # characters': 'deve avere almeno # caratteri',
-  'must be at most # characters': 'può avere al massimo # caratteri',
-  'must be at most # bytes of UTF-8': 'può avere al massimo # byte in UTF-8',
-  'must be at most # bytes in UTF-8': 'può avere al massimo # byte in UTF-8',
-  'must have at least 1 element': 'ha bisogno di almeno un valore',
-  'must have at most # elements': 'può avere al massimo # valori',
-  'must be at least #': 'deve essere almeno #',
-  'must be at most #': 'può essere al massimo #',
-  'must not be more than `maximum`': 'non può superare il massimo',
-  'must match #': 'deve corrispondere al modello #',
-  'must be an email address': 'deve essere un indirizzo email',
-  'must be a language code, such as en or pt-BR': 'deve essere un codice di lingua, per esempio en o pt-BR',
-  'must be a date, YYYY-MM-DD': 'deve essere una data nella forma AAAA-MM-GG',
-  'must be a date from 1850-01-01 to today, YYYY-MM-DD': 'deve essere una data dal 1850 a oggi, AAAA-MM-GG',
-  'must be a date and time with its offset, as in RFC 3339': 'deve essere una data con ora e fuso orario (RFC 3339)',
-  'must be 1 to 255 characters, without control characters, and not . or ..':
-    'deve avere da 1 a 255 caratteri, senza caratteri di controllo, e non essere . o ..',
-  'must be an https URL': 'deve essere un indirizzo https',
-  'must be an http or https URL': 'deve essere un indirizzo http o https',
-  'must be an https URL without a user': 'deve essere un indirizzo https senza utente',
-  'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)':
-    'è un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
-  'is the external identifier of another entity': 'è già l’identificativo di un altro elemento',
-  'is already the value of #': 'è già il valore di #',
-  'names an entity that does not exist': 'indica un elemento che non esiste',
-  'names a record that does not exist in the stack of the relationship':
-    'indica un elemento che non esiste nella raccolta della relazione',
-  'belongs to a person who was erased': 'appartiene a una persona cancellata definitivamente',
-  'is already declared for this owner': 'qui è già dichiarato',
-  'is the key of another stack': 'è la chiave di un’altra raccolta',
-  'is the key of another segment': 'è la chiave di un altro segmento',
-  'is the key of another consent type': 'è la chiave di un altro tipo di consenso',
-  'is not the key of a stack': 'non è la chiave di una raccolta',
-  'is named by the segment #': 'è indicato dal segmento #',
-  'needs `indexed: true`': 'ha bisogno di un indice',
-  'applies only to cardinality `one`': 'vale solo per un attributo con un valore',
-  'is a placeholder': 'è un segnaposto',
-  'is a mandatory consent type, which cannot be answered': 'non ammette risposte, perché è obbligatorio',
-  'The request has invalid values. See details.': 'Alcuni dati non sono validi.',
-  'The query has invalid values. See details.': 'L’indirizzo ha dati non validi.',
-  'The request breaks a rule.': 'I dati violano una regola.',
-  'The filter is invalid.': 'Il filtro non è valido.',
-  'The external identifier is taken.': 'L’identificativo è già in uso.',
-  'The key is taken.': 'La chiave è già in uso.',
-  'Another entity has a value that is unique.': 'Un altro elemento ha un valore che può esistere una sola volta.',
-  'The page cannot be sorted by this field.': 'Non si può ordinare per questo campo.',
-  'The merge cannot be undone.': 'L’unione non si può annullare.',
-  'The service is overloaded. Retry after #.': 'Il servizio è sovraccarico.',
-  'There were too many failed attempts. Retry after # s.': 'Troppi tentativi non riusciti. Aspetta # secondi.',
-  'The token lacks the scope #.': 'Alla sessione manca il permesso #.',
-}
+/** A sentence of the service in a language, or undefined if only the service says it. */
+export const translated = sentenceTranslator(serviceSentences)
 
 /** What an error is, by its code, for each sentence that is not listed above. */
 const byCode: Record<Exclude<Language, 'en'>, Record<ErrorCode, string>> = {
@@ -157,23 +159,6 @@ const byCode: Record<Exclude<Language, 'en'>, Record<ErrorCode, string>> = {
     rate_limit_exceeded: 'Troppe richieste in poco tempo.',
     operation_failed: 'Il servizio non è riuscito a farlo.',
   },
-}
-
-export const serviceSentences = { de: german, it: italian }
-
-const patterns = Object.keys(german).map(sentence => ({
-  sentence: sentence as ServiceSentence,
-  pattern: new RegExp(`^${sentence.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replace('#', '(.+)')}$`, 's'),
-}))
-
-/** A sentence of the service in a language, or undefined if only the service says it. */
-export function translated(language: Language, message: string): string | undefined {
-  if (language === 'en') return message
-  for (const { sentence, pattern } of patterns) {
-    const match = pattern.exec(message)
-    if (match) return serviceSentences[language][sentence].replace('#', () => match[1] ?? '')
-  }
-  return undefined
 }
 
 /** What an error with this code is, or undefined in the language of the service. */

@@ -1,11 +1,13 @@
 import { ReceiptError, type VerifiedReceipt, verifyReceipt } from '@kith/client'
 import { type DragEvent, useEffect, useState } from 'react'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Facts, Section } from '../ui/page.tsx'
 import styles from './consents.module.css'
+import { entryLabels } from './entry-labels.ts'
 import { messages } from './messages.ts'
+import { translatedReceipt } from './receipt-sentences.ts'
 
 /** Verifies a receipt in the browser. No request is sent. */
 export function VerifyReceipt() {
@@ -50,6 +52,7 @@ type Outcome = { verified: VerifiedReceipt } | { error: unknown }
 
 function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | null; trustedKey: string }) {
   const texts = useMessages(messages)
+  const { language } = useLanguage()
   const [outcome, setOutcome] = useState<Outcome | null>(null)
   useEffect(() => {
     let isCurrent = true
@@ -61,9 +64,10 @@ function Verdict({ receipt, text, trustedKey }: { receipt: File; text: File | nu
   if (!outcome) return null
   if ('verified' in outcome) return <Verified receipt={outcome.verified} isKeyGiven={trustedKey !== ''} />
   if (!(outcome.error instanceof ReceiptError)) return <Problem error={outcome.error} />
+  const { part, message } = outcome.error
   return (
-    <Notice kind="error" title={texts.invalid(outcome.error.part)}>
-      <p>{outcome.error.message}</p>
+    <Notice kind="error" title={texts.invalid(part)}>
+      <p>{translatedReceipt(language, message) ?? message}</p>
     </Notice>
   )
 }
@@ -83,12 +87,13 @@ async function verify(receipt: File, text: File | null, trustedKey: string): Pro
 function Verified({ receipt, isKeyGiven }: { receipt: VerifiedReceipt; isKeyGiven: boolean }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const labels: Record<string, string> = useMessages(entryLabels)
   const { entry, key, index, size, text } = receipt
   return (
     <>
       <Notice kind="success" title={texts.valid} />
       <h3>{texts.entry}</h3>
-      <Facts facts={Object.entries(entry).map(([name, value]) => [name, String(value)])} />
+      <Facts facts={Object.entries(entry).map(([name, value]) => [labels[name] ?? name, String(value)])} />
       <h3>{texts.proved}</h3>
       <ul className={styles.list}>
         <li>

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import type { client } from '../app/client.ts'
-import { useFormats, useMessages } from '../app/language.tsx'
+import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
 import { Notice, Problem } from '../ui/notice.tsx'
 import { Badge, Loading, Section } from '../ui/page.tsx'
+import { translatedFinding } from './doctor-sentences.ts'
 import { messages } from './messages.ts'
 import styles from './operations.module.css'
 import { doctorQuery } from './queries.ts'
@@ -55,6 +56,8 @@ type Finding = Awaited<ReturnType<typeof client.operations.doctor>>['findings'][
 
 function Findings({ findings }: { findings: Finding[] }) {
   const texts = useMessages(messages)
+  const { language } = useLanguage()
+  const said = (sentence: string) => translatedFinding(language, sentence) ?? sentence
   if (findings.length === 0) return null
   return (
     <ul className={styles.findings}>
@@ -63,8 +66,8 @@ function Findings({ findings }: { findings: Finding[] }) {
           <p>
             <Badge kind={kinds[verdict]}>{texts.verdicts[verdict]}</Badge> <strong>{check}</strong>
           </p>
-          <p>{message}</p>
-          {advice && <p className={styles.advice}>→ {advice}</p>}
+          <p>{said(message)}</p>
+          {advice && <p className={styles.advice}>→ {said(advice)}</p>}
         </li>
       ))}
     </ul>

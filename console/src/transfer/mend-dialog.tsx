@@ -5,8 +5,9 @@ import { Actions, Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { messages } from './messages.ts'
-import { nameOfPath, type RefusedLine } from './refused-lines.ts'
+import type { RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
+import { useRefusalTexts } from './use-refusal-texts.ts'
 
 /** Lets a person correct the cells of a refused record, or the text of a refused line. */
 export function MendDialog({
@@ -27,14 +28,14 @@ export function MendDialog({
     event.preventDefault()
     onMend(content)
   }
-  const { message, details } = line.refusal
+  const faults = useRefusalTexts()(line.refusal)
   return (
     <Dialog title={texts.mendLine(formats.number(line.line))} isOpen onClose={onClose} size="wide">
       <form className={styles.mend!} onSubmit={submit}>
-        <Notice kind="caution" title={details.length > 0 ? '' : message}>
-          {details.map(({ path, message }) => (
-            <p key={`${path} ${message}`}>
-              <code>{nameOfPath(path)}</code> {message}
+        <Notice kind="caution">
+          {faults.map(({ column, text }) => (
+            <p key={`${column} ${text}`}>
+              {column && <code>{column}</code>} {text}
             </p>
           ))}
         </Notice>

@@ -8,8 +8,9 @@ import { type Column, VirtualTable } from '../ui/virtual-table.tsx'
 import type { ImportRun, ImportRunState } from './import-run.ts'
 import { MendDialog } from './mend-dialog.tsx'
 import { messages } from './messages.ts'
-import { nameOfPath, type RefusedLine } from './refused-lines.ts'
+import type { RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
+import { useRefusalTexts } from './use-refusal-texts.ts'
 
 /** The refused lines with their reasons. They can be mended and sent again, or downloaded. */
 export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRunState }) {
@@ -17,6 +18,11 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
   const formats = useFormats()
   const [mending, setMending] = useState<RefusedLine | null>(null)
   const { refusedLines, furtherRefused } = state
+  const refusalTexts = useRefusalTexts()
+  const reasonOf = (refusal: RefusedLine['refusal']) =>
+    refusalTexts(refusal)
+      .map(({ column, text }) => `${column} ${text}`.trim())
+      .join('; ')
   const columns: Column<RefusedLine>[] = [
     {
       key: 'line',
@@ -34,7 +40,7 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       render: ({ refusal, isMended }) => (
         <>
           {isMended && <Badge kind="positive">{texts.mended}</Badge>}{' '}
-          <span title={reason(refusal)}>{reason(refusal)}</span>
+          <span title={reasonOf(refusal)}>{reasonOf(refusal)}</span>
         </>
       ),
     },
@@ -96,11 +102,6 @@ export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRu
       )}
     </Section>
   )
-}
-
-function reason({ message, details }: RefusedLine['refusal']): string {
-  if (details.length === 0) return message
-  return details.map(({ path, message }) => `${nameOfPath(path)} ${message}`.trim()).join('; ')
 }
 
 const summary = (content: RefusedLine['content']) =>
