@@ -1,3 +1,4 @@
+import type { Endpoints } from './endpoints.ts'
 import type { Attribute, Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
 /** A declared attribute in the format of `kith codegen`. `values` are those that its `enum` allows. A `required` one needs a value. */
@@ -39,7 +40,7 @@ type Plain = { text: string; number: number; boolean: boolean; date: string; dat
 type Many<A extends AttributeShape, One> = A['cardinality'] extends 'many' ? One[] : One
 
 /** The form of relationships in a read: `'id'` shows all targets by their internal identifiers. */
-export type LinksForm = 'id'
+export type LinksForm = NonNullable<NonNullable<Endpoints['GET /v1/changes']['query']>['links']>
 
 type ReadValue<A extends AttributeShape, L extends LinksForm> = A['type'] extends keyof Plain
   ? Many<A, Plain[A['type']]>

@@ -76,12 +76,31 @@ async function chooseInComboBox(page: Page, field: Locator): Promise<void> {
   await hasFocus(field)
 }
 
-describe('each list of choices is used by the keyboard alone', () => {
+const menus = (page: Page) => page.getByRole('button').and(page.locator('[aria-haspopup=menu]:not([inert] *)'))
+
+/** Opens a menu, which is loaded only then, goes to its last action, and leaves it by Escape. */
+async function openMenu(page: Page, field: Locator): Promise<void> {
+  await focus(field)
+  await page.keyboard.press('ArrowDown')
+  await page.getByRole('menu').waitFor()
+  const items = page.getByRole('menu').getByRole('menuitem').and(page.locator(':not([aria-disabled=true])'))
+  if ((await items.count()) > 0) {
+    await hasFocus(items.first())
+    await page.keyboard.press('End')
+    await hasFocus(items.last())
+  }
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'detached' })
+  await hasFocus(field)
+}
+
+describe('each list of choices and each menu is used by the keyboard alone', () => {
   testPages({ width: 1280, colorScheme: 'light' }, async (page, state) => {
     page.setDefaultTimeout(8_000)
     for (const [fields, choose] of [
       [selects, chooseInSelect],
       [comboBoxes, chooseInComboBox],
+      [menus, openMenu],
     ] as const)
       for (let index = 0; index < (await fields(page).count()); index++) {
         const field = fields(page).nth(index)

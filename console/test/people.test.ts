@@ -79,7 +79,9 @@ it('a marketer builds a filter with a consent and saves it as a segment', async 
     await page.getByRole('menuitem', { name: 'Rename this segment' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('Londoners')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('button', { name: /Londoners/ }).waitFor()
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Segment' }).locator(':checked').textContent())
+      .toBe('Londoners')
     await page.getByRole('button', { name: 'Segment', exact: true }).click()
     await page.getByRole('menuitem', { name: 'Delete this segment' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()

@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts'
 import type { Signal } from '../signal.ts'
+import type { ChangesQuery } from './schema.ts'
 import { readLinkNamesSql } from './sql.ts'
 
 /**
@@ -23,7 +24,7 @@ type Relationship = {
 export type LinkNames = ReadonlyMap<string, Relationship>
 
 /** How the targets of links are shown: by their internal identifiers, or without it by what they are called now. */
-export type LinksForm = 'id' | undefined
+export type LinksForm = ChangesQuery['links']
 
 /** Reads what the targets of the links are called now, unless they are shown by their ids. Sends no statement if there are no links. */
 export async function readLinkNames(

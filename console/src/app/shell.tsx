@@ -1,7 +1,7 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { Button } from '../ui/button.tsx'
-import fieldStyles from '../ui/field.module.css'
+import { NativeSelect } from '../ui/native-select.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { Loading } from '../ui/page.tsx'
 import { KeysProvider, useShortcut } from './keys.tsx'
@@ -121,18 +121,12 @@ function Account({ session }: { session: Session }) {
   })
   return (
     <div className={styles.account}>
-      <select
+      <NativeSelect
         aria-label={texts.language}
-        className={fieldStyles.input}
+        options={Object.entries(languageNames).map(([value, label]) => ({ value: value as Language, label }))}
         value={language}
-        onChange={event => setLanguage(event.target.value as Language)}
-      >
-        {Object.entries(languageNames).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
+        onChange={setLanguage}
+      />
       <p className={styles.name}>
         {texts.signedInAs} <strong title={session.name}>{session.name}</strong>
       </p>

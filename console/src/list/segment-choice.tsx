@@ -4,8 +4,9 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { segmentsQuery } from '../entity/schema.ts'
 import { Icon } from '../ui/icon.tsx'
-import { Menu, type MenuAction } from '../ui/menu.tsx'
-import { Select } from '../ui/select.tsx'
+import { Menu } from '../ui/menu.tsx'
+import type { MenuAction } from '../ui/menu-list.tsx'
+import { NativeSelect } from '../ui/native-select.tsx'
 import styles from './list.module.css'
 import { messages } from './messages.ts'
 import { type Change, effectiveFilter, type ListSearch } from './search.ts'
@@ -13,8 +14,8 @@ import { type Change, effectiveFilter, type ListSearch } from './search.ts'
 const SegmentDialog = lazy(() => import('./segment-dialog.tsx'))
 const DeleteSegmentDialog = lazy(() => import('./delete-segment-dialog.tsx'))
 
-/** Stands for no segment: a list has no empty value, and no key of a segment looks like it. */
-const everybody = '*'
+/** Stands for no segment. */
+const everybody = ''
 
 type Opened = 'create' | 'update' | 'rename' | 'delete'
 
@@ -42,7 +43,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
   return (
     <>
       <div className={styles.segment}>
-        <Select
+        <NativeSelect
           aria-label={texts.segment}
           options={[
             { value: everybody, label: texts.everybody },
@@ -52,7 +53,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
             })),
           ]}
           value={segment?.key ?? everybody}
-          onChange={key => change({ segment: key === everybody ? undefined : key, filter: undefined })}
+          onChange={key => change({ segment: key || undefined, filter: undefined })}
         />
       </div>
       {canWrite && (

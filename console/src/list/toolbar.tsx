@@ -12,7 +12,7 @@ import styles from './list.module.css'
 import { messages } from './messages.ts'
 import type { Change, ListSearch } from './search.ts'
 
-// The list comes before the segments, which need the lists and menus of React Aria.
+// The list comes before the segments.
 const SegmentChoice = lazy(() => import('./segment-choice.tsx'))
 
 type ToolbarProps = { owner: string; search: ListSearch; change: Change; isFilterOpen: boolean; onFilter(): void }
