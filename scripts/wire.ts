@@ -74,176 +74,109 @@ import {
   webhookWithSecret,
 } from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
-import { endpointsText } from './wire-endpoints.ts'
+import { endpointsText, usesOf } from './wire-endpoints.ts'
 import { documents, documentText, vocabularyText } from './wire-vocabulary.ts'
 
 const { limits } = loadConfig({})
 
-/** The types by their names in the client. */
-const shapes: Record<string, { about: string; schema: TSchema }> = {
-  Person: {
-    about: 'A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC.',
-    schema: person,
-  },
-  EffectiveConsent: {
-    about: 'The effective consent to one consent type on one channel, from an answer or the default.',
-    schema: effectiveConsent,
-  },
-  ConsentAssignment: { about: 'An answer to one consent type on one channel.', schema: consentAssignment },
-  RecordedAnswer: {
-    about: 'An answer as the consent history shows it. A member that was not given is null.',
-    schema: recordedAnswer,
-  },
-  ConsentHistoryPage: { about: 'A page of the consent history of a person, newest first.', schema: consentHistoryPage },
-  ContactReason: { about: 'A rule that allows or forbids writing to a person, with its facts.', schema: contactReason },
-  ContactDecision: { about: 'Whether a person may be written to.', schema: contactDecision },
-  ContactDecisions: { about: 'Which people may be written to, in the order of the request.', schema: contactDecisions },
-  ContactableBody: { about: 'Body of POST /v1/people/{external_id}/contactable.', schema: contactableBody },
-  PersonBody: {
-    about: 'Body of create, PUT, PATCH and upsert of a person. A null clears the field.',
-    schema: personBody(limits),
-  },
-  LookupBody: {
-    about: 'Body of POST /v1/people/lookup: one of email, phone number and external identifier.',
-    schema: lookupBody(limits),
-  },
-  SearchBody: { about: 'Body of POST /v1/people/search and of a stack.', schema: searchBody },
-  PersonSearchPage: { about: 'A page of POST /v1/people/search.', schema: searchPageSchema(person) },
-  RecordSearchPage: { about: 'A page of POST /v1/stacks/{stack_key}/search.', schema: searchPageSchema(record) },
-  OwnersSearchBody: { about: 'Body of POST /v1/search.', schema: ownersSearchBody },
-  SearchHit: { about: 'A person or record that POST /v1/search finds.', schema: searchHitSchema({ person, record }) },
-  SearchPage: {
-    about: 'A page of POST /v1/search.',
-    schema: searchPageSchema(searchHitSchema({ person, record }), 'SearchPage'),
-  },
-  StackRecord: { about: 'A record of a stack as reads return it.', schema: record },
-  RecordBody: {
-    about: 'Body of create, PUT, PATCH and upsert of a record. A null clears the field.',
-    schema: recordBody(limits),
-  },
-  DryRun: {
-    about: 'The outcome that a write would have: the response of a write of one person or record with `dry_run=true`.',
-    schema: dryRunShape,
-  },
-  DryRunIdentifiers: {
-    about: 'The response of a dry run instead of `DryRun`, if the token may not read the person or record.',
-    schema: dryRunReduced,
-  },
-  BatchDryRun: {
-    about: 'The outcomes that the operations of a batch would have: its response with `dry_run=true`.',
-    schema: batchDryRunAnswer,
-  },
-  DefinitionDryRun: {
-    about: 'The changes that a write of definitions would make: its response with `dry_run=true`.',
-    schema: definitionDryRun,
-  },
-  MergeResult: {
-    about: 'The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge.',
-    schema: mergeAnswer(person),
-  },
-  UnmergeResult: {
-    about: 'The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge.',
-    schema: unmergeAnswer(person),
-  },
-  MergeBody: { about: 'Body of a merge and of an unmerge.', schema: identityBody(limits) },
-  ConsentLinks: { about: 'The links of a person: POST /v1/people/{external_id}/consent-links.', schema: consentLinks },
-  ConsentLinksBody: { about: 'Body of POST /v1/people/{external_id}/consent-links.', schema: consentLinksBody },
-  DuplicateGroup: { about: 'A group of people who may be one.', schema: duplicateGroup },
-  DuplicatesBody: { about: 'Body of POST /v1/people/duplicates.', schema: duplicatesBody },
-  DuplicatesPage: { about: 'A page of POST /v1/people/duplicates.', schema: duplicatesPage },
-  AggregateBody: {
-    about: 'Body of POST /v1/people/aggregate and /v1/stacks/{stack_key}/aggregate.',
-    schema: aggregateBody,
-  },
-  Aggregate: {
-    about: 'The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse.',
-    schema: aggregateAnswer,
-  },
-  AggregateLine: {
-    about: 'A line of a stream of groups: a group, or at the end what was counted.',
-    schema: aggregateLine,
-  },
-  ObservedTypes: { about: 'Numbers of values by type.', schema: observedTypeCounts },
-  ObservedKey: { about: 'A key that was not declared when values were written under it.', schema: observedKey },
-  ObservedKeys: { about: 'The undeclared keys of an owner: GET /v1/schema/observed.', schema: observedKeys },
-  DeclareBody: { about: 'Body of PUT /v1/schema/observed/declare.', schema: declareBody },
-  Declared: { about: 'The outcome of PUT /v1/schema/observed/declare, or of its dry run.', schema: declared },
-  DossierLine: { about: 'A line of a dossier: everything that is held about one person.', schema: dossierLine },
-  Settings: { about: 'The settings of the pages for people. Unset ones are null.', schema: settings },
-  SettingsPatch: { about: 'Body of PATCH /v1/schema/settings. A null clears the setting.', schema: settingsPatch },
-  Definitions: { about: 'All definitions of an organization: GET /v1/schema.', schema },
-  Organization: { about: 'The organization of the token: GET /v1/organization.', schema: organization },
-  Stack: { about: 'A stack as reads return it.', schema: stack },
-  NewStack: { about: 'Body of POST /v1/schema/stacks.', schema: newStack },
-  StackPatch: { about: 'Body of PATCH /v1/schema/stacks/{stack_key}.', schema: stackPatch },
-  Attribute: { about: 'An attribute as reads return it.', schema: attribute },
-  NewAttribute: { about: 'Body of POST /v1/schema/attributes.', schema: newAttribute },
-  AttributePatch: { about: 'Body of PATCH /v1/schema/attributes/{id}.', schema: attributePatch },
-  Violation: { about: 'An entity whose stored value stands against rules of an attribute.', schema: violation },
-  ViolationPage: { about: 'A page of GET /v1/schema/attributes/{id}/violations.', schema: violationPage },
-  ConsentType: { about: 'A consent type as reads return it.', schema: consent_type },
-  NewConsentType: { about: 'Body of POST /v1/schema/consent-types.', schema: newConsentType },
-  Segment: { about: 'A segment as reads return it.', schema: segment },
-  WrittenSegment: { about: 'A segment as the response to a write returns it.', schema: writtenSegment },
-  NewSegment: { about: 'Body of POST /v1/segments.', schema: newSegment },
-  SegmentPatch: { about: 'Body of PATCH /v1/segments/{segment_key}.', schema: segmentPatch },
-  Change: { about: 'A change of the change log.', schema: change },
-  ChangePage: { about: 'A page of the change log: GET /v1/changes.', schema: changePage },
-  HistoryPage: { about: 'A page of the changes of one person or record, newest first.', schema: historyPage },
-  Webhook: { about: 'A webhook as reads return it.', schema: webhook },
-  WebhookWithSecret: {
-    about: 'A webhook with the secret that was just made: POST /v1/webhooks, and its rotation.',
-    schema: webhookWithSecret,
-  },
-  NewWebhook: { about: 'Body of POST /v1/webhooks.', schema: newWebhook },
-  WebhookPatch: { about: 'Body of PATCH /v1/webhooks/{id}.', schema: webhookPatch },
-  WebhookBacklog: { about: 'The changes that a webhook has not delivered yet.', schema: backlog },
-  WebhookTestDelivery: { about: 'A test event that was sent, and its outcome.', schema: testDelivery },
-  WebhookDelivery: { about: 'A delivery of a webhook, with its last attempt.', schema: delivery },
-  WebhookDeliveryPage: { about: 'A page of the deliveries of a webhook, newest first.', schema: deliveryPage },
-  WebhookTest: { about: 'The outcome of POST /v1/webhooks/{id}/test.', schema: testResult },
-  WebhookReplay: { about: 'Body of POST /v1/webhooks/{id}/replay.', schema: replayBody },
-  WebhookReplayed: { about: 'The range that POST /v1/webhooks/{id}/replay sends again.', schema: replayResult },
-  ConsoleSession: { about: 'A session of the console that has not ended: GET /v1/sessions.', schema: listedSession },
-  ConsentText: { about: 'A text that people answer to. It never changes.', schema: consentText },
-  NewConsentText: { about: 'Body of POST /v1/schema/consent-types/{id}/texts.', schema: newConsentText },
-  ConsentTextPage: { about: 'A page of GET /v1/schema/consent-types/{id}/texts.', schema: textPage },
-  ConsentTypePatch: { about: 'Body of PATCH /v1/schema/consent-types/{id}.', schema: consentTypePatch },
-  LedgerEntry: {
-    about: 'An answer as the ledger sealed it. A member without a value is absent.',
-    schema: ledgerEntry,
-  },
-  ErasureBody: { about: 'Body of POST /v1/people/{external_id}/erase.', schema: eraseBody },
-  Erased: {
-    about:
-      'The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
-    schema: erased,
-  },
-  Erasure: { about: 'An erasure of a person.', schema: listedErasure },
-  ErasurePage: { about: 'A page of erasures, newest first.', schema: erasurePage },
-  ConsentReceipt: {
-    about: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
-    schema: consentReceipt,
-  },
-  ConsentStatisticsBody: { about: 'Body of POST /v1/consents/statistics.', schema: statisticsBody },
-  ConsentStatistics: {
-    about: 'How many answers were in force over time, and how many people may be written to now.',
-    schema: consentStatistics,
-  },
-  Scope: { about: 'A scope of a token.', schema: scope },
-  ApiClient: { about: 'A program that fetches its own tokens.', schema: apiClient },
-  ApiClientPage: { about: 'A page of GET /v1/clients, newest first.', schema: apiClientPage },
-  ApiClientWithSecret: {
-    about: 'A client with the secret that was just made: POST /v1/clients.',
-    schema: apiClientWithSecret,
-  },
-  NewApiClient: { about: 'Body of POST /v1/clients.', schema: newClient },
-  SigningKey: { about: 'The public part of a key that signs tokens.', schema: signingKey },
-  NewApiToken: { about: 'Body of POST /v1/tokens.', schema: newToken },
-  ApiToken: { about: 'A token that was just made: POST /v1/tokens.', schema: apiToken },
-  DoctorReport: { about: 'The findings of the checks of `kith doctor`.', schema: doctorReport },
-  OperationsMetrics: { about: 'The metrics of the service: GET /v1/operations/metrics.', schema: operationsMetrics },
-}
+/** The schemas whose types the client names, by their titles. */
+const shapes = [
+  person,
+  effectiveConsent,
+  consentAssignment,
+  recordedAnswer,
+  consentHistoryPage,
+  contactReason,
+  contactDecision,
+  contactDecisions,
+  contactableBody,
+  personBody(limits),
+  lookupBody(limits),
+  searchBody,
+  searchPageSchema(person),
+  searchPageSchema(record),
+  ownersSearchBody,
+  searchHitSchema({ person, record }),
+  searchPageSchema(searchHitSchema({ person, record }), 'SearchPage'),
+  record,
+  recordBody(limits),
+  dryRunShape,
+  dryRunReduced,
+  batchDryRunAnswer,
+  definitionDryRun,
+  mergeAnswer(person),
+  unmergeAnswer(person),
+  identityBody(limits),
+  consentLinks,
+  consentLinksBody,
+  duplicateGroup,
+  duplicatesBody,
+  duplicatesPage,
+  aggregateBody,
+  aggregateAnswer,
+  aggregateLine,
+  observedTypeCounts,
+  observedKey,
+  observedKeys,
+  declareBody,
+  declared,
+  dossierLine,
+  settings,
+  settingsPatch,
+  schema,
+  organization,
+  stack,
+  newStack,
+  stackPatch,
+  attribute,
+  newAttribute,
+  attributePatch,
+  violation,
+  violationPage,
+  consent_type,
+  newConsentType,
+  segment,
+  writtenSegment,
+  newSegment,
+  segmentPatch,
+  change,
+  changePage,
+  historyPage,
+  webhook,
+  webhookWithSecret,
+  newWebhook,
+  webhookPatch,
+  backlog,
+  testDelivery,
+  delivery,
+  deliveryPage,
+  testResult,
+  replayBody,
+  replayResult,
+  listedSession,
+  consentText,
+  newConsentText,
+  textPage,
+  consentTypePatch,
+  ledgerEntry,
+  eraseBody,
+  erased,
+  listedErasure,
+  erasurePage,
+  consentReceipt,
+  statisticsBody,
+  consentStatistics,
+  scope,
+  apiClient,
+  apiClientPage,
+  apiClientWithSecret,
+  newClient,
+  signingKey,
+  newToken,
+  apiToken,
+  doctorReport,
+  operationsMetrics,
+] satisfies TSchema[] as JsonSchema[]
 
 type JsonSchema = {
   title?: string
@@ -267,15 +200,15 @@ const plain: Record<string, string> = {
   null: 'null',
 }
 
-/** The type names by the titles of the schemas, for types that other types contain. */
-const names = new Map(Object.entries(shapes).map(([name, { schema }]) => [(schema as JsonSchema).title ?? name, name]))
+/** The names of the types. A type that another one contains is named there. */
+const names = new Set(shapes.map(({ title }) => title!))
 
 // TypeScript knows no patterns, but template literals.
-names.set('WebhookEventName', 'WebhookEventName')
+names.add('WebhookEventName')
 
 /** Returns the TypeScript type of a JSON Schema. Throws if the schema has no TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
-  return names.get(schema.title ?? '') ?? inlineType(schema, indent)
+  return names.has(schema.title ?? '') ? schema.title! : inlineType(schema, indent)
 }
 
 function inlineType(schema: JsonSchema, indent: string): string {
@@ -319,9 +252,10 @@ const aboutOf = ({ description, anyOf }: JsonSchema) =>
 /** The text of client/src/wire.ts. */
 function wireText(): string {
   const codes = Object.keys(errorStatuses).map(literal)
-  const types = Object.entries(shapes).map(
-    ([name, { about, schema }]) => `/** ${about} */\nexport type ${name} = ${inlineType(schema as JsonSchema, '')}\n`,
-  )
+  const types = shapes.map(schema => {
+    const about = [schema.description, ...usesOf(schema.title!)].filter(text => text !== undefined)
+    return `/** ${about.join(' ')} */\nexport type ${schema.title} = ${inlineType(schema, '')}\n`
+  })
   return [
     '// generated by scripts/wire.ts from the schemas that the service validates with. Change the schemas instead.\n',
     `/** The error codes, a closed list. */\nexport type ErrorCode =\n  | ${codes.join('\n  | ')}\n`,
@@ -338,7 +272,7 @@ function wireText(): string {
 /** The generated files, by path, each as a function of its present text. */
 export const generated: Record<string, (present: string) => string> = {
   'client/src/wire.ts': () => formatted(wireText()),
-  'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names.values())),
+  'client/src/endpoints.ts': () => formatted(endpointsText(typeOf, names)),
   'client/src/vocabulary.ts': () => formatted(vocabularyText()),
   ...Object.fromEntries(documents.map(path => [path, documentText])),
 }

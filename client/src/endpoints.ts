@@ -59,7 +59,6 @@ import type {
   PersonBody,
   PersonSearchPage,
   RecordBody,
-  RecordSearchPage,
   SearchBody,
   SearchPage,
   Segment,
@@ -70,6 +69,7 @@ import type {
   Stack,
   StackPatch,
   StackRecord,
+  StackRecordSearchPage,
   UnmergeResult,
   ViolationPage,
   Webhook,
@@ -1120,7 +1120,7 @@ export type Endpoints = {
   'POST /v1/stacks/{stack_key}/search': {
     params: { stack_key: string }
     body: SearchBody
-    data: RecordSearchPage
+    data: StackRecordSearchPage
     repeatable: 'read'
     scope: 'records:read'
   }

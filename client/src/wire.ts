@@ -171,7 +171,7 @@ export type RecordedAnswer = {
   merged_person_id?: string
 }
 
-/** A page of the consent history of a person, newest first. */
+/** A page of the consent history of a person, newest first. Response of GET /v1/people/{external_id}/consents/history and GET /v1/people/internal/{uuid}/consents/history. */
 export type ConsentHistoryPage = {
   items: RecordedAnswer[]
   /** Whether older answers follow: the last version is the next `before_version`. */
@@ -269,7 +269,7 @@ export type ContactReason =
       state: boolean
     }
 
-/** Whether a person may be written to. */
+/** Whether a person may be written to. Response of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */
 export type ContactDecision = {
   /** Whether the person may be written to. */
   allowed: boolean
@@ -279,7 +279,7 @@ export type ContactDecision = {
   sequence: number
 }
 
-/** Which people may be written to, in the order of the request. */
+/** Which people may be written to, in the order of the request. Response of POST /v1/people/contactable. */
 export type ContactDecisions = {
   items: {
     external_id: string
@@ -292,7 +292,7 @@ export type ContactDecisions = {
   sequence: number
 }
 
-/** Body of POST /v1/people/{external_id}/contactable. */
+/** Body of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */
 export type ContactableBody = {
   /** The purpose to write for. */
   consent_type_id: number
@@ -302,7 +302,7 @@ export type ContactableBody = {
   at?: string
 }
 
-/** Body of create, PUT, PATCH and upsert of a person. A null clears the field. */
+/** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
 export type PersonBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
@@ -332,7 +332,7 @@ export type PersonBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
-/** Body of POST /v1/people/lookup: one of email, phone number and external identifier. */
+/** One of email, phone number and external identifier. Body of POST /v1/people/lookup. */
 export type LookupBody = {
   /** Compared in lower case. Dots and plus signs count. */
   email?: string
@@ -344,7 +344,7 @@ export type LookupBody = {
   external_id?: string
 }
 
-/** Body of POST /v1/people/search and of a stack. */
+/** Body of POST /v1/people/search and POST /v1/stacks/{stack_key}/search. */
 export type SearchBody = {
   /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
   text: string
@@ -356,7 +356,7 @@ export type SearchBody = {
   labels?: boolean
 }
 
-/** A page of POST /v1/people/search. */
+/** Response of POST /v1/people/search. */
 export type PersonSearchPage = {
   items: Person[]
   /** Whether another page follows. */
@@ -367,8 +367,8 @@ export type PersonSearchPage = {
   sequence: number
 }
 
-/** A page of POST /v1/stacks/{stack_key}/search. */
-export type RecordSearchPage = {
+/** Response of POST /v1/stacks/{stack_key}/search. */
+export type StackRecordSearchPage = {
   items: StackRecord[]
   /** Whether another page follows. */
   has_more: boolean
@@ -396,10 +396,11 @@ export type OwnersSearchBody = {
 export type SearchHit = {
   /** `people`, or the key of the stack. */
   owner: string
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   entity: Person | StackRecord
 }
 
-/** A page of POST /v1/search. */
+/** Response of POST /v1/search. */
 export type SearchPage = {
   items: SearchHit[]
   /** Whether another page follows. */
@@ -436,7 +437,7 @@ export type StackRecord = {
   }
 }
 
-/** Body of create, PUT, PATCH and upsert of a record. A null clears the field. */
+/** What a create, PUT, PATCH or upsert of a record writes. A null clears the field. */
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
@@ -444,7 +445,7 @@ export type RecordBody = {
   attribute_values?: Record<string, unknown> | null
 }
 
-/** The outcome that a write would have: the response of a write of one person or record with `dry_run=true`. */
+/** With `dry_run=true`: what the write would do. Nothing was stored. */
 export type DryRun = {
   dry_run: true
   /** The result that the write would have. */
@@ -487,7 +488,7 @@ export type DryRun = {
   }[]
 }
 
-/** The response of a dry run instead of `DryRun`, if the token may not read the person or record. */
+/** Returned instead of `DryRun` if the token may write the person or record, but not read it. */
 export type DryRunIdentifiers = {
   dry_run: true
   /** The result that the write would have. */
@@ -497,7 +498,7 @@ export type DryRunIdentifiers = {
   external_id: string | null
 }
 
-/** The outcomes that the operations of a batch would have: its response with `dry_run=true`. */
+/** With `dry_run=true`: what the operations would do, one after the other. Nothing was stored. */
 export type BatchDryRun = {
   dry_run: true
   items: (
@@ -532,7 +533,7 @@ export type BatchDryRun = {
   failed: number
 }
 
-/** The changes that a write of definitions would make: its response with `dry_run=true`. */
+/** With `dry_run=true`: what the write would change. Nothing was stored. */
 export type DefinitionDryRun = {
   dry_run: true
   /** The entries that the change log would get. None if nothing would change. */
@@ -548,7 +549,7 @@ export type DefinitionDryRun = {
   }[]
 }
 
-/** The outcome of a merge, or of its dry run: POST /v1/people/{external_id}/merge. */
+/** The outcome of a merge, or of its dry run. */
 export type MergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
@@ -600,10 +601,11 @@ export type MergeResult = {
     /** The external identifiers that lead to the survivor now. */
     aliases: string[]
   }
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   person: Person
 }
 
-/** The outcome of an unmerge, or of its dry run: POST /v1/people/{external_id}/unmerge. */
+/** The outcome of an unmerge, or of its dry run. */
 export type UnmergeResult = {
   dry_run: boolean
   /** The number of the merge. Null in a dry run. */
@@ -662,11 +664,13 @@ export type UnmergeResult = {
       reason: 'written_since' | 'log_emptied' | 'refused_by_another'
     }[]
   }
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   person: Person
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
   unmerged: Person
 }
 
-/** Body of a merge and of an unmerge. */
+/** The other person of a merge or of an unmerge. */
 export type MergeBody = {
   /** The external identifier of the other person. */
   from?: string
@@ -676,7 +680,7 @@ export type MergeBody = {
   dry_run?: boolean
 }
 
-/** The links of a person: POST /v1/people/{external_id}/consent-links. */
+/** The links of a person. Response of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
 export type ConsentLinks = {
   /** The page with all purposes, where the person grants and refuses. */
   preferences_url: string
@@ -686,7 +690,7 @@ export type ConsentLinks = {
   confirm_url?: string
 }
 
-/** Body of POST /v1/people/{external_id}/consent-links. */
+/** Body of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
 export type ConsentLinksBody = {
   /** The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes. */
   consent_type_id?: number
@@ -732,7 +736,7 @@ export type DuplicatesBody = {
   size?: number
 }
 
-/** A page of POST /v1/people/duplicates. */
+/** Response of POST /v1/people/duplicates. */
 export type DuplicatesPage = {
   items: DuplicateGroup[]
   /** Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end. */
@@ -741,7 +745,7 @@ export type DuplicatesPage = {
   next_cursor: string | null
 }
 
-/** Body of POST /v1/people/aggregate and /v1/stacks/{stack_key}/aggregate. */
+/** Body of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
 export type AggregateBody = {
   /** The entities to aggregate. Absent: all. */
   filter?: Record<string, unknown>
@@ -796,7 +800,7 @@ export type AggregateBody = {
   limit?: number
 }
 
-/** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. */
+/** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
 export type Aggregate = {
   /** In the order of `sort`, else of their values, nulls last. */
   groups: {
@@ -852,7 +856,7 @@ export type AggregateLine =
       }[]
     }
 
-/** Numbers of values by type. */
+/** The number of values by type. A text that is a date or a date and time counts as that. */
 export type ObservedTypes = {
   text: number
   number: number
@@ -876,7 +880,7 @@ export type ObservedKey = {
   declarable: boolean
 }
 
-/** The undeclared keys of an owner: GET /v1/schema/observed. */
+/** The undeclared keys of an owner. Response of GET /v1/schema/observed. */
 export type ObservedKeys = {
   /** In the order of the keys. */
   items: ObservedKey[]
@@ -901,8 +905,9 @@ export type DeclareBody = {
   dry_run?: boolean
 }
 
-/** The outcome of PUT /v1/schema/observed/declare, or of its dry run. */
+/** `attribute` is null in a dry run. Response of PUT /v1/schema/observed/declare. */
 export type Declared = {
+  /** An attribute as reads return it. */
   attribute: Attribute | null
   /** The number of stored values that the attribute would accept. */
   fits: number
@@ -914,7 +919,7 @@ export type Declared = {
   examples: string[]
 }
 
-/** A line of a dossier: everything that is held about one person. */
+/** A line of a dossier: everything that is held about one person. Response of GET /v1/people/{external_id}/dossier and GET /v1/people/internal/{uuid}/dossier. */
 export type DossierLine =
   | {
       /** The first line: whose dossier it is, who holds the data, and when it was made. */
@@ -1231,7 +1236,7 @@ export type DossierLine =
       lines: Record<string, number>
     }
 
-/** The settings of the pages for people. Unset ones are null. */
+/** The settings of the pages for people. Unset ones are null. Response of GET /v1/schema/settings and PATCH /v1/schema/settings. */
 export type Settings = {
   /** The name that people know the organization by. */
   display_name: string | null
@@ -1281,7 +1286,7 @@ export type Settings = {
   updated_at: string | null
 }
 
-/** Body of PATCH /v1/schema/settings. A null clears the setting. */
+/** A null clears the setting. Body of PATCH /v1/schema/settings. */
 export type SettingsPatch = {
   /** The name that people know the organization by. */
   display_name?: string | null
@@ -1330,14 +1335,14 @@ export type SettingsPatch = {
   } | null
 }
 
-/** All definitions of an organization: GET /v1/schema. */
+/** All definitions of an organization. Response of GET /v1/schema. */
 export type Definitions = {
   stacks: Stack[]
   attributes: Attribute[]
   consent_types: ConsentType[]
 }
 
-/** The organization of the token: GET /v1/organization. */
+/** The organization of the token. Response of GET /v1/organization. */
 export type Organization = {
   key: string
   created_at: string
@@ -1510,7 +1515,7 @@ export type Violation = {
   rules: ('type' | 'required' | 'unique' | 'enum' | 'pattern' | 'minimum' | 'maximum')[]
 }
 
-/** A page of GET /v1/schema/attributes/{id}/violations. */
+/** Response of GET /v1/schema/attributes/{id}/violations. */
 export type ViolationPage = {
   /** In the order of the internal identifiers. */
   items: Violation[]
@@ -1559,7 +1564,7 @@ export type NewConsentType = {
   default_state?: boolean
 }
 
-/** A segment as reads return it. */
+/** A segment as reads return it. Response of GET /v1/segments/{segment_key}. */
 export type Segment = {
   key: string
   name: string
@@ -1570,7 +1575,7 @@ export type Segment = {
   updated_at: string
 }
 
-/** A segment as the response to a write returns it. */
+/** A segment as the response to a write returns it. Response of POST /v1/segments and PATCH /v1/segments/{segment_key}. */
 export type WrittenSegment = {
   key: string
   name: string
@@ -1659,7 +1664,7 @@ export type Change = {
   }
 }
 
-/** A page of the change log: GET /v1/changes. */
+/** A page of the change log. Response of GET /v1/changes. */
 export type ChangePage = {
   items: Change[]
   /** The number that was read up to, also past changes that did not match. The next `after`. */
@@ -1677,7 +1682,7 @@ export type HistoryPage = {
   has_more: boolean
 }
 
-/** A webhook as reads return it. */
+/** A webhook as reads return it. Response of GET /v1/webhooks/{id} and PATCH /v1/webhooks/{id}. */
 export type Webhook = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
@@ -1711,7 +1716,7 @@ export type Webhook = {
   updated_at: string
 }
 
-/** A webhook with the secret that was just made: POST /v1/webhooks, and its rotation. */
+/** A webhook with the secret that was just made. Response of POST /v1/webhooks and POST /v1/webhooks/{id}/rotate. */
 export type WebhookWithSecret = {
   id: number
   /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
@@ -1781,7 +1786,7 @@ export type WebhookPatch = {
   active?: boolean
 }
 
-/** The changes that a webhook has not delivered yet. */
+/** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
 export type WebhookBacklog = {
   /** The changes after `position`, which were not looked at yet. Not all of them have to match. */
   changes: number
@@ -1789,10 +1794,11 @@ export type WebhookBacklog = {
   deliveries: number
   /** Since when the oldest of these deliveries waits. */
   oldest_at: string | null
+  /** A delivery of a webhook, with its last attempt. */
   blocking: WebhookDelivery | null
 }
 
-/** A test event that was sent, and its outcome. */
+/** A test event. It is sent once, and is not about a change. */
 export type WebhookTestDelivery = {
   /** The header `webhook-id` of its request. */
   message_id: string
@@ -1834,7 +1840,7 @@ export type WebhookDelivery = {
   error: string | null
 }
 
-/** A page of the deliveries of a webhook, newest first. */
+/** A page of the deliveries of a webhook, newest first. Response of GET /v1/webhooks/{id}/deliveries. */
 export type WebhookDeliveryPage = {
   items: WebhookDelivery[]
   has_more: boolean
@@ -1842,7 +1848,7 @@ export type WebhookDeliveryPage = {
   tests: WebhookTestDelivery[]
 }
 
-/** The outcome of POST /v1/webhooks/{id}/test. */
+/** Response of POST /v1/webhooks/{id}/test. */
 export type WebhookTest = {
   /** Whether the receiver responded with a status of 200 to 299. */
   delivered: boolean
@@ -1862,13 +1868,13 @@ export type WebhookReplay = {
   until?: number
 }
 
-/** The range that POST /v1/webhooks/{id}/replay sends again. */
+/** The range of changes that is sent again. Response of POST /v1/webhooks/{id}/replay. */
 export type WebhookReplayed = {
   after: number
   until: number
 }
 
-/** A session of the console that has not ended: GET /v1/sessions. */
+/** A session of the console that has not ended. */
 export type ConsoleSession = {
   id: string
   /** The person or client that signed in: the actor in the change log. */
@@ -1898,7 +1904,7 @@ export type ConsoleSession = {
   expires_at: string
 }
 
-/** A text that people answer to. It never changes. */
+/** A text that people answer to. It never changes. Response of POST /v1/schema/consent-types/{id}/texts and GET /v1/schema/consent-types/{id}/texts/{version}. */
 export type ConsentText = {
   /** Counts from 1 for each consent type. */
   version: number
@@ -1921,7 +1927,7 @@ export type NewConsentText = {
   url?: string
 }
 
-/** A page of GET /v1/schema/consent-types/{id}/texts. */
+/** Response of GET /v1/schema/consent-types/{id}/texts. */
 export type ConsentTextPage = {
   items: ConsentText[]
   /** Whether later versions follow: the last version is the next `after`. */
@@ -1945,7 +1951,7 @@ export type ConsentTypePatch = {
   state?: 'active' | 'archived'
 }
 
-/** An answer as the ledger sealed it. A member without a value is absent. */
+/** The answer as the ledger sealed it. A member without a value is absent. */
 export type LedgerEntry = {
   organization: string
   /** The number of the change in the change log. */
@@ -1970,7 +1976,7 @@ export type LedgerEntry = {
   request_id?: string
 }
 
-/** Body of POST /v1/people/{external_id}/erase. */
+/** Body of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
 export type ErasureBody = {
   /** Why the person is erased. It stays, so it must not name the person. */
   reason: string
@@ -1980,7 +1986,7 @@ export type ErasureBody = {
   dry_run?: boolean
 }
 
-/** The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. */
+/** The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. Response of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
 export type Erased = {
   /** The same facts, signed by the key of the ledger: a compact JWS. `kith verify` verifies it without a server. */
   certificate: string | null
@@ -2027,14 +2033,14 @@ export type Erasure = {
   certificate: string | null
 }
 
-/** A page of erasures, newest first. */
+/** A page of erasures, newest first. Response of GET /v1/erasures. */
 export type ErasurePage = {
   items: Erasure[]
   /** Whether another page follows. */
   has_more: boolean
 }
 
-/** The signed receipt of a consent answer. docs/receipts.md describes it. */
+/** The signed receipt of a consent answer. docs/receipts.md describes it. Response of GET /v1/people/{external_id}/consents/{consent_type_id}/{channel}/receipt and GET /v1/people/internal/{uuid}/consents/{consent_type_id}/{channel}/receipt. */
 export type ConsentReceipt = {
   /** The JSON-LD context: the terms of DPV 2. */
   '@context': unknown
@@ -2073,7 +2079,7 @@ export type ConsentStatisticsBody = {
   interval: 'day' | 'week' | 'month'
 }
 
-/** How many answers were in force over time, and how many people may be written to now. */
+/** How many answers were in force over time, and how many people may be written to now. Response of POST /v1/consents/statistics. */
 export type ConsentStatistics = {
   /** The number of the newest change that is counted. */
   sequence: number
@@ -2112,7 +2118,7 @@ export type Scope =
   | 'access:write'
   | 'operations:read'
 
-/** A program that fetches its own tokens. */
+/** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
 export type ApiClient = {
   /** Identifies the client. It names the organization, and is no secret. */
   client_id: string
@@ -2123,13 +2129,13 @@ export type ApiClient = {
   revoked_at: string | null
 }
 
-/** A page of GET /v1/clients, newest first. */
+/** Response of GET /v1/clients. */
 export type ApiClientPage = {
   items: ApiClient[]
   has_more: boolean
 }
 
-/** A client with the secret that was just made: POST /v1/clients. */
+/** A client with the secret that was just made. Response of POST /v1/clients. */
 export type ApiClientWithSecret = {
   /** Identifies the client. It names the organization, and is no secret. */
   client_id: string
@@ -2172,7 +2178,7 @@ export type NewApiToken = {
   expires_in: number
 }
 
-/** A token that was just made: POST /v1/tokens. */
+/** A token that was just made. Response of POST /v1/tokens. */
 export type ApiToken = {
   /** The token, for the header Authorization. It is shown only this once. */
   token: string
@@ -2181,7 +2187,7 @@ export type ApiToken = {
   expires_at: string
 }
 
-/** The findings of the checks of `kith doctor`. */
+/** The findings of the checks of `kith doctor`. Response of GET /v1/operations/doctor. */
 export type DoctorReport = {
   /** When the checks ended. */
   checked_at: string
@@ -2198,7 +2204,7 @@ export type DoctorReport = {
   }[]
 }
 
-/** The metrics of the service: GET /v1/operations/metrics. */
+/** Counts and sums grow from the start of the service. The difference of two readings is a rate. Response of GET /v1/operations/metrics. */
 export type OperationsMetrics = {
   /** When the metrics were read. */
   at: string

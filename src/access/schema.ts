@@ -3,7 +3,7 @@ import { nullable, Type } from '../json-schema.ts'
 import { scopes } from '../scopes.ts'
 
 /** A scope of a token. */
-export const scope = Type.Enum([...scopes], { title: 'Scope' })
+export const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })
 const grantedScopes = Type.Array(scope)
 const requestedScopes = Type.Array(scope, {
   minItems: 1,
@@ -45,7 +45,11 @@ const exampleClient = {
 }
 
 /** A program that fetches its own tokens, as a read shows it, without its secret. */
-export const apiClient = Type.Object(shownClient, { title: 'ApiClient', examples: [exampleClient] })
+export const apiClient = Type.Object(shownClient, {
+  title: 'ApiClient',
+  description: 'A program that fetches its own tokens.',
+  examples: [exampleClient],
+})
 export type ApiClientShape = Static<typeof apiClient>
 
 /** A client with the secret that was just made. No read shows it again. */
@@ -56,6 +60,7 @@ export const apiClientWithSecret = Type.Object(
   },
   {
     title: 'ApiClientWithSecret',
+    description: 'A client with the secret that was just made.',
     examples: [{ ...exampleClient, client_secret: 'dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldCBvZiBraXRo' }],
   },
 )
@@ -100,6 +105,7 @@ export const signingKey = Type.Object(
   },
   {
     title: 'SigningKey',
+    description: 'The public part of a key that signs tokens.',
     examples: [
       {
         kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
@@ -152,6 +158,7 @@ export const apiToken = Type.Object(
   },
   {
     title: 'ApiToken',
+    description: 'A token that was just made.',
     examples: [{ token: 'eyJhbGciOi…', name: 'reports', scopes: ['people:read'], expires_at: at }],
   },
 )

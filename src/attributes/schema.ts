@@ -101,6 +101,7 @@ export const attribute = Type.Object(
   },
   {
     title: 'Attribute',
+    description: 'An attribute as reads return it.',
     examples: [
       {
         id: 1,

@@ -129,7 +129,7 @@ export const change = Type.Object(
       ),
     ),
   },
-  { title: 'Change', examples: [exampleChange] },
+  { title: 'Change', description: 'A change of the change log.', examples: [exampleChange] },
 )
 
 const log_id = Type.String({ format: 'uuid' })
@@ -150,6 +150,7 @@ export const changePage = Type.Object(
   },
   {
     title: 'ChangePage',
+    description: 'A page of the change log.',
     examples: [{ items: [exampleChange], last: 1_204, head: 1_204, log_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3' }],
   },
 )
@@ -162,7 +163,11 @@ export const historyPage = Type.Object(
       description: 'Whether older changes follow: the last version is the next `before_version`.',
     }),
   },
-  { title: 'HistoryPage', examples: [{ items: [exampleChange], has_more: false }] },
+  {
+    title: 'HistoryPage',
+    description: 'A page of the changes of one person or record, newest first.',
+    examples: [{ items: [exampleChange], has_more: false }],
+  },
 )
 
 const limit = Type.Optional(

@@ -64,7 +64,10 @@ export const effectiveConsent = Type.Object(
     method: Type.Optional(method),
     text_version: Type.Optional(textVersion),
   },
-  { title: 'EffectiveConsent' },
+  {
+    title: 'EffectiveConsent',
+    description: 'The effective consent to one consent type on one channel, from an answer or the default.',
+  },
 )
 
 /** An answer as the consent history shows it. */
@@ -102,7 +105,10 @@ export const recordedAnswer = Type.Object(
       }),
     ),
   },
-  { title: 'RecordedAnswer' },
+  {
+    title: 'RecordedAnswer',
+    description: 'An answer as the consent history shows it. A member that was not given is null.',
+  },
 )
 
 const exampleAnswer = {
@@ -163,7 +169,11 @@ export const consentHistoryPage = Type.Object(
       description: 'Whether older answers follow: the last version is the next `before_version`.',
     }),
   },
-  { title: 'ConsentHistoryPage', examples: [{ items: [exampleAnswer], has_more: false }] },
+  {
+    title: 'ConsentHistoryPage',
+    description: 'A page of the consent history of a person, newest first.',
+    examples: [{ items: [exampleAnswer], has_more: false }],
+  },
 )
 
 export const defaultHistoryLimit = 100
@@ -227,7 +237,7 @@ export const contactReason = Type.Union(
       state: Type.Boolean({ description: 'The `default_state` of the consent type. true allows.' }),
     }),
   ],
-  { title: 'ContactReason' },
+  { title: 'ContactReason', description: 'A rule that allows or forbids writing to a person, with its facts.' },
 )
 
 const decision = {
@@ -246,6 +256,7 @@ export const contactDecision = Type.Object(
   { ...decision, sequence: decisionSequence },
   {
     title: 'ContactDecision',
+    description: 'Whether a person may be written to.',
     examples: [{ allowed: true, reasons: [{ rule: 'answer', ...exampleAnswer }], sequence: 1_310 }],
   },
 )
@@ -255,6 +266,7 @@ export const contactDecisions = Type.Object(
   { items: Type.Array(Type.Object({ external_id: Type.String(), ...decision })), sequence: decisionSequence },
   {
     title: 'ContactDecisions',
+    description: 'Which people may be written to, in the order of the request.',
     examples: [
       {
         items: [
@@ -379,6 +391,7 @@ export const consent_type = Type.Object(
   },
   {
     title: 'ConsentType',
+    description: 'A consent type as reads return it.',
     examples: [
       {
         id: 2,
@@ -434,6 +447,7 @@ export const consentText = Type.Object(
   },
   {
     title: 'ConsentText',
+    description: 'A text that people answer to. It never changes.',
     examples: [
       {
         version: 1,

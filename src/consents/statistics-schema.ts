@@ -56,6 +56,7 @@ export const consentStatistics = Type.Object(
   },
   {
     title: 'ConsentStatistics',
+    description: 'How many answers were in force over time, and how many people may be written to now.',
     examples: [
       {
         sequence: 1_204,

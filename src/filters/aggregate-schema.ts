@@ -160,7 +160,10 @@ const findings = {
 }
 
 /** A line of the stream of an aggregate: a group, or at the end what is to know of all. */
-export const aggregateLine = Type.Union([group, Type.Object(findings, { title: 'AggregateEnd' })])
+export const aggregateLine = Type.Union([group, Type.Object(findings, { title: 'AggregateEnd' })], {
+  title: 'AggregateLine',
+  description: 'A line of a stream of groups: a group, or at the end what was counted.',
+})
 
 /** The response of the aggregate endpoints. */
 export const aggregateAnswer = Type.Object(
@@ -170,6 +173,7 @@ export const aggregateAnswer = Type.Object(
   },
   {
     title: 'Aggregate',
+    description: 'The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse.',
     examples: [{ groups: [{ by: ['active'], measures: [3] }], skipped: [], sequence: 12 }],
   },
 )

@@ -60,7 +60,7 @@ export const duplicateGroup = Type.Object(
       description: 'The keys that all people of the group share.',
     }),
   },
-  { title: 'DuplicateGroup' },
+  { title: 'DuplicateGroup', description: 'A group of people who may be one.' },
 )
 export type DuplicateGroup = Static<typeof duplicateGroup>
 

@@ -20,7 +20,12 @@ export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
         Type.String({ format: 'external-id', description: 'An external identifier, or an alias of a person.' }),
       ),
     },
-    { additionalProperties: false, title: 'LookupBody', examples: [{ email: 'ada@example.com' }] },
+    {
+      additionalProperties: false,
+      title: 'LookupBody',
+      description: 'One of email, phone number and external identifier.',
+      examples: [{ email: 'ada@example.com' }],
+    },
   )
 }
 export type LookupBody = Static<ReturnType<typeof lookupBody>>

@@ -21,7 +21,12 @@ export const identityBody = ({ profileCharacters }: Limits) =>
         Type.Boolean({ description: 'Return what would change, and change nothing. The default is false.' }),
       ),
     },
-    { additionalProperties: false, title: 'MergeBody', examples: [{ from: 'ada-newsletter', dry_run: true }] },
+    {
+      additionalProperties: false,
+      title: 'MergeBody',
+      description: 'The other person of a merge or of an unmerge.',
+      examples: [{ from: 'ada-newsletter', dry_run: true }],
+    },
   )
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -110,6 +115,7 @@ export const mergeAnswer = (person: TSchema) =>
     },
     {
       title: 'MergeResult',
+      description: 'The outcome of a merge, or of its dry run.',
       examples: [
         {
           dry_run: false,
@@ -142,6 +148,7 @@ export const unmergeAnswer = (person: TSchema) =>
     },
     {
       title: 'UnmergeResult',
+      description: 'The outcome of an unmerge, or of its dry run.',
       examples: [
         {
           dry_run: false,

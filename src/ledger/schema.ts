@@ -150,7 +150,11 @@ export const consentReceipt = Type.Object(
       description: 'A JWS in compact form by the same key. Its payload has the hash of each other member.',
     }),
   },
-  { title: 'ConsentReceipt', examples: [receiptExample] },
+  {
+    title: 'ConsentReceipt',
+    description: 'The signed receipt of a consent answer. docs/receipts.md describes it.',
+    examples: [receiptExample],
+  },
 )
 
 /** The query of GET …/receipt. */

@@ -49,6 +49,7 @@ export const consentLinks = Type.Object(
   },
   {
     title: 'ConsentLinks',
+    description: 'The links of a person.',
     examples: [
       {
         preferences_url:

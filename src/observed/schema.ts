@@ -41,7 +41,7 @@ export const observedKey = Type.Object(
     last_seen: Type.String({ format: 'date-time' }),
     declarable: Type.Boolean({ description: 'Whether an attribute can have this key.' }),
   },
-  { title: 'ObservedKey' },
+  { title: 'ObservedKey', description: 'A key that was not declared when values were written under it.' },
 )
 
 const exampleTypes = { text: 12, number: 0, boolean: 0, object: 0, array: 0, date: 0, datetime: 0 }
@@ -57,6 +57,7 @@ export const observedKeys = Type.Object(
   },
   {
     title: 'ObservedKeys',
+    description: 'The undeclared keys of an owner.',
     examples: [
       {
         items: [

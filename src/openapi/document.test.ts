@@ -156,7 +156,7 @@ describe('the OpenAPI document', () => {
   it('names schemas by their titles, and writes nullable types as OpenAPI 3.1 does', () => {
     const { schemas } = document.components
     expect(Object.keys(schemas!)).toEqual(
-      expect.arrayContaining(['Person', 'PersonBody', 'ConsentAssignment', 'Record', 'RecordBody', 'Error']),
+      expect.arrayContaining(['Person', 'PersonBody', 'ConsentAssignment', 'StackRecord', 'RecordBody', 'Error']),
     )
     const body = schemas!.PersonBody!.properties as Record<string, JsonSchema>
     expect(body.first_name!.type).toEqual(['string', 'null'])

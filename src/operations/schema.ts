@@ -28,6 +28,7 @@ export const doctorReport = Type.Object(
   },
   {
     title: 'DoctorReport',
+    description: 'The findings of the checks of `kith doctor`.',
     examples: [
       {
         checked_at: at,

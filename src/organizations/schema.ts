@@ -52,6 +52,7 @@ export const organization = Type.Object(
   },
   {
     title: 'Organization',
+    description: 'The organization of the token.',
     examples: [
       {
         key: 'default',

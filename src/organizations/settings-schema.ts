@@ -66,7 +66,11 @@ export const settings = Type.Object(
     page_texts: Type.Object(forEachLanguage(() => Type.Optional(pageText))),
     updated_at: nullable(Type.String({ format: 'date-time', description: 'Null if the settings were never changed.' })),
   },
-  { title: 'Settings', examples: [{ ...example, updated_at: '2026-01-01T12:00:00.000Z' }] },
+  {
+    title: 'Settings',
+    description: 'The settings of the pages for people. Unset ones are null.',
+    examples: [{ ...example, updated_at: '2026-01-01T12:00:00.000Z' }],
+  },
 )
 export type SettingsShape = Static<typeof settings>
 
@@ -92,6 +96,6 @@ export const settingsPatch = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false, title: 'SettingsPatch', examples: [{}] },
+  { additionalProperties: false, title: 'SettingsPatch', description: 'A null clears the setting.', examples: [{}] },
 )
 export type SettingsPatch = Static<typeof settingsPatch>

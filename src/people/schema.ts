@@ -20,6 +20,7 @@ export const consentAssignment = Type.Object(
   {
     additionalProperties: false,
     title: 'ConsentAssignment',
+    description: 'An answer to one consent type on one channel.',
     examples: [
       {
         consent_type_id: 1,
@@ -60,6 +61,7 @@ export function personBody(limits: Limits) {
     {
       additionalProperties: false,
       title: 'PersonBody',
+      description: 'What a create, PUT, PATCH or upsert of a person writes. A null clears the field.',
       examples: [harmlessBody],
     },
   )
@@ -84,6 +86,7 @@ export const person = Type.Object(
   },
   {
     title: 'Person',
+    description: 'A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC.',
     examples: [
       {
         id: '01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f',

@@ -7,7 +7,12 @@ import { nullable, Type } from '../json-schema.ts'
 export function recordBody(limits: Limits) {
   return Type.Object(
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
-    { additionalProperties: false, title: 'RecordBody', examples: [harmlessBody] },
+    {
+      additionalProperties: false,
+      title: 'RecordBody',
+      description: 'What a create, PUT, PATCH or upsert of a record writes. A null clears the field.',
+      examples: [harmlessBody],
+    },
   )
 }
 
@@ -20,7 +25,8 @@ export const record = Type.Object(
     ...entityFields,
   },
   {
-    title: 'Record',
+    title: 'StackRecord',
+    description: 'A record of a stack as reads return it.',
     examples: [
       {
         record_id: '01936f3e0a5c7c3e9d0a5b6f',

@@ -191,6 +191,7 @@ export const dossierLine = Type.Union(
   ],
   {
     title: 'DossierLine',
+    description: 'A line of a dossier: everything that is held about one person.',
     examples: [
       {
         type: 'about',

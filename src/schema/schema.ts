@@ -8,7 +8,8 @@ import { stack } from '../stacks/schema.ts'
 export const schema = Type.Object(
   { stacks: Type.Array(stack), attributes: Type.Array(attribute), consent_types: Type.Array(consent_type) },
   {
-    title: 'Schema',
+    title: 'Definitions',
+    description: 'All definitions of an organization.',
     examples: [
       {
         stacks: examplesOf(stack),

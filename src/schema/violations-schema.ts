@@ -73,7 +73,7 @@ export const violation = Type.Object(
     external_id: nullable(Type.String()),
     rules: Type.Array(rule, { description: 'The rules that the value violates.' }),
   },
-  { title: 'Violation' },
+  { title: 'Violation', description: 'An entity whose stored value stands against rules of an attribute.' },
 )
 export type Violation = Static<typeof violation>
 

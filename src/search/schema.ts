@@ -60,7 +60,11 @@ export function searchHitSchema({ person, record }: Record<'person' | 'record', 
       owner: Type.String({ description: '`people`, or the key of the stack.' }),
       entity: Type.Union([person, record]),
     },
-    { title: 'SearchHit', examples: [{ owner: 'people', entity: examplesOf(person)[0] }] },
+    {
+      title: 'SearchHit',
+      description: 'A person or record that POST /v1/search finds.',
+      examples: [{ owner: 'people', entity: examplesOf(person)[0] }],
+    },
   )
 }
 

@@ -55,6 +55,7 @@ export const segment = Type.Object(
   { key: Type.String(), name: Type.String(), description: definitionDescription, filter, ...times },
   {
     title: 'Segment',
+    description: 'A segment as reads return it.',
     examples: [segmentExample],
   },
 )
@@ -62,7 +63,11 @@ export const segment = Type.Object(
 /** The response of POST /v1/segments and of PATCH /v1/segments/{segment_key}. */
 export const writtenSegment = Type.Object(
   { ...segment.properties, warnings: Type.Optional(warnings) },
-  { title: 'WrittenSegment', examples: [segmentExample] },
+  {
+    title: 'WrittenSegment',
+    description: 'A segment as the response to a write returns it.',
+    examples: [segmentExample],
+  },
 )
 
 /** The response of GET /v1/segments. */

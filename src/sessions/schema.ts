@@ -32,6 +32,7 @@ export const listedSession = Type.Object(
   },
   {
     title: 'ConsoleSession',
+    description: 'A session of the console that has not ended.',
     examples: [example],
   },
 )

@@ -53,6 +53,7 @@ export const stack = Type.Object(
   { key: Type.String(), name: Type.String(), kind, retention_days, label, ...times },
   {
     title: 'Stack',
+    description: 'A stack as reads return it.',
     examples: [
       {
         key: 'orders',

@@ -111,7 +111,8 @@ export const delivery = Type.Object(
     error: nullable(Type.String({ description: 'Why there was no response.' })),
   },
   {
-    title: 'Delivery',
+    title: 'WebhookDelivery',
+    description: 'A delivery of a webhook, with its last attempt.',
     examples: [
       {
         sequence: 1_204,
@@ -207,7 +208,11 @@ const example = {
 }
 
 /** A webhook as a read shows it, without its secrets. */
-export const webhook = Type.Object(shown, { title: 'Webhook', examples: [example] })
+export const webhook = Type.Object(shown, {
+  title: 'Webhook',
+  description: 'A webhook as reads return it.',
+  examples: [example],
+})
 export type WebhookShape = Static<typeof webhook>
 
 export const webhookList = listSchema(webhook)
@@ -217,6 +222,7 @@ export const webhookWithSecret = Type.Object(
   { ...shown, secret: Type.String({ description: 'Signs every request. It is shown only this once.' }) },
   {
     title: 'WebhookWithSecret',
+    description: 'A webhook with the secret that was just made.',
     examples: [{ ...example, secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD' }],
   },
 )
@@ -272,7 +278,11 @@ export const deliveryPage = Type.Object(
         'The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too.',
     }),
   },
-  { title: 'DeliveryPage', examples: [{ items: [], has_more: false, tests: [] }] },
+  {
+    title: 'WebhookDeliveryPage',
+    description: 'A page of the deliveries of a webhook, newest first.',
+    examples: [{ items: [], has_more: false, tests: [] }],
+  },
 )
 export type DeliveryPageShape = Static<typeof deliveryPage>
 
@@ -301,11 +311,15 @@ export const replayBody = Type.Object(
       Type.Integer({ ...position, description: 'Up to this number. The default is the position of the webhook.' }),
     ),
   },
-  { additionalProperties: false, title: 'ReplayBody', examples: [{ after: 9_007_199_254_740_991 }] },
+  { additionalProperties: false, title: 'WebhookReplay', examples: [{ after: 9_007_199_254_740_991 }] },
 )
 export type ReplayBody = Static<typeof replayBody>
 
 export const replayResult = Type.Object(
   { after: Type.Integer(position), until: Type.Integer(position) },
-  { title: 'Replay', examples: [{ after: 1_200, until: 1_204 }] },
+  {
+    title: 'WebhookReplayed',
+    description: 'The range of changes that is sent again.',
+    examples: [{ after: 1_200, until: 1_204 }],
+  },
 )

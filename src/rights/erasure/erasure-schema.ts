@@ -17,7 +17,7 @@ export const eraseBody = Type.Object(
     ),
     dry_run: Type.Optional(Type.Boolean({ description: 'Erase nothing, and return what an erasure would remove.' })),
   },
-  { additionalProperties: false, title: 'EraseBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
+  { additionalProperties: false, title: 'ErasureBody', examples: [{ reason: 'Request of 2026-01-01', dry_run: true }] },
 )
 export type EraseBody = Static<typeof eraseBody>
 
@@ -82,6 +82,8 @@ export const erased = Type.Object(
   },
   {
     title: 'Erased',
+    description:
+      'The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased.',
     examples: [
       {
         certificate: 'eyJhbGciOiJFZERTQSJ9.e30.c2ln',
@@ -124,7 +126,7 @@ export const listedErasure = Type.Object(
     ),
     certificate: nullable(certificate),
   },
-  { title: 'Erasure' },
+  { title: 'Erasure', description: 'An erasure of a person.' },
 )
 
 /** A page of erasures, newest first. */
@@ -132,6 +134,7 @@ export const erasurePage = Type.Object(
   { items: Type.Array(listedErasure), has_more: Type.Boolean({ description: 'Whether another page follows.' }) },
   {
     title: 'ErasurePage',
+    description: 'A page of erasures, newest first.',
     examples: [
       {
         items: [
