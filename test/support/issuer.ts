@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
 /** A code that the issuer has given out, with what it was requested for. */
@@ -119,10 +120,13 @@ const metadataOf = (url: string) => ({
 async function sendEndless(response: ServerResponse, issuer: TestIssuer) {
   response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"access_token":"')
   const part = 'x'.repeat(65_536)
-  while (!response.destroyed) {
-    issuer.sentBytes += part.length
-    if (!response.write(part)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+  const parts = function* () {
+    for (;;) {
+      issuer.sentBytes += part.length
+      yield part
+    }
   }
+  await pipeline(parts, response).catch(() => {})
 }
 
 function sendJson(response: ServerResponse, body: object, status = 200) {

@@ -88,7 +88,6 @@ export const messages = defineMessages({
     leaveOut: 'Put them with the refused lines',
     anotherFile: 'Import another file',
     changeMapping: 'Back to the columns',
-    leaving: 'The import is still running.',
     refusedLines: 'Refused lines',
     refusedAdvice:
       'Mend the lines here and send them again, or download them with their reasons, correct the file and import it.',
@@ -211,7 +210,6 @@ export const messages = defineMessages({
     leaveOut: 'Zu den abgelehnten Zeilen legen',
     anotherFile: 'Andere Datei importieren',
     changeMapping: 'Zurück zu den Spalten',
-    leaving: 'Der Import läuft noch.',
     refusedLines: 'Abgelehnte Zeilen',
     refusedAdvice:
       'Bessern Sie die Zeilen hier aus und senden Sie sie noch einmal. Oder laden Sie sie mit ihren Gründen herunter, korrigieren Sie die Datei und importieren Sie sie.',
@@ -334,7 +332,6 @@ export const messages = defineMessages({
     leaveOut: 'Mettile tra le righe rifiutate',
     anotherFile: 'Importa un altro file',
     changeMapping: 'Torna alle colonne',
-    leaving: 'L’importazione è ancora in corso.',
     refusedLines: 'Righe rifiutate',
     refusedAdvice:
       'Correggi qui le righe e inviale di nuovo, oppure scaricale con i motivi, correggi il file e importalo.',
