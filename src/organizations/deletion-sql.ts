@@ -18,11 +18,11 @@ export const findDeletedSql = statement(
  * the head: without it, no transaction can change the organization. The tables after it can have no new rows.
  */
 export const organizationTables = [
-  ...['erasures', 'fills', 'webhooks', 'followers', 'change_heads'],
+  ...['erasures', 'merges', 'fills', 'webhooks', 'followers', 'change_heads'],
   ...['sessions', 'sign_in_codes', 'clients', 'link_keys', 'idempotency_keys', 'organization_settings'],
   ...['webhook_deliveries', 'segment_changes', 'segment_checks', 'segment_members', 'segments', 'observed_keys'],
   ...['search_words', 'search_features', 'search_documents', 'search_indexes', 'sort_indexes', 'terms'],
-  ...['name_versions', 'aliases', 'merges', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
+  ...['name_versions', 'aliases', 'links', 'consent_history', 'consent_texts', 'consent_types', 'entities'],
   ...['attributes', 'stacks', 'ledger_tiles', 'ledger_entries', 'ledgers', 'erased_answers', 'changes'],
   ...['tombstones', 'tombstone_keys'],
 ] as const

@@ -18,6 +18,7 @@ import { findEntry, type StoredEntry } from '../../src/ledger/ledger.ts'
 import { ledgerFollower } from '../../src/ledger/seal.ts'
 import { observedFollower } from '../../src/observed/follow.ts'
 import { followerName as observedFollowerName } from '../../src/observed/sql.ts'
+import { deleteOrganization } from '../../src/organizations/deletion.ts'
 import * as dossierStatements from '../../src/rights/dossier-sql.ts'
 import { applyErasures } from '../../src/rights/erasure/apply-erasures.ts'
 import { completeErasures, erasePerson } from '../../src/rights/erasure/erase-person.ts'
@@ -830,11 +831,17 @@ async function changeDefinitions(send: Shop['send']) {
   await expectSuccess(send('GET', '/v1/organization'))
 }
 
+/** Deletes the organization as `kith org delete` does, a minute after its tokens were refused. */
+async function deleteShop() {
+  await service.sql(`update organizations set deleted_at = now() - interval '1 minute' where id = $1`, [shop.id])
+  await deleteOrganization(service.db, shop.key)
+}
+
 it('limits every statement to its organization when another has identical rows and identifiers', {
   timeout: 300_000,
 }, async () => {
   const watch = watchTwin(service.db, tables, shop.id, twin.id)
-  await useEveryEndpoint(shop).finally(watch.release)
+  await useEveryEndpoint(shop).then(deleteShop).finally(watch.release)
   const names = await listStatementNames()
   const executions = [...watch.executions.values()].reduce((sum, count) => sum + count, 0)
   console.log(
