@@ -14,7 +14,8 @@ const about = `
  * \`repeatable\` says when a request may be sent again: see {@link Repetition}. \`scope\` is the scope that a token needs.
  */`
 
-const rows = routeTable({ config: loadConfig({}) })
+/** The endpoints of the service. */
+export const rows = routeTable({ config: loadConfig({}) })
 
 /** A type that more endpoints take or return than this is described by its schema alone. */
 const maxUses = 2

@@ -6,177 +6,13 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TSchema } from 'typebox'
-import {
-  apiClient,
-  apiClientPage,
-  apiClientWithSecret,
-  apiToken,
-  newClient,
-  newToken,
-  scope,
-  signingKey,
-} from '../src/access/schema.ts'
-import { attribute, attributePatch, newAttribute } from '../src/attributes/schema.ts'
-import { change, changePage, historyPage } from '../src/changes/schema.ts'
-import { loadConfig } from '../src/config.ts'
-import {
-  consent_type,
-  consentHistoryPage,
-  consentText,
-  consentTypePatch,
-  contactableBody,
-  contactDecision,
-  contactDecisions,
-  contactReason,
-  effectiveConsent,
-  newConsentText,
-  newConsentType,
-  recordedAnswer,
-  textPage,
-} from '../src/consents/schema.ts'
-import { consentStatistics, statisticsBody } from '../src/consents/statistics-schema.ts'
-import { batchDryRunAnswer, dryRunReduced, dryRunShape } from '../src/entities/schema.ts'
 import { errorStatuses } from '../src/errors.ts'
-import { aggregateAnswer, aggregateBody, aggregateLine } from '../src/filters/aggregate-schema.ts'
-import { duplicateGroup, duplicatesBody, duplicatesPage } from '../src/identity/duplicates-schema.ts'
-import { lookupBody } from '../src/identity/lookup-schema.ts'
-import { identityBody, mergeAnswer, unmergeAnswer } from '../src/identity/merge-schema.ts'
-import { consentReceipt, ledgerEntry } from '../src/ledger/schema.ts'
-import { consentLinks, consentLinksBody } from '../src/links/schema.ts'
-import { declareBody, declared, observedKey, observedKeys, observedTypeCounts } from '../src/observed/schema.ts'
-import { doctorReport, operationsMetrics } from '../src/operations/schema.ts'
-import { definitionDryRun } from '../src/organizations/definition-dry-run.ts'
-import { organization } from '../src/organizations/schema.ts'
-import { settings, settingsPatch } from '../src/organizations/settings-schema.ts'
-import { consentAssignment, person, personBody } from '../src/people/schema.ts'
-import { record, recordBody } from '../src/records/schema.ts'
+import { aggregateLine } from '../src/filters/aggregate-schema.ts'
 import { dossierLine } from '../src/rights/dossier-schema.ts'
-import { eraseBody, erased, erasurePage, listedErasure } from '../src/rights/erasure/erasure-schema.ts'
-import { schema } from '../src/schema/schema.ts'
-import { violation, violationPage } from '../src/schema/violations-schema.ts'
-import { ownersSearchBody, searchBody, searchHitSchema, searchPageSchema } from '../src/search/schema.ts'
-import { newSegment, segment, segmentPatch, writtenSegment } from '../src/segments/schema.ts'
-import { listedSession } from '../src/sessions/schema.ts'
-import { newStack, stack, stackPatch } from '../src/stacks/schema.ts'
 import { allEvents, eventSubjects } from '../src/webhooks/events.ts'
-import {
-  backlog,
-  delivery,
-  deliveryPage,
-  newWebhook,
-  replayBody,
-  replayResult,
-  testDelivery,
-  testResult,
-  webhook,
-  webhookPatch,
-  webhookWithSecret,
-} from '../src/webhooks/schema.ts'
 import { root } from './source.ts'
-import { endpointsText, usesOf } from './wire-endpoints.ts'
+import { endpointsText, rows, usesOf } from './wire-endpoints.ts'
 import { documents, documentText, vocabularyText } from './wire-vocabulary.ts'
-
-const { limits } = loadConfig({})
-
-/** The schemas whose types the client names, by their titles. */
-const shapes = [
-  person,
-  effectiveConsent,
-  consentAssignment,
-  recordedAnswer,
-  consentHistoryPage,
-  contactReason,
-  contactDecision,
-  contactDecisions,
-  contactableBody,
-  personBody(limits),
-  lookupBody(limits),
-  searchBody,
-  searchPageSchema(person),
-  searchPageSchema(record),
-  ownersSearchBody,
-  searchHitSchema({ person, record }),
-  searchPageSchema(searchHitSchema({ person, record }), 'SearchPage'),
-  record,
-  recordBody(limits),
-  dryRunShape,
-  dryRunReduced,
-  batchDryRunAnswer,
-  definitionDryRun,
-  mergeAnswer(person),
-  unmergeAnswer(person),
-  identityBody(limits),
-  consentLinks,
-  consentLinksBody,
-  duplicateGroup,
-  duplicatesBody,
-  duplicatesPage,
-  aggregateBody,
-  aggregateAnswer,
-  aggregateLine,
-  observedTypeCounts,
-  observedKey,
-  observedKeys,
-  declareBody,
-  declared,
-  dossierLine,
-  settings,
-  settingsPatch,
-  schema,
-  organization,
-  stack,
-  newStack,
-  stackPatch,
-  attribute,
-  newAttribute,
-  attributePatch,
-  violation,
-  violationPage,
-  consent_type,
-  newConsentType,
-  segment,
-  writtenSegment,
-  newSegment,
-  segmentPatch,
-  change,
-  changePage,
-  historyPage,
-  webhook,
-  webhookWithSecret,
-  newWebhook,
-  webhookPatch,
-  backlog,
-  testDelivery,
-  delivery,
-  deliveryPage,
-  testResult,
-  replayBody,
-  replayResult,
-  listedSession,
-  consentText,
-  newConsentText,
-  textPage,
-  consentTypePatch,
-  ledgerEntry,
-  eraseBody,
-  erased,
-  listedErasure,
-  erasurePage,
-  consentReceipt,
-  statisticsBody,
-  consentStatistics,
-  scope,
-  apiClient,
-  apiClientPage,
-  apiClientWithSecret,
-  newClient,
-  signingKey,
-  newToken,
-  apiToken,
-  doctorReport,
-  operationsMetrics,
-] satisfies TSchema[] as JsonSchema[]
 
 type JsonSchema = {
   title?: string
@@ -200,15 +36,25 @@ const plain: Record<string, string> = {
   null: 'null',
 }
 
-/** The names of the types. A type that another one contains is named there. */
-const names = new Set(shapes.map(({ title }) => title!))
+/** The schemas with a title, by their titles: those of the requests and responses, and those that these contain. */
+const shapes = new Map<string, JsonSchema>()
 
-// TypeScript knows no patterns, but template literals.
-names.add('WebhookEventName')
+function collectShapes(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  const { title } = value as JsonSchema
+  if (typeof title === 'string') shapes.set(title, value)
+  for (const [keyword, part] of Object.entries(value)) if (keyword !== 'examples') collectShapes(part)
+}
+
+// The client has types of its own for the lines of streams, but for those of aggregates and dossiers.
+for (const { body, query, answer, dryRun, streams } of rows)
+  collectShapes([body, query, ...(streams ? [] : [answer, dryRun])])
+collectShapes([aggregateLine, dossierLine])
+const names = [...shapes.keys()].sort()
 
 /** Returns the TypeScript type of a JSON Schema. Throws if the schema has no TypeScript type. */
 export function typeOf(schema: JsonSchema, indent = ''): string {
-  return names.has(schema.title ?? '') ? schema.title! : inlineType(schema, indent)
+  return shapes.has(schema.title ?? '') ? schema.title! : inlineType(schema, indent)
 }
 
 function inlineType(schema: JsonSchema, indent: string): string {
@@ -252,15 +98,18 @@ const aboutOf = ({ description, anyOf }: JsonSchema) =>
 /** The text of client/src/wire.ts. */
 function wireText(): string {
   const codes = Object.keys(errorStatuses).map(literal)
-  const types = shapes.map(schema => {
-    const about = [schema.description, ...usesOf(schema.title!)].filter(text => text !== undefined)
-    return `/** ${about.join(' ')} */\nexport type ${schema.title} = ${inlineType(schema, '')}\n`
-  })
+  // TypeScript knows no patterns, but template literals.
+  const types = names
+    .filter(name => name !== 'WebhookEventName')
+    .map(name => {
+      const schema = shapes.get(name)!
+      const about = [schema.description, ...usesOf(name)].filter(text => text !== undefined)
+      const comment = about.length > 0 ? `/** ${about.join(' ')} */\n` : ''
+      return `${comment}export type ${name} = ${inlineType(schema, '')}\n`
+    })
   return [
     '// generated by scripts/wire.ts from the schemas that the service validates with. Change the schemas instead.\n',
     `/** The error codes, a closed list. */\nexport type ErrorCode =\n  | ${codes.join('\n  | ')}\n`,
-    '/** A fault of one value. `path` is a JSON Pointer into the body. */',
-    'export type Detail = { path: string; message: string }\n',
     '/** What happens to a subject, in the names of events. */',
     `export type WebhookEventKind = ${allEvents.map(literal).join(' | ')}\n`,
     '/** An event that a webhook asks for: one of a subject, or all of it. */',

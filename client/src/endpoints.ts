@@ -8,10 +8,12 @@ import type {
   ApiClientWithSecret,
   ApiToken,
   Attribute,
+  AttributeList,
   AttributePatch,
+  BatchAnswer,
+  BatchBody,
   BatchDryRun,
   ChangePage,
-  ConsentAssignment,
   ConsentHistoryPage,
   ConsentLinks,
   ConsentLinksBody,
@@ -21,9 +23,12 @@ import type {
   ConsentText,
   ConsentTextPage,
   ConsentType,
+  ConsentTypeList,
   ConsentTypePatch,
-  ConsoleSession,
+  ConsistencyProof,
+  ConsoleSessionList,
   ContactableBody,
+  ContactableManyBody,
   ContactDecision,
   ContactDecisions,
   DeclareBody,
@@ -35,17 +40,21 @@ import type {
   DryRunIdentifiers,
   DuplicatesBody,
   DuplicatesPage,
-  EffectiveConsent,
   Erased,
   ErasureBody,
   ErasurePage,
   HistoryPage,
+  InclusionProof,
+  LedgerKeys,
+  ListSort,
   LookupBody,
   MergeBody,
+  MergeIdentifiers,
   MergeResult,
   NewApiClient,
   NewApiToken,
   NewAttribute,
+  NewAttributes,
   NewConsentText,
   NewConsentType,
   NewSegment,
@@ -55,25 +64,50 @@ import type {
   OperationsMetrics,
   Organization,
   OwnersSearchBody,
+  PeopleBatchBody,
   Person,
   PersonBody,
+  PersonCursor,
+  PersonFilterPage,
+  PersonFilterSelectionPage,
+  PersonIdentifiers,
+  PersonListPage,
+  PersonListSelectionPage,
+  PersonPage,
+  PersonRelatedPage,
+  PersonRelatedSelectionPage,
   PersonSearchPage,
+  PersonUpsertBody,
   RecordBody,
+  RecordCursor,
+  RecordIdentifiers,
+  RecordUpsertBody,
+  RelatedBody,
   SearchBody,
   SearchPage,
   Segment,
+  SegmentList,
   SegmentPatch,
   Settings,
   SettingsPatch,
-  SigningKey,
+  SigningKeyList,
   Stack,
+  StackList,
   StackPatch,
   StackRecord,
+  StackRecordFilterPage,
+  StackRecordFilterSelectionPage,
+  StackRecordListPage,
+  StackRecordListSelectionPage,
+  StackRecordRelatedPage,
+  StackRecordRelatedSelectionPage,
   StackRecordSearchPage,
+  UnmergeIdentifiers,
   UnmergeResult,
   ViolationPage,
   Webhook,
   WebhookDeliveryPage,
+  WebhookList,
   WebhookPatch,
   WebhookReplay,
   WebhookReplayed,
@@ -100,96 +134,14 @@ export type Endpoints = {
     scope: 'people:write'
   }
   'POST /v1/people/upsert': {
-    body: {
-      external_id?: string
-      /** First name. */
-      first_name?: string | null
-      /** Last name. */
-      last_name?: string | null
-      /** Email address. */
-      email?: string | null
-      /** Mobile phone country prefix. */
-      mobile_prefix?: string | null
-      /** Mobile phone number. */
-      mobile_number?: string | null
-      /** YYYY-MM-DD, from 1850-01-01 to today. */
-      date_of_birth?: string | null
-      /** Preferred language, a BCP 47 tag. */
-      language?: string | null
-      /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
-      email_consent?: boolean | null
-      /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
-      sms_consent?: boolean | null
-      /** A plain flag without purposes. */
-      push_notification_consent?: boolean | null
-      /** At most one answer to each consent type on each channel. */
-      consents?: ConsentAssignment[] | null
-      /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
-      attribute_values?: Record<string, unknown> | null
-      /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
-      match?: ('external_id' | 'email' | 'mobile')[]
-    }
-    data:
-      | Person
-      | {
-          id: string
-          external_id: string | null
-        }
-      | DryRun
-      | DryRunIdentifiers
+    body: PersonUpsertBody
+    data: Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
   'POST /v1/people/batch': {
-    body: {
-      operations: {
-        op: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
-        external_id?: string
-        /** The internal identifier of a person. */
-        id?: string
-        /** The internal identifier of a record. */
-        record_id?: string
-        body?: Record<string, unknown>
-        /** The value of the `If-Match` header: `*`, or a version in double quotes. */
-        if_match?: string
-      }[]
-      /** Applies all operations or none. */
-      atomic?: boolean
-      /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
-      match?: ('external_id' | 'email' | 'mobile')[]
-    }
-    data:
-      | {
-          items: (
-            | {
-                index: number
-                status: 200 | 201
-                /** The internal identifier. */
-                id: string
-                external_id: string | null
-              }
-            | {
-                index: number
-                /** The status of the same request on its own. */
-                status: number
-                /** The error code. */
-                error: string
-                message: string
-                /** The paths begin at the whole body. */
-                details: {
-                  /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
-                  path: string
-                  message: string
-                }[]
-                /** A value belonged to a person who was erased. */
-                reason?: 'erased'
-                /** The outcome of the write is unknown. */
-                outcome?: 'unknown'
-              }
-          )[]
-          failed: number
-        }
-      | BatchDryRun
+    body: PeopleBatchBody
+    data: BatchAnswer | BatchDryRun
     repeatable: 'keyed'
     scope: 'people:write'
   }
@@ -212,22 +164,14 @@ export type Endpoints = {
   'PUT /v1/people/{external_id}': {
     params: { external_id: string }
     body: PersonBody
-    data:
-      | true
-      | Person
-      | {
-          id: string
-          external_id: string | null
-        }
-      | DryRun
-      | DryRunIdentifiers
+    data: true | Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'safe'
     scope: 'people:write'
   }
   'PATCH /v1/people/{external_id}': {
     params: { external_id: string }
     body: PersonBody
-    data: Endpoints['PUT /v1/people/{external_id}']['data']
+    data: true | Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'versioned'
     scope: 'people:write'
   }
@@ -247,14 +191,14 @@ export type Endpoints = {
   'PUT /v1/people/internal/{uuid}': {
     params: { uuid: string }
     body: PersonBody
-    data: Endpoints['PUT /v1/people/{external_id}']['data']
+    data: true | Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'safe'
     scope: 'people:write'
   }
   'PATCH /v1/people/internal/{uuid}': {
     params: { uuid: string }
     body: PersonBody
-    data: Endpoints['PUT /v1/people/{external_id}']['data']
+    data: true | Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'versioned'
     scope: 'people:write'
   }
@@ -266,7 +210,7 @@ export type Endpoints = {
   }
   'POST /v1/people/internal/{uuid}/restore': {
     params: { uuid: string }
-    data: Endpoints['POST /v1/people/upsert']['data']
+    data: Person | PersonIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
@@ -282,143 +226,13 @@ export type Endpoints = {
       links?: 'id'
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
-      cursor_configuration?: {
-        /** The maximum number of items on the page. Default: 50. */
-        size?: number
-        /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
-        cursor?: string
-        /** The identifier of the last item of the previous page. If absent, the page is the first. */
-        after_id?: string
-      }
+      cursor_configuration?: PersonCursor
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sorting_type?: 'asc' | 'desc'
       /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
-      sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
-        field: string
-        /** The measure of the entities that link here. */
-        measure?: {
-          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
-          /** A number, date or time of those who link here. Only `count` takes none. */
-          field?: string
-        }
-        /** Only with `measure`: a filter on those who link here. The others are not measured. */
-        where?: Record<string, unknown>
-        /** Entities without a value come last in both. Default: 'asc'. */
-        direction?: 'asc' | 'desc'
-      }
+      sort?: ListSort
     }
-    data:
-      | {
-          items: {
-            /** The internal identifier. */
-            id: string
-            external_id: string | null
-            first_name: string | null
-            last_name: string | null
-            email: string | null
-            mobile_prefix: string | null
-            mobile_number: string | null
-            date_of_birth: string | null
-            language: string | null
-            email_consent: boolean | null
-            sms_consent: boolean | null
-            push_notification_consent: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier. */
-            id?: string
-            external_id?: string | null
-            first_name?: string | null
-            last_name?: string | null
-            email?: string | null
-            mobile_prefix?: string | null
-            mobile_number?: string | null
-            date_of_birth?: string | null
-            language?: string | null
-            email_consent?: boolean | null
-            sms_consent?: boolean | null
-            push_notification_consent?: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents?: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    data: PersonListPage | PersonListSelectionPage
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -436,33 +250,13 @@ export type Endpoints = {
       count?: boolean
       /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
       filter?: Record<string, unknown>
-      cursor_configuration?: {
-        /** The maximum number of items on the page. Default: 50. */
-        size?: number
-        /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
-        cursor?: string
-        /** The identifier of the last item of the previous page. If absent, the page is the first. */
-        after_id?: string
-      }
+      cursor_configuration?: PersonCursor
       /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
       sort_direction?: 'asc' | 'desc'
       /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
-      sort?: {
-        /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
-        field: string
-        /** The measure of the entities that link here. */
-        measure?: {
-          op: 'count' | 'sum' | 'avg' | 'min' | 'max'
-          /** A number, date or time of those who link here. Only `count` takes none. */
-          field?: string
-        }
-        /** Only with `measure`: a filter on those who link here. The others are not measured. */
-        where?: Record<string, unknown>
-        /** Entities without a value come last in both. Default: 'asc'. */
-        direction?: 'asc' | 'desc'
-      }
+      sort?: ListSort
     }
-    data: Endpoints['POST /v1/people/list']['data']
+    data: PersonFilterPage | PersonFilterSelectionPage
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -474,218 +268,21 @@ export type Endpoints = {
   }
   'POST /v1/people/{external_id}/related': {
     params: { external_id: string }
-    body?: {
-      /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
-      fields?: string[]
-      /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
-      include?: string[]
-      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
-      labels?: boolean
-      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
-      links?: 'id'
-      /** Whether the response has `count`, the exact number of all items, and `sequence`. */
-      count?: boolean
-      /** The kind of entity to list: `people`, or the key of a stack. */
-      target: string
-      /** The key of one relationship. If absent, every relationship between the two kinds. */
-      attribute_key?: string
-      /** Links of the entity (outgoing), links that point to it (incoming), or both. Default: 'both'. */
-      direction?: 'outgoing' | 'incoming' | 'both'
-      cursor_configuration?: {
-        /** The maximum number of items on the page. Default: 50. */
-        size?: number
-        /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
-        cursor?: string
-        /** The identifier of the last item of the previous page. */
-        after_id?: string
-      }
-      /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
-      sorting_type?: 'asc' | 'desc'
-    }
-    data:
-      | {
-          items: {
-            /** The internal identifier. */
-            id: string
-            external_id: string | null
-            first_name: string | null
-            last_name: string | null
-            email: string | null
-            mobile_prefix: string | null
-            mobile_number: string | null
-            date_of_birth: string | null
-            language: string | null
-            email_consent: boolean | null
-            sms_consent: boolean | null
-            push_notification_consent: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-        }
-      | {
-          items: {
-            /** The internal identifier. */
-            id?: string
-            external_id?: string | null
-            first_name?: string | null
-            last_name?: string | null
-            email?: string | null
-            mobile_prefix?: string | null
-            mobile_number?: string | null
-            date_of_birth?: string | null
-            language?: string | null
-            email_consent?: boolean | null
-            sms_consent?: boolean | null
-            push_notification_consent?: boolean | null
-            /** One entry for each active purpose and each of its channels. */
-            consents?: EffectiveConsent[]
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-        }
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id: string
-            external_id: string | null
-            stack_key: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-        }
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id?: string
-            external_id?: string | null
-            stack_key?: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-        }
+    body?: RelatedBody
+    data: PersonRelatedPage | PersonRelatedSelectionPage | StackRecordRelatedPage | StackRecordRelatedSelectionPage
     repeatable: 'read'
     scope: 'people:read'
   }
   'POST /v1/people/internal/{uuid}/related': {
     params: { uuid: string }
-    body?: Endpoints['POST /v1/people/{external_id}/related']['body']
-    data: Endpoints['POST /v1/people/{external_id}/related']['data']
+    body?: RelatedBody
+    data: PersonRelatedPage | PersonRelatedSelectionPage | StackRecordRelatedPage | StackRecordRelatedSelectionPage
     repeatable: 'read'
     scope: 'people:read'
   }
   'POST /v1/people/lookup': {
     body: LookupBody
-    data: {
-      items: Person[]
-      /** Whether another page follows. */
-      has_more: boolean
-    }
+    data: PersonPage
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -698,54 +295,28 @@ export type Endpoints = {
   'POST /v1/people/{external_id}/merge': {
     params: { external_id: string }
     body: MergeBody
-    data:
-      | MergeResult
-      | {
-          dry_run: boolean
-          /** The number of the merge. Null in a dry run. */
-          merge_id: number | null
-          /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
-          completed: boolean
-          /** The identifiers of the person who is merged, or returns. */
-          merged: {
-            id: string
-            external_id: string | null
-          }
-        }
+    data: MergeResult | MergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
   'POST /v1/people/{external_id}/unmerge': {
     params: { external_id: string }
     body: MergeBody
-    data:
-      | UnmergeResult
-      | {
-          dry_run: boolean
-          /** The number of the merge. Null in a dry run. */
-          merge_id: number | null
-          /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
-          completed: boolean
-          /** The identifiers of the person who is merged, or returns. */
-          merged: {
-            id: string
-            external_id: string | null
-          }
-        }
+    data: UnmergeResult | UnmergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
   'POST /v1/people/internal/{uuid}/merge': {
     params: { uuid: string }
     body: MergeBody
-    data: Endpoints['POST /v1/people/{external_id}/merge']['data']
+    data: MergeResult | MergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
   'POST /v1/people/internal/{uuid}/unmerge': {
     params: { uuid: string }
     body: MergeBody
-    data: Endpoints['POST /v1/people/{external_id}/unmerge']['data']
+    data: UnmergeResult | UnmergeIdentifiers
     repeatable: 'keyed'
     scope: 'people:write'
   }
@@ -769,14 +340,7 @@ export type Endpoints = {
     scope: 'people:read'
   }
   'POST /v1/people/contactable': {
-    body: {
-      /** The people, by external identifier. */
-      external_ids: string[]
-      /** The purpose to write for. */
-      consent_type_id: number
-      /** A channel that the consent type is configured for. */
-      channel: 'email' | 'sms'
-    }
+    body: ContactableManyBody
     data: ContactDecisions
     repeatable: 'read'
     scope: 'consents:read'
@@ -889,40 +453,15 @@ export type Endpoints = {
   }
   'POST /v1/stacks/{stack_key}/upsert': {
     params: { stack_key: string }
-    body: {
-      external_id: string
-      /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
-      attribute_values?: Record<string, unknown> | null
-    }
-    data:
-      | StackRecord
-      | {
-          record_id: string
-          external_id: string | null
-        }
-      | DryRun
-      | DryRunIdentifiers
+    body: RecordUpsertBody
+    data: StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'keyed'
     scope: 'records:write'
   }
   'POST /v1/stacks/{stack_key}/batch': {
     params: { stack_key: string }
-    body: {
-      operations: {
-        op: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
-        external_id?: string
-        /** The internal identifier of a person. */
-        id?: string
-        /** The internal identifier of a record. */
-        record_id?: string
-        body?: Record<string, unknown>
-        /** The value of the `If-Match` header: `*`, or a version in double quotes. */
-        if_match?: string
-      }[]
-      /** Applies all operations or none. */
-      atomic?: boolean
-    }
-    data: Endpoints['POST /v1/people/batch']['data']
+    body: BatchBody
+    data: BatchAnswer | BatchDryRun
     repeatable: 'keyed'
     scope: 'records:write'
   }
@@ -936,22 +475,14 @@ export type Endpoints = {
   'PUT /v1/stacks/{stack_key}/{external_id}': {
     params: { stack_key: string; external_id: string }
     body: RecordBody
-    data:
-      | true
-      | StackRecord
-      | {
-          record_id: string
-          external_id: string | null
-        }
-      | DryRun
-      | DryRunIdentifiers
+    data: true | StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'safe'
     scope: 'records:write'
   }
   'PATCH /v1/stacks/{stack_key}/{external_id}': {
     params: { stack_key: string; external_id: string }
     body: RecordBody
-    data: Endpoints['PUT /v1/stacks/{stack_key}/{external_id}']['data']
+    data: true | StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'versioned'
     scope: 'records:write'
   }
@@ -971,14 +502,14 @@ export type Endpoints = {
   'PUT /v1/stacks/{stack_key}/internal/{record_id}': {
     params: { stack_key: string; record_id: string }
     body: RecordBody
-    data: Endpoints['PUT /v1/stacks/{stack_key}/{external_id}']['data']
+    data: true | StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'safe'
     scope: 'records:write'
   }
   'PATCH /v1/stacks/{stack_key}/internal/{record_id}': {
     params: { stack_key: string; record_id: string }
     body: RecordBody
-    data: Endpoints['PUT /v1/stacks/{stack_key}/{external_id}']['data']
+    data: true | StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'versioned'
     scope: 'records:write'
   }
@@ -990,109 +521,55 @@ export type Endpoints = {
   }
   'POST /v1/stacks/{stack_key}/internal/{record_id}/restore': {
     params: { stack_key: string; record_id: string }
-    data: Endpoints['POST /v1/stacks/{stack_key}/upsert']['data']
+    data: StackRecord | RecordIdentifiers | DryRun | DryRunIdentifiers
     repeatable: 'keyed'
     scope: 'records:write'
   }
   'POST /v1/stacks/{stack_key}/list': {
     params: { stack_key: string }
-    body?: Endpoints['POST /v1/people/list']['body']
-    data:
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id: string
-            external_id: string | null
-            stack_key: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version: number
-            created_at: string
-            updated_at: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor?: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
-      | {
-          items: {
-            /** The internal identifier: 24 hexadecimal digits. */
-            record_id?: string
-            external_id?: string | null
-            stack_key?: string
-            /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-            attribute_values?: Record<string, unknown>
-            /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-            state?: 'active' | 'placeholder'
-            /** Incremented by every write that changes something. */
-            version?: number
-            created_at?: string
-            updated_at?: string
-            /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-            label?: string
-            /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-            relationship_labels?: Record<string, Record<string, string>>
-            /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-            as_of?: {
-              at: string
-              sequence: number
-              version: number
-            }
-            /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
-            included?: Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
-          }[]
-          /** Whether another page follows. */
-          has_more: boolean
-          /** The `cursor` of the next page, or null on the last page. */
-          next_cursor: string | null
-          /** The number of all items. Only with `count: true`. */
-          count?: number
-          /** The number of the last change that `count` includes. */
-          sequence?: number
-          /** The time that the relative times of the filter counted from. Absent if it has none. */
-          evaluated_at?: string
-          /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-          warnings?: {
-            /** A JSON Pointer into the body. */
-            path: string
-            message: string
-          }[]
-        }
+    body?: {
+      /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
+      fields?: string[]
+      /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
+      include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
+      /** Whether the response has `count`, the exact number of all items, and `sequence`. */
+      count?: boolean
+      cursor_configuration?: RecordCursor
+      /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
+      sorting_type?: 'asc' | 'desc'
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      sort?: ListSort
+    }
+    data: StackRecordListPage | StackRecordListSelectionPage
     repeatable: 'read'
     scope: 'records:read'
   }
   'POST /v1/stacks/{stack_key}/filter': {
     params: { stack_key: string }
-    body?: Endpoints['POST /v1/people/filter']['body']
-    data: Endpoints['POST /v1/stacks/{stack_key}/list']['data']
+    body?: {
+      /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
+      fields?: string[]
+      /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
+      include?: string[]
+      /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+      labels?: boolean
+      /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+      links?: 'id'
+      /** Whether the response has `count`, the exact number of all items, and `sequence`. */
+      count?: boolean
+      /** Conditions that must all hold: {field: value}, {field: {operator: value}}, $and, $or, $not. */
+      filter?: Record<string, unknown>
+      cursor_configuration?: RecordCursor
+      /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
+      sort_direction?: 'asc' | 'desc'
+      /** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+      sort?: ListSort
+    }
+    data: StackRecordFilterPage | StackRecordFilterSelectionPage
     repeatable: 'read'
     scope: 'records:read'
   }
@@ -1105,15 +582,15 @@ export type Endpoints = {
   }
   'POST /v1/stacks/{stack_key}/{external_id}/related': {
     params: { stack_key: string; external_id: string }
-    body?: Endpoints['POST /v1/people/{external_id}/related']['body']
-    data: Endpoints['POST /v1/people/{external_id}/related']['data']
+    body?: RelatedBody
+    data: PersonRelatedPage | PersonRelatedSelectionPage | StackRecordRelatedPage | StackRecordRelatedSelectionPage
     repeatable: 'read'
     scope: 'records:read'
   }
   'POST /v1/stacks/{stack_key}/internal/{record_id}/related': {
     params: { stack_key: string; record_id: string }
-    body?: Endpoints['POST /v1/people/{external_id}/related']['body']
-    data: Endpoints['POST /v1/people/{external_id}/related']['data']
+    body?: RelatedBody
+    data: PersonRelatedPage | PersonRelatedSelectionPage | StackRecordRelatedPage | StackRecordRelatedSelectionPage
     repeatable: 'read'
     scope: 'records:read'
   }
@@ -1151,9 +628,7 @@ export type Endpoints = {
     scope: 'schema:write'
   }
   'GET /v1/schema/stacks': {
-    data: {
-      items: Stack[]
-    }
+    data: StackList
     repeatable: 'read'
     scope: 'schema:read'
   }
@@ -1177,22 +652,13 @@ export type Endpoints = {
     scope: 'schema:write'
   }
   'POST /v1/schema/attributes/batch': {
-    body: {
-      /** At most one attribute of each owner and key. */
-      items: NewAttribute[]
-    }
-    data:
-      | {
-          items: Attribute[]
-        }
-      | DefinitionDryRun
+    body: NewAttributes
+    data: AttributeList | DefinitionDryRun
     repeatable: 'keyed'
     scope: 'schema:write'
   }
   'GET /v1/schema/attributes': {
-    data: {
-      items: Attribute[]
-    }
+    data: AttributeList
     repeatable: 'read'
     scope: 'schema:read'
   }
@@ -1231,9 +697,7 @@ export type Endpoints = {
     scope: 'schema:write'
   }
   'GET /v1/schema/consent-types': {
-    data: {
-      items: ConsentType[]
-    }
+    data: ConsentTypeList
     repeatable: 'read'
     scope: 'schema:read'
   }
@@ -1333,9 +797,7 @@ export type Endpoints = {
     scope: 'schema:write'
   }
   'GET /v1/segments': {
-    data: {
-      items: Segment[]
-    }
+    data: SegmentList
     repeatable: 'read'
     scope: 'schema:read'
   }
@@ -1382,7 +844,7 @@ export type Endpoints = {
       /** Whether the response has `count`, the exact number of all items, and `sequence`. */
       count?: boolean
     }
-    data: Endpoints['POST /v1/people/list']['data']
+    data: PersonFilterPage | PersonFilterSelectionPage
     repeatable: 'read'
     scope: 'people:read'
   }
@@ -1418,9 +880,7 @@ export type Endpoints = {
     scope: 'webhooks:write'
   }
   'GET /v1/webhooks': {
-    data: {
-      items: Webhook[]
-    }
+    data: WebhookList
     repeatable: 'read'
     scope: 'webhooks:read'
   }
@@ -1479,16 +939,7 @@ export type Endpoints = {
     scope: 'webhooks:read'
   }
   'GET /v1/ledger/keys': {
-    data: {
-      /** Newest first. */
-      keys: {
-        /** The note key: name, key ID and public key, `name+hash+base64`. */
-        key: string
-        created_at: string
-        /** When the key stopped signing. Null for the key that signs now. */
-        retired_at: string | null
-      }[]
-    }
+    data: LedgerKeys
     repeatable: 'read'
     scope: 'consents:read'
   }
@@ -1498,36 +949,14 @@ export type Endpoints = {
       /** The size of the tree that the proof leads to. The default is that of the newest checkpoint. */
       size?: number
     }
-    data: {
-      /** The index of the entry. */
-      index: number
-      /** The size of the tree. */
-      size: number
-      /** The hash of the leaf, in base64. */
-      leaf_hash: string
-      /** The proof of RFC 6962, 2.1.1: from the leaf’s sibling to the root’s child. */
-      hashes: string[]
-      /** The root hash of the tree, in base64. */
-      root_hash: string
-    }
+    data: InclusionProof
     repeatable: 'read'
     scope: 'consents:read'
   }
   'GET /v1/ledger/consistency/{old_size}': {
     params: { old_size: number }
     query?: Endpoints['GET /v1/ledger/inclusion/{index}']['query']
-    data: {
-      /** The size of the smaller tree. */
-      old_size: number
-      /** The size of the larger tree. */
-      size: number
-      /** The root hash of the smaller tree, in base64. */
-      old_root_hash: string
-      /** The proof of RFC 6962, 2.1.2. */
-      hashes: string[]
-      /** The root hash of the larger tree, in base64. */
-      root_hash: string
-    }
+    data: ConsistencyProof
     repeatable: 'read'
     scope: 'consents:read'
   }
@@ -1567,16 +996,12 @@ export type Endpoints = {
     scope: 'access:write'
   }
   'GET /v1/keys': {
-    data: {
-      items: SigningKey[]
-    }
+    data: SigningKeyList
     repeatable: 'read'
     scope: 'access:read'
   }
   'GET /v1/sessions': {
-    data: {
-      items: ConsoleSession[]
-    }
+    data: ConsoleSessionList
     repeatable: 'read'
     scope: 'access:read'
   }

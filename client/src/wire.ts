@@ -12,9 +12,6 @@ export type ErrorCode =
   | 'rate_limit_exceeded'
   | 'operation_failed'
 
-/** A fault of one value. `path` is a JSON Pointer into the body. */
-export type Detail = { path: string; message: string }
-
 /** What happens to a subject, in the names of events. */
 export type WebhookEventKind = 'created' | 'updated' | 'deleted' | 'restored' | 'merged' | 'unmerged' | 'erased'
 
@@ -22,68 +19,336 @@ export type WebhookEventKind = 'created' | 'updated' | 'deleted' | 'restored' | 
 export type WebhookEventName =
   `${'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment' | 'consent'}.${WebhookEventKind | '*'}`
 
-/** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
-export type Person = {
+/** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
+export type Aggregate = {
+  /** In the order of `sort`, else of their values, nulls last. */
+  groups: AggregateGroup[]
+  /** Values of another type than the attribute: they were stored before its declaration. */
+  skipped: {
+    /** A JSON Pointer to the measure or the field in the body. */
+    path: string
+    /** The number of values that are not of the type. */
+    values: number
+  }[]
+  /** The number of the last change that the result includes. */
+  sequence: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+/** Body of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
+export type AggregateBody = {
+  /** The entities to aggregate. Absent: all. */
+  filter?: Record<string, unknown>
+  /** Up to two fields, or spans of time. A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. */
+  group_by?: (string | AggregateSpan)[]
+  /** The measures of each group. Default: [{op: 'count'}]. */
+  measures?: AggregateMeasure[]
+  /** Keeps the groups whose measures pass all tests. A test has the operators of a filter. */
+  having?: AggregateHaving[]
+  /** The order of the groups, by a `measure` or a `group` each. Last comes the order of their values. */
+  sort?: AggregateSort[]
+  /** The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`. */
+  limit?: number
+}
+
+export type AggregateEnd = {
+  /** Values of another type than the attribute: they were stored before its declaration. */
+  skipped: {
+    /** A JSON Pointer to the measure or the field in the body. */
+    path: string
+    /** The number of values that are not of the type. */
+    values: number
+  }[]
+  /** The number of the last change that the result includes. */
+  sequence: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type AggregateGroup = {
+  /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
+  by: unknown[]
+  /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
+  measures: (number | string | null)[]
+}
+
+export type AggregateHaving = {
+  /** The position of an element of `measures`. The first is 0. */
+  measure: number
+  $eq?: unknown
+  $neq?: unknown
+  $lt?: unknown
+  $lte?: unknown
+  $gt?: unknown
+  $gte?: unknown
+  $in?: unknown
+  $nin?: unknown
+  $contains?: unknown
+  $starts_with?: unknown
+  $ends_with?: unknown
+  $exists?: unknown
+  $anniversary?: unknown
+}
+
+/** A line of a stream of groups: a group, or at the end what was counted. */
+export type AggregateLine = AggregateGroup | AggregateEnd
+
+export type AggregateMeasure = {
+  op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
+  /** A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. Only `count` needs none. */
+  field?: string
+  /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
+  p?: number
+}
+
+export type AggregateSort = {
+  /** The position of an element of `measures`. The first is 0. */
+  measure?: number
+  /** The position of an element of `group_by`. The first is 0. */
+  group?: number
+  /** Groups without a value come last in both. Default: 'asc'. */
+  direction?: 'asc' | 'desc'
+}
+
+export type AggregateSpan = {
+  /** A time or a date, of the entity or of a target. */
+  field: string
+  /** The span of time. The key of a group is its first day. */
+  by: 'day' | 'week' | 'month' | 'quarter' | 'year'
+  /** The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'. */
+  time_zone?: string
+}
+
+export type AnswerChange = {
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  before: StandingAnswer | null
+  after: StandingAnswer | null
+}
+
+/** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
+export type ApiClient = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+}
+
+/** Response of GET /v1/clients. */
+export type ApiClientPage = {
+  items: ApiClient[]
+  has_more: boolean
+}
+
+/** A client with the secret that was just made. Response of POST /v1/clients. */
+export type ApiClientWithSecret = {
+  /** Identifies the client. It names the organization, and is no secret. */
+  client_id: string
+  name: string
+  scopes: Scope[]
+  created_at: string
+  /** When the client was revoked. Null while it gets tokens. */
+  revoked_at: string | null
+  /** The secret of the client. It is shown only this once. */
+  client_secret: string
+}
+
+/** A token that was just made. Response of POST /v1/tokens. */
+export type ApiToken = {
+  /** The token, for the header Authorization. It is shown only this once. */
+  token: string
+  name: string
+  scopes: Scope[]
+  expires_at: string
+}
+
+/** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+export type AsOf = {
+  at: string
+  sequence: number
+  version: number
+}
+
+/** An attribute as reads return it. */
+export type Attribute = {
+  id: number
+  key: string
+  name: string
+  description: string | null
+  /** `people`, or the key of a stack. */
+  owner: string
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  /** For type `stack`: the key of the target stack. */
+  target_stack: string | null
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
+  cardinality: 'one' | 'many'
+  indexed: boolean
+  /** The progress of the index of the attribute. */
+  index_state: IndexState | null
+  /** Whether a search finds entities by the words of the value. */
+  searchable: boolean
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
+  required: boolean
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
+  unique: boolean
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
+  enum: (string | number | boolean)[] | null
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern: string | null
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
+  minimum: number | string | null
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
+  maximum: number | string | null
+  state: 'active' | 'archived'
+  created_at: string
+  updated_at: string
+}
+
+/** Response of POST /v1/schema/attributes/batch and GET /v1/schema/attributes. */
+export type AttributeList = {
+  items: Attribute[]
+}
+
+/** Body of PATCH /v1/schema/attributes/{id}. */
+export type AttributePatch = {
+  name?: string
+  description?: string | null
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
+  cardinality?: 'one' | 'many'
+  indexed?: boolean
+  searchable?: boolean
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
+  required?: boolean
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
+  unique?: boolean
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
+  enum?: (string | number | boolean)[] | null
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern?: string | null
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
+  minimum?: number | string | null
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
+  maximum?: number | string | null
+  state?: 'active' | 'archived'
+}
+
+/** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+export type AttributeValues = Record<string, unknown>
+
+/** Response of POST /v1/people/batch and POST /v1/stacks/{stack_key}/batch. */
+export type BatchAnswer = {
+  items: (BatchDone | BatchRefused)[]
+  failed: number
+}
+
+/** Body of POST /v1/stacks/{stack_key}/batch. */
+export type BatchBody = {
+  operations: BatchOperation[]
+  /** Applies all operations or none. */
+  atomic?: boolean
+}
+
+export type BatchDone = {
+  index: number
+  status: 200 | 201
   /** The internal identifier. */
   id: string
   external_id: string | null
-  first_name: string | null
-  last_name: string | null
-  email: string | null
-  mobile_prefix: string | null
-  mobile_number: string | null
-  date_of_birth: string | null
-  language: string | null
-  email_consent: boolean | null
-  sms_consent: boolean | null
-  push_notification_consent: boolean | null
-  /** One entry for each active purpose and each of its channels. */
-  consents: EffectiveConsent[]
-  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-  attribute_values: Record<string, unknown>
-  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-  state: 'active' | 'placeholder'
-  /** Incremented by every write that changes something. */
-  version: number
-  created_at: string
-  updated_at: string
-  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-  label?: string
-  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-  relationship_labels?: Record<string, Record<string, string>>
-  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-  as_of?: {
-    at: string
-    sequence: number
-    version: number
-  }
 }
 
-/** The effective consent to one consent type on one channel, from an answer or the default. */
-export type EffectiveConsent = {
-  consent_type_id: number
-  channel: 'email' | 'sms'
-  /** Whether the purpose is granted on the channel. */
-  state: boolean
-  /** Where the state comes from. */
-  source: 'answer' | 'default' | 'mandatory'
-  /** When the answer was collected. Null without an answer. */
-  answered_at: string | null
-  /** The person granted the purpose, and the grant waits for its confirmation. */
-  pending?: true
-  /** How the answer was given. */
-  method?:
-    | 'web_form'
-    | 'double_opt_in'
-    | 'preference_page'
-    | 'unsubscribe_link'
-    | 'phone'
-    | 'paper'
-    | 'import'
-    | 'api'
-    | 'other'
-  /** The version of the text that the person answered to. */
-  text_version?: number
+/** With `dry_run=true`: what the operations would do, one after the other. Nothing was stored. */
+export type BatchDryRun = {
+  dry_run: true
+  items: (BatchDryRunDone | BatchRefused)[]
+  failed: number
+}
+
+export type BatchDryRunDone = {
+  index: number
+  status: 200 | 201
+  /** The internal identifier. Null if the operation would create it. */
+  id: string | null
+  external_id: string | null
+  /** With `dry_run=true`: what the write would do. Nothing was stored. */
+  dry_run: DryRun | DryRunIdentifiers
+}
+
+export type BatchOperation = {
+  op: 'create' | 'put' | 'patch' | 'upsert' | 'delete'
+  external_id?: string
+  /** The internal identifier of a person. */
+  id?: string
+  /** The internal identifier of a record. */
+  record_id?: string
+  body?: Record<string, unknown>
+  /** The value of the `If-Match` header: `*`, or a version in double quotes. */
+  if_match?: string
+}
+
+export type BatchRefused = {
+  index: number
+  /** The status of the same request on its own. */
+  status: number
+  /** The error code. */
+  error: string
+  message: string
+  /** The paths begin at the whole body. */
+  details: Detail[]
+  /** A value belonged to a person who was erased. */
+  reason?: 'erased'
+  /** The outcome of the write is unknown. */
+  outcome?: 'unknown'
+}
+
+/** A change of the change log. */
+export type Change = {
+  /** The number of the change. The numbers of an organization have no gaps. */
+  sequence: number
+  at: string
+  /** The kind of thing that changed. */
+  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
+  id: string | number
+  /** The current external identifier, or the last one of a deleted person or record. */
+  external_id: string | null
+  /** The stack of a record, otherwise null. */
+  stack_key: string | null
+  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
+  /** The version of the person or record after the change. */
+  version: number | null
+  /** The fields that changed, with their values before. Null for the creation of a person or record. */
+  before: Record<string, unknown> | null
+  /** The fields that changed, with their values after. Empty for a deletion. */
+  after: Record<string, unknown> | null
+  /** The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none. */
+  links: Record<string, ReplacedLinks> | null
+  /** The subject of the token that wrote. */
+  actor: string
+  /** The request that wrote. */
+  request_id: string
+  /** The merge that made this change, or whose undoing made it: of the merged person and of the survivor. */
+  merge_id?: number
+  /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
+  segments?: SegmentMoves
+}
+
+/** A page of the change log. Response of GET /v1/changes. */
+export type ChangePage = {
+  items: Change[]
+  /** The number that was read up to, also past changes that did not match. The next `after`. */
+  last: number
+  /** The number of the newest change. */
+  head: number
+  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
+  log_id: string
 }
 
 /** An answer to one consent type on one channel. */
@@ -119,63 +384,224 @@ export type ConsentAssignment = {
   reference?: string
 }
 
-/** An answer as the consent history shows it. A member that was not given is null. */
-export type RecordedAnswer = {
-  /** The number of the change that the answer is part of. */
-  sequence: number
-  /** The version of the person after that change. */
-  version: number
-  /** When kith recorded the answer. */
-  at: string
-  consent_type_id: number
-  channel: 'email' | 'sms'
-  /** true grants the purpose on the channel, false refuses it. */
-  state: boolean
-  /** The state before, null for the first answer. */
-  previous_state: boolean | null
-  /** Whether the answer changed no state, because it was collected before the one that stood. */
-  superseded: boolean
-  /** Whether the answer is a grant that waits for its confirmation. */
-  pending: boolean
-  /** When the answer was collected. Null means: at `at`. */
-  collected_at: string | null
-  /** How the answer was given. */
-  method:
-    | 'web_form'
-    | 'double_opt_in'
-    | 'preference_page'
-    | 'unsubscribe_link'
-    | 'phone'
-    | 'paper'
-    | 'import'
-    | 'api'
-    | 'other'
-    | null
-  /** Where the answer was given. */
-  source: string | null
-  /** The address that the answer came from. */
-  ip: string | null
-  /** The User-Agent of the answer. */
-  user_agent: string | null
-  /** The version of the text that the person answered to. */
-  text_version: number | null
-  /** The SHA-256 of that text in UTF-8, in hexadecimal. */
-  text_sha256: string | null
-  /** The identifier of the answer in another system. */
-  reference: string | null
-  /** The subject of the token that wrote. */
-  actor: string
-  /** The request that wrote. */
-  request_id: string
-  /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
-  merged_person_id?: string
-}
-
 /** A page of the consent history of a person, newest first. Response of GET /v1/people/{external_id}/consents/history and GET /v1/people/internal/{uuid}/consents/history. */
 export type ConsentHistoryPage = {
   items: RecordedAnswer[]
   /** Whether older answers follow: the last version is the next `before_version`. */
   has_more: boolean
+}
+
+/** The links of a person. Response of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
+export type ConsentLinks = {
+  /** The page with all purposes, where the person grants and refuses. */
+  preferences_url: string
+  /** The page that refuses. It also takes the one-click request of RFC 8058. */
+  unsubscribe_url: string
+  /** The page that confirms a grant. Present if the request names a purpose and a channel with `double_opt_in`, or on which a grant waits for its confirmation. */
+  confirm_url?: string
+}
+
+/** Body of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
+export type ConsentLinksBody = {
+  /** The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes. */
+  consent_type_id?: number
+  /** The channel of these. Without it: all channels. */
+  channel?: 'email' | 'sms'
+  /** Seconds until the links expire. The default is a year, and 7 days for `confirm_url`. The law may ask for a minimum: CAN-SPAM wants the link in a mail to work for 30 days. */
+  expires_in?: number
+}
+
+/** The signed receipt of a consent answer. docs/receipts.md describes it. Response of GET /v1/people/{external_id}/consents/{consent_type_id}/{channel}/receipt and GET /v1/people/internal/{uuid}/consents/{consent_type_id}/{channel}/receipt. */
+export type ConsentReceipt = {
+  /** The JSON-LD context: the terms of DPV 2. */
+  '@context': unknown
+  '@type': 'dpv:ConsentReceipt'
+  /** The origin of the ledger and the index of the entry. */
+  'dct:identifier': string
+  /** The format of the receipt. */
+  'dct:conformsTo': string
+  /** When the receipt was issued. */
+  'dct:created': string
+  /** The consent record in the terms of DPV 2. */
+  'dpv:hasRecordOfActivity': unknown
+  /** The answer as the ledger sealed it. A member without a value is absent. */
+  entry: LedgerEntry
+  /** The salt of the entry, in base64. */
+  salt: string
+  /** A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint. */
+  tlog_proof: string
+  /** The note key that signed the receipt and the checkpoint. */
+  verifier_key: string
+  /** A JWS in compact form by the same key. Its payload has the hash of each other member. */
+  jws: string
+}
+
+/** How many answers were in force over time, and how many people may be written to now. Response of POST /v1/consents/statistics. */
+export type ConsentStatistics = {
+  /** The number of the newest change that is counted. */
+  sequence: number
+  interval: 'day' | 'week' | 'month'
+  /** The ends of the intervals, ascending. An answer counts if it was recorded before. The last one is `to`, or now. */
+  ends: string[]
+  /** One item for each consent type and each of its channels. */
+  items: ConsentStatisticsItem[]
+}
+
+/** Body of POST /v1/consents/statistics. */
+export type ConsentStatisticsBody = {
+  /** Only this consent type. The default is all. */
+  consent_type_id?: number
+  /** Only this channel. The default is all. */
+  channel?: 'email' | 'sms'
+  /** The first interval contains this time. By default there are 30 intervals. */
+  from?: string
+  /** The end of the last interval. The default is now, and so is a time in the future. */
+  to?: string
+  /** Days, weeks from Monday, and months in UTC. */
+  interval: 'day' | 'week' | 'month'
+}
+
+export type ConsentStatisticsItem = {
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  /** How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then. */
+  granted: number[]
+  /** How many refused it. */
+  refused: number[]
+  /** How many granted it and waited for their confirmation. */
+  pending: number[]
+  /** How many people may be written to now, by the rules of contact decisions. */
+  contactable: number
+}
+
+/** A text that people answer to. It never changes. Response of POST /v1/schema/consent-types/{id}/texts and GET /v1/schema/consent-types/{id}/texts/{version}. */
+export type ConsentText = {
+  /** Counts from 1 for each consent type. */
+  version: number
+  /** The language of the text, such as `en` or `pt-BR`. */
+  language: string
+  text: string
+  url: string | null
+  /** The SHA-256 of the text in UTF-8, in hexadecimal. */
+  sha256: string
+  created_at: string
+}
+
+/** Response of GET /v1/schema/consent-types/{id}/texts. */
+export type ConsentTextPage = {
+  items: ConsentText[]
+  /** Whether later versions follow: the last version is the next `after`. */
+  has_more: boolean
+}
+
+/** A consent type as reads return it. */
+export type ConsentType = {
+  id: number
+  key: string
+  name: string
+  description: string | null
+  state: 'active' | 'archived'
+  mandatory: boolean
+  default_state: boolean
+  channels: ConsentTypeChannel[]
+  /** The number of its texts, whose versions count from 1. */
+  text_versions: number
+  created_at: string
+  updated_at: string
+}
+
+export type ConsentTypeChannel = {
+  channel: 'email' | 'sms'
+  is_default: boolean
+  double_opt_in: boolean
+}
+
+/** Response of GET /v1/schema/consent-types. */
+export type ConsentTypeList = {
+  items: ConsentType[]
+}
+
+/** Body of PATCH /v1/schema/consent-types/{id}. */
+export type ConsentTypePatch = {
+  name?: string
+  description?: string | null
+  /** The channels that the purpose applies to, without duplicates. */
+  channels?: NewConsentTypeChannel[]
+  mandatory?: boolean
+  default_state?: boolean
+  state?: 'active' | 'archived'
+}
+
+/** Response of GET /v1/ledger/consistency/{old_size}. */
+export type ConsistencyProof = {
+  /** The size of the smaller tree. */
+  old_size: number
+  /** The size of the larger tree. */
+  size: number
+  /** The root hash of the smaller tree, in base64. */
+  old_root_hash: string
+  /** The proof of RFC 6962, 2.1.2. */
+  hashes: string[]
+  /** The root hash of the larger tree, in base64. */
+  root_hash: string
+}
+
+/** A session of the console that has not ended. */
+export type ConsoleSession = {
+  id: string
+  /** The person or client that signed in: the actor in the change log. */
+  name: string
+  scopes: (
+    | 'people:read'
+    | 'people:write'
+    | 'people:erase'
+    | 'records:read'
+    | 'records:write'
+    | 'consents:read'
+    | 'schema:read'
+    | 'schema:write'
+    | 'changes:read'
+    | 'webhooks:read'
+    | 'webhooks:write'
+    | 'access:read'
+    | 'access:write'
+    | 'operations:read'
+  )[]
+  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
+  method: 'code' | 'client' | 'issuer'
+  /** The client that the session began with. */
+  client_id: string | null
+  created_at: string
+  /** Twelve hours after the sign-in. */
+  expires_at: string
+}
+
+/** Response of GET /v1/sessions. */
+export type ConsoleSessionList = {
+  items: ConsoleSession[]
+}
+
+/** Whether a person may be written to. Response of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */
+export type ContactDecision = {
+  /** Whether the person may be written to. */
+  allowed: boolean
+  /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
+  reasons: ContactReason[]
+  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
+  sequence: number
+}
+
+/** Which people may be written to, in the order of the request. Response of POST /v1/people/contactable. */
+export type ContactDecisions = {
+  items: {
+    external_id: string
+    /** Whether the person may be written to. */
+    allowed: boolean
+    /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
+    reasons: ContactReason[]
+  }[]
+  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
+  sequence: number
 }
 
 /** A rule that allows or forbids writing to a person, with its facts. */
@@ -269,29 +695,6 @@ export type ContactReason =
       state: boolean
     }
 
-/** Whether a person may be written to. Response of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */
-export type ContactDecision = {
-  /** Whether the person may be written to. */
-  allowed: boolean
-  /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
-  reasons: ContactReason[]
-  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
-  sequence: number
-}
-
-/** Which people may be written to, in the order of the request. Response of POST /v1/people/contactable. */
-export type ContactDecisions = {
-  items: {
-    external_id: string
-    /** Whether the person may be written to. */
-    allowed: boolean
-    /** If `allowed` is true, the rule that allows it. Otherwise all rules that forbid it, in order. */
-    reasons: ContactReason[]
-  }[]
-  /** The number of the newest change when kith decided, or with `at` of the newest until then. */
-  sequence: number
-}
-
 /** Body of POST /v1/people/{external_id}/contactable and POST /v1/people/internal/{uuid}/contactable. */
 export type ContactableBody = {
   /** The purpose to write for. */
@@ -302,592 +705,14 @@ export type ContactableBody = {
   at?: string
 }
 
-/** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
-export type PersonBody = {
-  /** The client's own identifier; on update, the new one. */
-  external_id?: string | null
-  /** First name. */
-  first_name?: string | null
-  /** Last name. */
-  last_name?: string | null
-  /** Email address. */
-  email?: string | null
-  /** Mobile phone country prefix. */
-  mobile_prefix?: string | null
-  /** Mobile phone number. */
-  mobile_number?: string | null
-  /** YYYY-MM-DD, from 1850-01-01 to today. */
-  date_of_birth?: string | null
-  /** Preferred language, a BCP 47 tag. */
-  language?: string | null
-  /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
-  email_consent?: boolean | null
-  /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
-  sms_consent?: boolean | null
-  /** A plain flag without purposes. */
-  push_notification_consent?: boolean | null
-  /** At most one answer to each consent type on each channel. */
-  consents?: ConsentAssignment[] | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
-  attribute_values?: Record<string, unknown> | null
-}
-
-/** One of email, phone number and external identifier. Body of POST /v1/people/lookup. */
-export type LookupBody = {
-  /** Compared in lower case. Dots and plus signs count. */
-  email?: string
-  /** Not needed if `mobile_number` begins with + or 00. */
-  mobile_prefix?: string
-  /** Compared as the international number (E.164). */
-  mobile_number?: string
-  /** An external identifier, or an alias of a person. */
-  external_id?: string
-}
-
-/** Body of POST /v1/people/search and POST /v1/stacks/{stack_key}/search. */
-export type SearchBody = {
-  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
-  text: string
-  /** The most items of a page. The default is 20. */
-  size?: number
-  /** The `next_cursor` of the page before. */
-  cursor?: string
-  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
-  labels?: boolean
-}
-
-/** Response of POST /v1/people/search. */
-export type PersonSearchPage = {
-  items: Person[]
-  /** Whether another page follows. */
-  has_more: boolean
-  /** The `cursor` of the next page. Null on the last page. */
-  next_cursor: string | null
-  /** The number of the last change that the search knows. Later ones may be missing. */
-  sequence: number
-}
-
-/** Response of POST /v1/stacks/{stack_key}/search. */
-export type StackRecordSearchPage = {
-  items: StackRecord[]
-  /** Whether another page follows. */
-  has_more: boolean
-  /** The `cursor` of the next page. Null on the last page. */
-  next_cursor: string | null
-  /** The number of the last change that the search knows. Later ones may be missing. */
-  sequence: number
-}
-
-/** Body of POST /v1/search. */
-export type OwnersSearchBody = {
-  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
-  text: string
-  /** `people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
-  owners?: string[]
-  /** The most items of a page. The default is 20. */
-  size?: number
-  /** The `next_cursor` of the page before. */
-  cursor?: string
-  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
-  labels?: boolean
-}
-
-/** A person or record that POST /v1/search finds. */
-export type SearchHit = {
-  /** `people`, or the key of the stack. */
-  owner: string
-  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
-  entity: Person | StackRecord
-}
-
-/** Response of POST /v1/search. */
-export type SearchPage = {
-  items: SearchHit[]
-  /** Whether another page follows. */
-  has_more: boolean
-  /** The `cursor` of the next page. Null on the last page. */
-  next_cursor: string | null
-  /** The number of the last change that the search knows. Later ones may be missing. */
-  sequence: number
-}
-
-/** A record of a stack as reads return it. */
-export type StackRecord = {
-  /** The internal identifier: 24 hexadecimal digits. */
-  record_id: string
-  external_id: string | null
-  stack_key: string
-  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-  attribute_values: Record<string, unknown>
-  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
-  state: 'active' | 'placeholder'
-  /** Incremented by every write that changes something. */
-  version: number
-  created_at: string
-  updated_at: string
-  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
-  label?: string
-  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
-  relationship_labels?: Record<string, Record<string, string>>
-  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
-  as_of?: {
-    at: string
-    sequence: number
-    version: number
-  }
-}
-
-/** What a create, PUT, PATCH or upsert of a record writes. A null clears the field. */
-export type RecordBody = {
-  /** The client's own identifier; on update, the new one. */
-  external_id?: string | null
-  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
-  attribute_values?: Record<string, unknown> | null
-}
-
-/** With `dry_run=true`: what the write would do. Nothing was stored. */
-export type DryRun = {
-  dry_run: true
-  /** The result that the write would have. */
-  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
-  /** The internal identifier. Null if the write would create the person or record. */
-  id: string | null
-  external_id: string | null
-  /** The version after the write. */
-  version: number
-  /** The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing. */
-  before: Record<string, unknown> | null
-  /** The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes. */
-  after: Record<string, unknown> | null
-  /** The placeholders that the links of the write would create. */
-  placeholders: {
-    /** `people`, or the key of a stack. */
-    kind: string
-    external_id: string
-  }[]
-  /** The standing consent answers that would change. An answer without `collected_at` has the time of the dry run. */
-  consents: {
-    consent_type_id: number
-    channel: 'email' | 'sms'
-    before: {
-      state: boolean
-      /** Whether it is a grant that waits for its confirmation. */
-      pending: boolean
-      answered_at: string
-      /** The merged person who gave the answer. Null for an own one. */
-      person_id: string | null
-    } | null
-    after: {
-      state: boolean
-      /** Whether it is a grant that waits for its confirmation. */
-      pending: boolean
-      answered_at: string
-      /** The merged person who gave the answer. Null for an own one. */
-      person_id: string | null
-    } | null
-  }[]
-}
-
-/** Returned instead of `DryRun` if the token may write the person or record, but not read it. */
-export type DryRunIdentifiers = {
-  dry_run: true
-  /** The result that the write would have. */
-  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
-  /** The internal identifier. Null if the write would create the person or record. */
-  id: string | null
-  external_id: string | null
-}
-
-/** With `dry_run=true`: what the operations would do, one after the other. Nothing was stored. */
-export type BatchDryRun = {
-  dry_run: true
-  items: (
-    | {
-        index: number
-        status: 200 | 201
-        /** The internal identifier. Null if the operation would create it. */
-        id: string | null
-        external_id: string | null
-        /** With `dry_run=true`: what the write would do. Nothing was stored. */
-        dry_run: DryRun | DryRunIdentifiers
-      }
-    | {
-        index: number
-        /** The status of the same request on its own. */
-        status: number
-        /** The error code. */
-        error: string
-        message: string
-        /** The paths begin at the whole body. */
-        details: {
-          /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
-          path: string
-          message: string
-        }[]
-        /** A value belonged to a person who was erased. */
-        reason?: 'erased'
-        /** The outcome of the write is unknown. */
-        outcome?: 'unknown'
-      }
-  )[]
-  failed: number
-}
-
-/** With `dry_run=true`: what the write would change. Nothing was stored. */
-export type DefinitionDryRun = {
-  dry_run: true
-  /** The entries that the change log would get. None if nothing would change. */
-  changes: {
-    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
-    /** Null for a creation. */
-    id: number | null
-    operation: 'create' | 'update' | 'delete'
-    /** The fields that would change, with their values before. */
-    before: Record<string, unknown>
-    /** The fields that would change, with their values after. */
-    after: Record<string, unknown>
-  }[]
-}
-
-/** The outcome of a merge, or of its dry run. */
-export type MergeResult = {
-  dry_run: boolean
-  /** The number of the merge. Null in a dry run. */
-  merge_id: number | null
-  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
-  completed: boolean
-  /** The identifiers of the person who is merged, or returns. */
-  merged: {
-    id: string
-    external_id: string | null
-  }
-  changes: {
-    /** The fields and attribute values of the survivor that change. */
-    fields: {
-      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
-      path: string
-      before: unknown
-      after: unknown
-    }[]
-    links: {
-      /** The links to the merged person, which lead to the survivor now. */
-      moved_in: number
-      /** The links of the merged person that the survivor has now. */
-      moved_out: number
-      /** The links between the two people, and those of the merged person that the survivor does not take. */
-      dropped: number
-    }
-    /** The current answers of the survivor that change. */
-    consents: {
-      consent_type_id: number
-      channel: 'email' | 'sms'
-      before: {
-        state: boolean
-        /** Whether it is a grant that waits for its confirmation. */
-        pending: boolean
-        answered_at: string
-        /** The merged person who gave the answer. Null for an own one. */
-        person_id: string | null
-      } | null
-      after: {
-        state: boolean
-        /** Whether it is a grant that waits for its confirmation. */
-        pending: boolean
-        answered_at: string
-        /** The merged person who gave the answer. Null for an own one. */
-        person_id: string | null
-      } | null
-    }[]
-    /** The external identifiers that lead to the survivor now. */
-    aliases: string[]
-  }
-  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
-  person: Person
-}
-
-/** The outcome of an unmerge, or of its dry run. */
-export type UnmergeResult = {
-  dry_run: boolean
-  /** The number of the merge. Null in a dry run. */
-  merge_id: number | null
-  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
-  completed: boolean
-  /** The identifiers of the person who is merged, or returns. */
-  merged: {
-    id: string
-    external_id: string | null
-  }
-  changes: {
-    /** The fields and attribute values of the survivor that change. */
-    fields: {
-      /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
-      path: string
-      before: unknown
-      after: unknown
-    }[]
-    links: {
-      /** The links of others that lead to the returned person again. */
-      moved_in: number
-      /** The links of the returned person. */
-      moved_out: number
-      /** The links of the returned person to entities that do not exist any more. */
-      dropped: number
-    }
-    /** The current answers of the survivor that change. */
-    consents: {
-      consent_type_id: number
-      channel: 'email' | 'sms'
-      before: {
-        state: boolean
-        /** Whether it is a grant that waits for its confirmation. */
-        pending: boolean
-        answered_at: string
-        /** The merged person who gave the answer. Null for an own one. */
-        person_id: string | null
-      } | null
-      after: {
-        state: boolean
-        /** Whether it is a grant that waits for its confirmation. */
-        pending: boolean
-        answered_at: string
-        /** The merged person who gave the answer. Null for an own one. */
-        person_id: string | null
-      } | null
-    }[]
-    /** The external identifiers that lead to the returned person again. */
-    aliases: string[]
-    /** What the merge had given to the survivor, and stays there. */
-    kept: {
-      /** A JSON Pointer into the person. */
-      path: string
-      /** It was written since the merge, the retention of the log has removed whether it was, or another person who is still merged has refused. */
-      reason: 'written_since' | 'log_emptied' | 'refused_by_another'
-    }[]
-  }
-  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
-  person: Person
-  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
-  unmerged: Person
-}
-
-/** The other person of a merge or of an unmerge. */
-export type MergeBody = {
-  /** The external identifier of the other person. */
-  from?: string
-  /** Instead of `from`: the internal identifier of the other person. */
-  from_id?: string
-  /** Return what would change, and change nothing. The default is false. */
-  dry_run?: boolean
-}
-
-/** The links of a person. Response of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
-export type ConsentLinks = {
-  /** The page with all purposes, where the person grants and refuses. */
-  preferences_url: string
-  /** The page that refuses. It also takes the one-click request of RFC 8058. */
-  unsubscribe_url: string
-  /** The page that confirms a grant. Present if the request names a purpose and a channel with `double_opt_in`, or on which a grant waits for its confirmation. */
-  confirm_url?: string
-}
-
-/** Body of POST /v1/people/{external_id}/consent-links and POST /v1/people/internal/{uuid}/consent-links. */
-export type ConsentLinksBody = {
-  /** The purpose that `unsubscribe_url` refuses and `confirm_url` confirms. Without it: all purposes. */
-  consent_type_id?: number
-  /** The channel of these. Without it: all channels. */
-  channel?: 'email' | 'sms'
-  /** Seconds until the links expire. The default is a year, and 7 days for `confirm_url`. The law may ask for a minimum: CAN-SPAM wants the link in a mail to work for 30 days. */
-  expires_in?: number
-}
-
-/** A group of people who may be one. */
-export type DuplicateGroup = {
-  /** The first 100 people, in order of their `id`: the oldest first. */
-  people: {
-    id: string
-    external_id: string | null
-    first_name: string | null
-    last_name: string | null
-    email: string | null
-    mobile_prefix: string | null
-    mobile_number: string | null
-    date_of_birth: string | null
-    created_at: string
-    updated_at: string
-  }[]
-  /** The number of people of the group. */
-  size: number
-  /** How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. Several keys that all of them share add up: 1 − (1 − a)(1 − b). */
-  score: number
-  /** The keys that all people of the group share. */
-  why: {
-    by: 'email' | 'mobile' | 'name'
-    value: string
-  }[]
-}
-
-/** Body of POST /v1/people/duplicates. */
-export type DuplicatesBody = {
-  /** The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default. */
-  by?: ('email' | 'mobile' | 'name')[]
-  /** The `next_cursor` of the page before. */
-  cursor?: string
-  /** The most groups of a page. The default is 20. */
-  size?: number
-}
-
-/** Response of POST /v1/people/duplicates. */
-export type DuplicatesPage = {
-  items: DuplicateGroup[]
-  /** Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end. */
-  has_more: boolean
-  /** The `cursor` of the next page. Null at the end. */
-  next_cursor: string | null
-}
-
-/** Body of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
-export type AggregateBody = {
-  /** The entities to aggregate. Absent: all. */
-  filter?: Record<string, unknown>
-  /** Up to two fields, or spans of time. A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. */
-  group_by?: (
-    | string
-    | {
-        /** A time or a date, of the entity or of a target. */
-        field: string
-        /** The span of time. The key of a group is its first day. */
-        by: 'day' | 'week' | 'month' | 'quarter' | 'year'
-        /** The IANA time zone in which the days of a time begin, such as `Europe/Berlin`. Default: 'UTC'. */
-        time_zone?: string
-      }
-  )[]
-  /** The measures of each group. Default: [{op: 'count'}]. */
-  measures?: {
-    op: 'count' | 'count_distinct' | 'sum' | 'avg' | 'min' | 'max' | 'median' | 'percentile'
-    /** A field as filters name it, or one of a target: `created_at`, `attribute_values.city`, `attribute_values.buyer.first_name`. Only `count` needs none. */
-    field?: string
-    /** Only for `percentile`: the part of the values below the result. 0.5 is the median. */
-    p?: number
-  }[]
-  /** Keeps the groups whose measures pass all tests. A test has the operators of a filter. */
-  having?: {
-    /** The position of an element of `measures`. The first is 0. */
-    measure: number
-    $eq?: unknown
-    $neq?: unknown
-    $lt?: unknown
-    $lte?: unknown
-    $gt?: unknown
-    $gte?: unknown
-    $in?: unknown
-    $nin?: unknown
-    $contains?: unknown
-    $starts_with?: unknown
-    $ends_with?: unknown
-    $exists?: unknown
-    $anniversary?: unknown
-  }[]
-  /** The order of the groups, by a `measure` or a `group` each. Last comes the order of their values. */
-  sort?: {
-    /** The position of an element of `measures`. The first is 0. */
-    measure?: number
-    /** The position of an element of `group_by`. The first is 0. */
-    group?: number
-    /** Groups without a value come last in both. Default: 'asc'. */
-    direction?: 'asc' | 'desc'
-  }[]
-  /** The number of groups to keep, in that order: at most 10,000, or any number as `application/x-ndjson`. */
-  limit?: number
-}
-
-/** The groups of an aggregate. Numbers beyond 2^53 lose digits in JSON.parse. Response of POST /v1/people/aggregate and POST /v1/stacks/{stack_key}/aggregate. */
-export type Aggregate = {
-  /** In the order of `sort`, else of their values, nulls last. */
-  groups: {
-    /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
-    by: unknown[]
-    /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
-    measures: (number | string | null)[]
-  }[]
-  /** Values of another type than the attribute: they were stored before its declaration. */
-  skipped: {
-    /** A JSON Pointer to the measure or the field in the body. */
-    path: string
-    /** The number of values that are not of the type. */
-    values: number
-  }[]
-  /** The number of the last change that the result includes. */
-  sequence: number
-  /** The time that the relative times of the filter counted from. Absent if it has none. */
-  evaluated_at?: string
-  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-  warnings?: {
-    /** A JSON Pointer into the body. */
-    path: string
-    message: string
-  }[]
-}
-
-/** A line of a stream of groups: a group, or at the end what was counted. */
-export type AggregateLine =
-  | {
-      /** The values of the fields in `group_by`, in its order. Null: no value. A span of time is its first day. */
-      by: unknown[]
-      /** The results of `measures`, in its order. Numbers are exact. Null: no value was measured. */
-      measures: (number | string | null)[]
-    }
-  | {
-      /** Values of another type than the attribute: they were stored before its declaration. */
-      skipped: {
-        /** A JSON Pointer to the measure or the field in the body. */
-        path: string
-        /** The number of values that are not of the type. */
-        values: number
-      }[]
-      /** The number of the last change that the result includes. */
-      sequence: number
-      /** The time that the relative times of the filter counted from. Absent if it has none. */
-      evaluated_at?: string
-      /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-      warnings?: {
-        /** A JSON Pointer into the body. */
-        path: string
-        message: string
-      }[]
-    }
-
-/** The number of values by type. A text that is a date or a date and time counts as that. */
-export type ObservedTypes = {
-  text: number
-  number: number
-  boolean: number
-  object: number
-  array: number
-  date: number
-  datetime: number
-}
-
-/** A key that was not declared when values were written under it. */
-export type ObservedKey = {
-  key: string
-  /** The number of values by type. A text that is a date or a date and time counts as that. */
-  types: ObservedTypes
-  /** The number of values that were written under the key. */
-  count: number
-  first_seen: string
-  last_seen: string
-  /** Whether an attribute can have this key. */
-  declarable: boolean
-}
-
-/** The undeclared keys of an owner. Response of GET /v1/schema/observed. */
-export type ObservedKeys = {
-  /** In the order of the keys. */
-  items: ObservedKey[]
-  /** The number of the last change that is counted. */
-  sequence: number
-  /** Whether the owner has 10,000 keys, the most that are counted. Others may be missing. */
-  truncated: boolean
+/** Body of POST /v1/people/contactable. */
+export type ContactableManyBody = {
+  /** The people, by external identifier. */
+  external_ids: string[]
+  /** The purpose to write for. */
+  consent_type_id: number
+  /** A channel that the consent type is configured for. */
+  channel: 'email' | 'sms'
 }
 
 /** Body of PUT /v1/schema/observed/declare. */
@@ -917,6 +742,54 @@ export type Declared = {
   misfit_types: ObservedTypes
   /** The identifiers of up to 10 entities whose value does not fit. Empty without the read scope of the owner. */
   examples: string[]
+}
+
+/** With `dry_run=true`: what the write would change. Nothing was stored. */
+export type DefinitionDryRun = {
+  dry_run: true
+  /** The entries that the change log would get. None if nothing would change. */
+  changes: {
+    subject: 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
+    /** Null for a creation. */
+    id: number | null
+    operation: 'create' | 'update' | 'delete'
+    /** The fields that would change, with their values before. */
+    before: Record<string, unknown>
+    /** The fields that would change, with their values after. */
+    after: Record<string, unknown>
+  }[]
+}
+
+/** All definitions of an organization. Response of GET /v1/schema. */
+export type Definitions = {
+  stacks: Stack[]
+  attributes: Attribute[]
+  consent_types: ConsentType[]
+}
+
+export type Detail = {
+  /** A JSON Pointer into the body, or `/name` for a parameter of the path. */
+  path: string
+  message: string
+}
+
+export type DoctorFinding = {
+  /** The check, as `kith doctor` names it. */
+  check: string
+  /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
+  verdict: 'ok' | 'warning' | 'wrong'
+  message: string
+  /** The advice. Null if the verdict is `ok`. */
+  advice: string | null
+}
+
+/** The findings of the checks of `kith doctor`. Response of GET /v1/operations/doctor. */
+export type DoctorReport = {
+  /** When the checks ended. */
+  checked_at: string
+  /** False if a finding is `wrong`. */
+  healthy: boolean
+  findings: DoctorFinding[]
 }
 
 /** A line of a dossier: everything that is held about one person. Response of GET /v1/people/{external_id}/dossier and GET /v1/people/internal/{uuid}/dossier. */
@@ -1127,7 +1000,7 @@ export type DossierLine =
       external_id: string | null
       stack_key: string
       /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
-      attribute_values: Record<string, unknown>
+      attribute_values: AttributeValues
       state: 'active' | 'placeholder'
       version: number
       created_at: string
@@ -1166,15 +1039,7 @@ export type DossierLine =
       /** The fields that changed, with their values after. Empty for a deletion. */
       after: Record<string, unknown> | null
       /** The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none. */
-      links: Record<
-        string,
-        {
-          /** The targets before, in order. Absent if there were none. */
-          before?: string[]
-          /** The targets after, in order. Absent if there are none. */
-          after?: string[]
-        }
-      > | null
+      links: Record<string, ReplacedLinks> | null
       /** The subject of the token that wrote. */
       actor: string
       /** The request that wrote. */
@@ -1182,22 +1047,7 @@ export type DossierLine =
       /** The merge that made this change, or whose undoing made it: of the merged person and of the survivor. */
       merge_id?: number
       /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
-      segments?: {
-        entered: {
-          /** The key of the segment. */
-          key: string
-          /** The ids of the people. */
-          people: string[]
-        }[]
-        left: {
-          /** The key of the segment. */
-          key: string
-          /** The ids of the people. */
-          people: string[]
-        }[]
-        /** `time` if they entered or left because time went by. The change is then one of the segment. */
-        reason: 'change' | 'time'
-      }
+      segments?: SegmentMoves
     }
   | {
       /** A change of the person that was sent to a webhook, or is to be sent. Oldest first. */
@@ -1236,754 +1086,110 @@ export type DossierLine =
       lines: Record<string, number>
     }
 
-/** The settings of the pages for people. Unset ones are null. Response of GET /v1/schema/settings and PATCH /v1/schema/settings. */
-export type Settings = {
-  /** The name that people know the organization by. */
-  display_name: string | null
-  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
-  accent_color: string | null
-  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
-  language: 'en' | 'de' | 'fr' | 'it' | 'es' | null
-  /** The privacy notice: an https URL without a user. */
-  privacy_url: string | null
-  /** Where people can ask. */
-  contact_email: string | null
-  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
-  time_zone: string | null
-  page_texts: {
-    en?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    }
-    de?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    }
-    fr?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    }
-    it?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    }
-    es?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    }
-  }
-  /** Null if the settings were never changed. */
-  updated_at: string | null
-}
-
-/** A null clears the setting. Body of PATCH /v1/schema/settings. */
-export type SettingsPatch = {
-  /** The name that people know the organization by. */
-  display_name?: string | null
-  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
-  accent_color?: string | null
-  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
-  language?: 'en' | 'de' | 'fr' | 'it' | 'es' | null
-  /** The privacy notice: an https URL without a user. */
-  privacy_url?: string | null
-  /** Where people can ask. */
-  contact_email?: string | null
-  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
-  time_zone?: string | null
-  /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
-  page_texts?: {
-    en?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    } | null
-    de?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    } | null
-    fr?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    } | null
-    it?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    } | null
-    es?: {
-      /** The heading. At most 2 KiB. */
-      title?: string
-      /** The text below it. At most 2 KiB. */
-      introduction?: string
-    } | null
-  } | null
-}
-
-/** All definitions of an organization. Response of GET /v1/schema. */
-export type Definitions = {
-  stacks: Stack[]
-  attributes: Attribute[]
-  consent_types: ConsentType[]
-}
-
-/** The organization of the token. Response of GET /v1/organization. */
-export type Organization = {
-  key: string
-  created_at: string
-  /** Grows with every change of a stack, an attribute or a consent type. */
-  schema_version: number
-  counts: {
-    stacks: number
-    attributes: number
-    consent_types: number
-    /** How many changes the change log has: the number of the newest. */
-    changes: number
-  }
-  limits: {
-    body_bytes: number
-    batch_bytes: number
-    json_depth: number
-    request_keys: number
-    entity_keys: number
-    key_bytes: number
-    string_bytes: number
-    entity_bytes: number
-    consents: number
-    links: number
-    placeholders: number
-    stacks: number
-    attributes: number
-    consent_types: number
-    page: number
-    request_ms: number
-  }
-}
-
-/** A stack as reads return it. */
-export type Stack = {
-  key: string
-  name: string
-  /** Records of an event stack are immutable. The kind never changes. */
-  kind: 'item' | 'event'
-  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
-  retention_days: number | null
-  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
-  label: string | null
-  created_at: string
-  updated_at: string
-}
-
-/** Body of POST /v1/schema/stacks. */
-export type NewStack = {
-  key: string
-  /** Records of an event stack are immutable. The kind never changes. */
-  kind: 'item' | 'event'
-  name?: string
-  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
-  retention_days?: number | null
-  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
-  label?: string | null
-}
-
-/** Body of PATCH /v1/schema/stacks/{stack_key}. */
-export type StackPatch = {
-  name?: string
-  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
-  retention_days?: number | null
-  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
-  label?: string | null
-}
-
-/** An attribute as reads return it. */
-export type Attribute = {
-  id: number
-  key: string
-  name: string
-  description: string | null
-  /** `people`, or the key of a stack. */
-  owner: string
-  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
-  /** For type `stack`: the key of the target stack. */
-  target_stack: string | null
-  /** `one` can change to `many`, but `many` cannot change to `one`. */
-  cardinality: 'one' | 'many'
-  indexed: boolean
-  /** The progress of the index of the attribute. */
-  index_state: {
-    state: 'ready' | 'filling'
-    /** The number of entities whose values are in the index. */
-    indexed: number
-    /** The approximate number of entities to index. */
-    total: number
-  } | null
-  /** Whether a search finds entities by the words of the value. */
-  searchable: boolean
-  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
-  required: boolean
-  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
-  unique: boolean
-  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
-  enum: (string | number | boolean)[] | null
-  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
-  pattern: string | null
-  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
-  minimum: number | string | null
-  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
-  maximum: number | string | null
-  state: 'active' | 'archived'
-  created_at: string
-  updated_at: string
-}
-
-/** Body of POST /v1/schema/attributes. */
-export type NewAttribute = {
-  key: string
-  /** `people`, or the key of a stack. */
-  owner: string
-  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
-  /** For type `stack`: the key of the target stack. */
-  target_stack?: string | null
-  name?: string
-  description?: string | null
-  /** `one` can change to `many`, but `many` cannot change to `one`. */
-  cardinality?: 'one' | 'many'
-  /** Whether an index serves equalities and ranges. */
-  indexed?: boolean
-  /** For type `text`: whether a search finds entities by the words of the value. */
-  searchable?: boolean
-  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
-  required?: boolean
-  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
-  unique?: boolean
-  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
-  enum?: (string | number | boolean)[] | null
-  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
-  pattern?: string | null
-  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
-  minimum?: number | string | null
-  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
-  maximum?: number | string | null
-}
-
-/** Body of PATCH /v1/schema/attributes/{id}. */
-export type AttributePatch = {
-  name?: string
-  description?: string | null
-  /** `one` can change to `many`, but `many` cannot change to `one`. */
-  cardinality?: 'one' | 'many'
-  indexed?: boolean
-  searchable?: boolean
-  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
-  required?: boolean
-  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
-  unique?: boolean
-  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
-  enum?: (string | number | boolean)[] | null
-  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
-  pattern?: string | null
-  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
-  minimum?: number | string | null
-  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
-  maximum?: number | string | null
-  state?: 'active' | 'archived'
-}
-
-/** An entity whose stored value stands against rules of an attribute. */
-export type Violation = {
-  /** The internal identifier of a person. */
-  id?: string
-  /** The internal identifier of a record. */
-  record_id?: string
+/** With `dry_run=true`: what the write would do. Nothing was stored. */
+export type DryRun = {
+  dry_run: true
+  /** The result that the write would have. */
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
+  /** The internal identifier. Null if the write would create the person or record. */
+  id: string | null
   external_id: string | null
-  /** The rules that the value violates. */
-  rules: ('type' | 'required' | 'unique' | 'enum' | 'pattern' | 'minimum' | 'maximum')[]
-}
-
-/** Response of GET /v1/schema/attributes/{id}/violations. */
-export type ViolationPage = {
-  /** In the order of the internal identifiers. */
-  items: Violation[]
-  /** Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty. */
-  has_more: boolean
-  /** The `after_id` of the next page. Null at the end. */
-  next_after_id: string | null
-}
-
-/** A consent type as reads return it. */
-export type ConsentType = {
-  id: number
-  key: string
-  name: string
-  description: string | null
-  state: 'active' | 'archived'
-  mandatory: boolean
-  default_state: boolean
-  channels: {
-    channel: 'email' | 'sms'
-    is_default: boolean
-    double_opt_in: boolean
-  }[]
-  /** The number of its texts, whose versions count from 1. */
-  text_versions: number
-  created_at: string
-  updated_at: string
-}
-
-/** Body of POST /v1/schema/consent-types. */
-export type NewConsentType = {
-  key: string
-  /** The channels that the purpose applies to, without duplicates. */
-  channels: {
-    channel: 'email' | 'sms'
-    /** Whether this is the channel's default purpose. */
-    is_default?: boolean
-    /** Whether a grant is `pending` until it is confirmed. False by default. */
-    double_opt_in?: boolean
-  }[]
-  name?: string
-  description?: string | null
-  /** A mandatory purpose is always granted and cannot be answered. */
-  mandatory?: boolean
-  /** The state of a person who has not answered. */
-  default_state?: boolean
-}
-
-/** A segment as reads return it. Response of GET /v1/segments/{segment_key}. */
-export type Segment = {
-  key: string
-  name: string
-  description: string | null
-  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
-  filter: Record<string, unknown>
-  created_at: string
-  updated_at: string
-}
-
-/** A segment as the response to a write returns it. Response of POST /v1/segments and PATCH /v1/segments/{segment_key}. */
-export type WrittenSegment = {
-  key: string
-  name: string
-  description: string | null
-  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
-  filter: Record<string, unknown>
-  created_at: string
-  updated_at: string
-  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
-  warnings?: {
-    /** A JSON Pointer into the body. */
-    path: string
-    message: string
-  }[]
-}
-
-/** Body of POST /v1/segments. */
-export type NewSegment = {
-  key: string
-  name?: string
-  description?: string | null
-  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
-  filter: Record<string, unknown>
-}
-
-/** Body of PATCH /v1/segments/{segment_key}. */
-export type SegmentPatch = {
-  name?: string
-  description?: string | null
-  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
-  filter?: Record<string, unknown>
-}
-
-/** A change of the change log. */
-export type Change = {
-  /** The number of the change. The numbers of an organization have no gaps. */
-  sequence: number
-  at: string
-  /** The kind of thing that changed. */
-  subject: 'person' | 'record' | 'stack' | 'attribute' | 'consent_type' | 'webhook' | 'settings' | 'segment'
-  /** The internal identifier as reads show it: the `id` of a person, an attribute or a consent type, the `record_id` of a record, the number of a stack or of a segment, 1 for the settings. */
-  id: string | number
-  /** The current external identifier, or the last one of a deleted person or record. */
-  external_id: string | null
-  /** The stack of a record, otherwise null. */
-  stack_key: string | null
-  operation: 'create' | 'update' | 'delete' | 'restore' | 'merge' | 'unmerge' | 'erase'
-  /** The version of the person or record after the change. */
-  version: number | null
-  /** The fields that changed, with their values before. Null for the creation of a person or record. */
-  before: Record<string, unknown> | null
-  /** The fields that changed, with their values after. Empty for a deletion. */
-  after: Record<string, unknown> | null
-  /** The relationships that the change wrote, by key, with the internal identifiers of their targets. Null if it wrote none. */
-  links: Record<
-    string,
-    {
-      /** The targets before, in order. Absent if there were none. */
-      before?: string[]
-      /** The targets after, in order. Absent if there are none. */
-      after?: string[]
-    }
-  > | null
-  /** The subject of the token that wrote. */
-  actor: string
-  /** The request that wrote. */
-  request_id: string
-  /** The merge that made this change, or whose undoing made it: of the merged person and of the survivor. */
-  merge_id?: number
-  /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
-  segments?: {
-    entered: {
-      /** The key of the segment. */
-      key: string
-      /** The ids of the people. */
-      people: string[]
-    }[]
-    left: {
-      /** The key of the segment. */
-      key: string
-      /** The ids of the people. */
-      people: string[]
-    }[]
-    /** `time` if they entered or left because time went by. The change is then one of the segment. */
-    reason: 'change' | 'time'
-  }
-}
-
-/** A page of the change log. Response of GET /v1/changes. */
-export type ChangePage = {
-  items: Change[]
-  /** The number that was read up to, also past changes that did not match. The next `after`. */
-  last: number
-  /** The number of the newest change. */
-  head: number
-  /** Names the numbering. It is another one after `kith log renew`, which follows a restore. */
-  log_id: string
-}
-
-/** A page of the changes of one person or record, newest first. */
-export type HistoryPage = {
-  items: Change[]
-  /** Whether older changes follow: the last version is the next `before_version`. */
-  has_more: boolean
-}
-
-/** A webhook as reads return it. Response of GET /v1/webhooks/{id} and PATCH /v1/webhooks/{id}. */
-export type Webhook = {
-  id: number
-  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
-  url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: WebhookEventName[]
-  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
-  stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
-  keys: string[] | null
-  description: string | null
-  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
-  payload: 'full' | 'ids'
-  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
-  active: boolean
-  /** Why kith has made the webhook inactive. `active: true` activates it again. */
-  disabled: {
-    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
-    reason: 'gone' | 'failing'
-    at: string
-  } | null
-  failing_since: string | null
-  last_success_at: string | null
-  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
-  state: 'active' | 'failing' | 'paused' | 'disabled'
-  /** The number of the last change that was looked at. */
-  position: number
-  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
-  backlog: WebhookBacklog
-  created_at: string
-  updated_at: string
-}
-
-/** A webhook with the secret that was just made. Response of POST /v1/webhooks and POST /v1/webhooks/{id}/rotate. */
-export type WebhookWithSecret = {
-  id: number
-  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
-  url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: WebhookEventName[]
-  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
-  stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
-  keys: string[] | null
-  description: string | null
-  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
-  payload: 'full' | 'ids'
-  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
-  active: boolean
-  /** Why kith has made the webhook inactive. `active: true` activates it again. */
-  disabled: {
-    /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
-    reason: 'gone' | 'failing'
-    at: string
-  } | null
-  failing_since: string | null
-  last_success_at: string | null
-  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
-  state: 'active' | 'failing' | 'paused' | 'disabled'
-  /** The number of the last change that was looked at. */
-  position: number
-  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
-  backlog: WebhookBacklog
-  created_at: string
-  updated_at: string
-  /** Signs every request. It is shown only this once. */
-  secret: string
-}
-
-/** Body of POST /v1/webhooks. */
-export type NewWebhook = {
-  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
-  url: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events: WebhookEventName[]
-  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
-  stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
-  keys?: string[] | null
-  description?: string | null
-  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
-  payload?: 'full' | 'ids'
-  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
-  active?: boolean
-}
-
-/** Body of PATCH /v1/webhooks/{id}. */
-export type WebhookPatch = {
-  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
-  url?: string
-  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
-  events?: WebhookEventName[]
-  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
-  stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
-  keys?: string[] | null
-  description?: string | null
-  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
-  payload?: 'full' | 'ids'
-  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
-  active?: boolean
-}
-
-/** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
-export type WebhookBacklog = {
-  /** The changes after `position`, which were not looked at yet. Not all of them have to match. */
-  changes: number
-  /** The deliveries that wait. 100000 means that many, or more. */
-  deliveries: number
-  /** Since when the oldest of these deliveries waits. */
-  oldest_at: string | null
-  /** A delivery of a webhook, with its last attempt. */
-  blocking: WebhookDelivery | null
-}
-
-/** A test event. It is sent once, and is not about a change. */
-export type WebhookTestDelivery = {
-  /** The header `webhook-id` of its request. */
-  message_id: string
-  type: 'webhook.test'
-  state: 'delivered' | 'failed'
-  /** When it was sent. */
-  at: string
-  /** The status of the response. Null if there was none. */
-  response_status: number | null
-  duration_ms: number
-  /** The first 1 KiB of the response. */
-  response: string | null
-  /** Why there was no response. */
-  error: string | null
-}
-
-/** A delivery of a webhook, with its last attempt. */
-export type WebhookDelivery = {
-  /** The number of the change. */
-  sequence: number
-  /** The header `webhook-id` of its requests. */
-  message_id: string
-  type: string
-  /** `failed` deliveries were given up after ten attempts. A replay sends them again. */
-  status: 'waiting' | 'delivered' | 'failed'
-  /** The status, and of one that waits, why: `due` is sent as soon as it is its turn, `failing` is tried again after an attempt that failed, `blocked` waits for an earlier change of the same entity. `delivered` has arrived, `failed` was given up. */
-  state: 'due' | 'failing' | 'blocked' | 'delivered' | 'failed'
-  attempts: number
-  created_at: string
-  /** When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, waits for an earlier change of the same entity, or the webhook is inactive. */
-  next_attempt_at: string | null
-  last_attempt_at: string | null
-  /** The status of the last response. Null if there was none. */
-  response_status: number | null
-  duration_ms: number | null
-  /** The first 1 KiB of the response. */
-  response: string | null
-  /** Why there was no response. */
-  error: string | null
-}
-
-/** A page of the deliveries of a webhook, newest first. Response of GET /v1/webhooks/{id}/deliveries. */
-export type WebhookDeliveryPage = {
-  items: WebhookDelivery[]
-  has_more: boolean
-  /** The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too. */
-  tests: WebhookTestDelivery[]
-}
-
-/** Response of POST /v1/webhooks/{id}/test. */
-export type WebhookTest = {
-  /** Whether the receiver responded with a status of 200 to 299. */
-  delivered: boolean
-  response_status: number | null
-  duration_ms: number
-  /** The first 1 KiB of the response. */
-  response: string | null
-  /** Why there was no response. */
-  error: string | null
-}
-
-/** Body of POST /v1/webhooks/{id}/replay. */
-export type WebhookReplay = {
-  /** Send the matching changes after this number again. */
-  after: number
-  /** Up to this number. The default is the position of the webhook. */
-  until?: number
-}
-
-/** The range of changes that is sent again. Response of POST /v1/webhooks/{id}/replay. */
-export type WebhookReplayed = {
-  after: number
-  until: number
-}
-
-/** A session of the console that has not ended. */
-export type ConsoleSession = {
-  id: string
-  /** The person or client that signed in: the actor in the change log. */
-  name: string
-  scopes: (
-    | 'people:read'
-    | 'people:write'
-    | 'people:erase'
-    | 'records:read'
-    | 'records:write'
-    | 'consents:read'
-    | 'schema:read'
-    | 'schema:write'
-    | 'changes:read'
-    | 'webhooks:read'
-    | 'webhooks:write'
-    | 'access:read'
-    | 'access:write'
-    | 'operations:read'
-  )[]
-  /** The way in which the session began: with a one-time link, with the credentials of a client, or at the outside issuer. */
-  method: 'code' | 'client' | 'issuer'
-  /** The client that the session began with. */
-  client_id: string | null
-  created_at: string
-  /** Twelve hours after the sign-in. */
-  expires_at: string
-}
-
-/** A text that people answer to. It never changes. Response of POST /v1/schema/consent-types/{id}/texts and GET /v1/schema/consent-types/{id}/texts/{version}. */
-export type ConsentText = {
-  /** Counts from 1 for each consent type. */
+  /** The version after the write. */
   version: number
-  /** The language of the text, such as `en` or `pt-BR`. */
-  language: string
-  text: string
-  url: string | null
-  /** The SHA-256 of the text in UTF-8, in hexadecimal. */
-  sha256: string
-  created_at: string
-}
-
-/** Body of POST /v1/schema/consent-types/{id}/texts. */
-export type NewConsentText = {
-  /** The language of the text, such as `en` or `pt-BR`. */
-  language: string
-  /** The text: at most 64 KiB in UTF-8. */
-  text: string
-  /** Where the text was shown: an http or https URL. */
-  url?: string
-}
-
-/** Response of GET /v1/schema/consent-types/{id}/texts. */
-export type ConsentTextPage = {
-  items: ConsentText[]
-  /** Whether later versions follow: the last version is the next `after`. */
-  has_more: boolean
-}
-
-/** Body of PATCH /v1/schema/consent-types/{id}. */
-export type ConsentTypePatch = {
-  name?: string
-  description?: string | null
-  /** The channels that the purpose applies to, without duplicates. */
-  channels?: {
-    channel: 'email' | 'sms'
-    /** Whether this is the channel's default purpose. */
-    is_default?: boolean
-    /** Whether a grant is `pending` until it is confirmed. False by default. */
-    double_opt_in?: boolean
+  /** The fields that would change, with their values before, as in the change log. Null if the write would create or restore, or change nothing. */
+  before: Record<string, unknown> | null
+  /** The fields that would change, with their values after, as in the change log. Empty for a deletion, null if nothing changes. */
+  after: Record<string, unknown> | null
+  /** The placeholders that the links of the write would create. */
+  placeholders: {
+    /** `people`, or the key of a stack. */
+    kind: string
+    external_id: string
   }[]
-  mandatory?: boolean
-  default_state?: boolean
-  state?: 'active' | 'archived'
+  /** The standing consent answers that would change. An answer without `collected_at` has the time of the dry run. */
+  consents: AnswerChange[]
 }
 
-/** The answer as the ledger sealed it. A member without a value is absent. */
-export type LedgerEntry = {
-  organization: string
-  /** The number of the change in the change log. */
-  sequence: number
-  person_id: string
+/** Returned instead of `DryRun` if the token may write the person or record, but not read it. */
+export type DryRunIdentifiers = {
+  dry_run: true
+  /** The result that the write would have. */
+  result: 'created' | 'updated' | 'unchanged' | 'deleted' | 'restored'
+  /** The internal identifier. Null if the write would create the person or record. */
+  id: string | null
+  external_id: string | null
+}
+
+/** A group of people who may be one. */
+export type DuplicateGroup = {
+  /** The first 100 people, in order of their `id`: the oldest first. */
+  people: {
+    id: string
+    external_id: string | null
+    first_name: string | null
+    last_name: string | null
+    email: string | null
+    mobile_prefix: string | null
+    mobile_number: string | null
+    date_of_birth: string | null
+    created_at: string
+    updated_at: string
+  }[]
+  /** The number of people of the group. */
+  size: number
+  /** How likely it is that they are one person: 0.95 for a shared email, 0.9 for a phone number, 0.7 for name and date of birth. Several keys that all of them share add up: 1 − (1 − a)(1 − b). */
+  score: number
+  /** The keys that all people of the group share. */
+  why: {
+    by: 'email' | 'mobile' | 'name'
+    value: string
+  }[]
+}
+
+/** Body of POST /v1/people/duplicates. */
+export type DuplicatesBody = {
+  /** The keys that people of a group share: `email`, `mobile` (the phone number in E.164), or `name` (first name, last name and date of birth). All by default. */
+  by?: ('email' | 'mobile' | 'name')[]
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** The most groups of a page. The default is 20. */
+  size?: number
+}
+
+/** Response of POST /v1/people/duplicates. */
+export type DuplicatesPage = {
+  items: DuplicateGroup[]
+  /** Whether the search goes on after this page. A page may have fewer groups than asked for, even none, before the end. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null at the end. */
+  next_cursor: string | null
+}
+
+/** The effective consent to one consent type on one channel, from an answer or the default. */
+export type EffectiveConsent = {
   consent_type_id: number
   channel: 'email' | 'sms'
+  /** Whether the purpose is granted on the channel. */
   state: boolean
-  previous_state?: boolean
-  superseded: boolean
+  /** Where the state comes from. */
+  source: 'answer' | 'default' | 'mandatory'
+  /** When the answer was collected. Null without an answer. */
+  answered_at: string | null
+  /** The person granted the purpose, and the grant waits for its confirmation. */
   pending?: true
-  at: string
-  collected_at?: string
-  method?: string
-  source?: string
+  /** How the answer was given. */
+  method?:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+  /** The version of the text that the person answered to. */
   text_version?: number
-  text_sha256?: string
-  ip?: string
-  user_agent?: string
-  reference?: string
-  actor?: string
-  request_id?: string
-}
-
-/** Body of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
-export type ErasureBody = {
-  /** Why the person is erased. It stays, so it must not name the person. */
-  reason: string
-  /** `linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`. */
-  records?: 'keep' | 'linked'
-  /** Erase nothing, and return what an erasure would remove. */
-  dry_run?: boolean
 }
 
 /** The data that an erasure removed. `certificate` is null in a dry run, and while a long log is being erased. Response of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
@@ -2033,6 +1239,16 @@ export type Erasure = {
   certificate: string | null
 }
 
+/** Body of POST /v1/people/{external_id}/erase and POST /v1/people/internal/{uuid}/erase. */
+export type ErasureBody = {
+  /** Why the person is erased. It stays, so it must not name the person. */
+  reason: string
+  /** `linked`: also erase the records that a link joins to this person and to nobody else. The default is `keep`. */
+  records?: 'keep' | 'linked'
+  /** Erase nothing, and return what an erasure would remove. */
+  dry_run?: boolean
+}
+
 /** A page of erasures, newest first. Response of GET /v1/erasures. */
 export type ErasurePage = {
   items: Erasure[]
@@ -2040,112 +1256,175 @@ export type ErasurePage = {
   has_more: boolean
 }
 
-/** The signed receipt of a consent answer. docs/receipts.md describes it. Response of GET /v1/people/{external_id}/consents/{consent_type_id}/{channel}/receipt and GET /v1/people/internal/{uuid}/consents/{consent_type_id}/{channel}/receipt. */
-export type ConsentReceipt = {
-  /** The JSON-LD context: the terms of DPV 2. */
-  '@context': unknown
-  '@type': 'dpv:ConsentReceipt'
-  /** The origin of the ledger and the index of the entry. */
-  'dct:identifier': string
-  /** The format of the receipt. */
-  'dct:conformsTo': string
-  /** When the receipt was issued. */
-  'dct:created': string
-  /** The consent record in the terms of DPV 2. */
-  'dpv:hasRecordOfActivity': unknown
-  /** The answer as the ledger sealed it. A member without a value is absent. */
-  entry: LedgerEntry
-  /** The salt of the entry, in base64. */
-  salt: string
-  /** A C2SP tlog-proof: the inclusion proof of the entry, and the checkpoint. */
-  tlog_proof: string
-  /** The note key that signed the receipt and the checkpoint. */
-  verifier_key: string
-  /** A JWS in compact form by the same key. Its payload has the hash of each other member. */
-  jws: string
+export type FieldChange = {
+  /** A JSON Pointer into the person: `/first_name`, `/attribute_values/city`. */
+  path: string
+  before: unknown
+  after: unknown
 }
 
-/** Body of POST /v1/consents/statistics. */
-export type ConsentStatisticsBody = {
-  /** Only this consent type. The default is all. */
-  consent_type_id?: number
-  /** Only this channel. The default is all. */
-  channel?: 'email' | 'sms'
-  /** The first interval contains this time. By default there are 30 intervals. */
-  from?: string
-  /** The end of the last interval. The default is now, and so is a time in the future. */
-  to?: string
-  /** Days, weeks from Monday, and months in UTC. */
-  interval: 'day' | 'week' | 'month'
-}
-
-/** How many answers were in force over time, and how many people may be written to now. Response of POST /v1/consents/statistics. */
-export type ConsentStatistics = {
-  /** The number of the newest change that is counted. */
-  sequence: number
-  interval: 'day' | 'week' | 'month'
-  /** The ends of the intervals, ascending. An answer counts if it was recorded before. The last one is `to`, or now. */
-  ends: string[]
-  /** One item for each consent type and each of its channels. */
-  items: {
-    consent_type_id: number
-    channel: 'email' | 'sms'
-    /** How many answers in force granted the purpose, at each of `ends`. Each is of a person who was there then. */
-    granted: number[]
-    /** How many refused it. */
-    refused: number[]
-    /** How many granted it and waited for their confirmation. */
-    pending: number[]
-    /** How many people may be written to now, by the rules of contact decisions. */
-    contactable: number
-  }[]
-}
-
-/** A scope of a token. */
-export type Scope =
-  | 'people:read'
-  | 'people:write'
-  | 'people:erase'
-  | 'records:read'
-  | 'records:write'
-  | 'consents:read'
-  | 'schema:read'
-  | 'schema:write'
-  | 'changes:read'
-  | 'webhooks:read'
-  | 'webhooks:write'
-  | 'access:read'
-  | 'access:write'
-  | 'operations:read'
-
-/** A program that fetches its own tokens. Response of GET /v1/clients/{client_id}. */
-export type ApiClient = {
-  /** Identifies the client. It names the organization, and is no secret. */
-  client_id: string
-  name: string
-  scopes: Scope[]
-  created_at: string
-  /** When the client was revoked. Null while it gets tokens. */
-  revoked_at: string | null
-}
-
-/** Response of GET /v1/clients. */
-export type ApiClientPage = {
-  items: ApiClient[]
+/** A page of the changes of one person or record, newest first. */
+export type HistoryPage = {
+  items: Change[]
+  /** Whether older changes follow: the last version is the next `before_version`. */
   has_more: boolean
 }
 
-/** A client with the secret that was just made. Response of POST /v1/clients. */
-export type ApiClientWithSecret = {
-  /** Identifies the client. It names the organization, and is no secret. */
-  client_id: string
-  name: string
-  scopes: Scope[]
-  created_at: string
-  /** When the client was revoked. Null while it gets tokens. */
-  revoked_at: string | null
-  /** The secret of the client. It is shown only this once. */
-  client_secret: string
+/** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
+export type Included = Record<string, Person | StackRecord | null | (Person | StackRecord)[]>
+
+/** Response of GET /v1/ledger/inclusion/{index}. */
+export type InclusionProof = {
+  /** The index of the entry. */
+  index: number
+  /** The size of the tree. */
+  size: number
+  /** The hash of the leaf, in base64. */
+  leaf_hash: string
+  /** The proof of RFC 6962, 2.1.1: from the leaf’s sibling to the root’s child. */
+  hashes: string[]
+  /** The root hash of the tree, in base64. */
+  root_hash: string
+}
+
+/** The progress of the index of the attribute. */
+export type IndexState = {
+  state: 'ready' | 'filling'
+  /** The number of entities whose values are in the index. */
+  indexed: number
+  /** The approximate number of entities to index. */
+  total: number
+}
+
+export type KeptValue = {
+  /** A JSON Pointer into the person. */
+  path: string
+  /** It was written since the merge, the retention of the log has removed whether it was, or another person who is still merged has refused. */
+  reason: 'written_since' | 'log_emptied' | 'refused_by_another'
+}
+
+/** The answer as the ledger sealed it. A member without a value is absent. */
+export type LedgerEntry = {
+  organization: string
+  /** The number of the change in the change log. */
+  sequence: number
+  person_id: string
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  state: boolean
+  previous_state?: boolean
+  superseded: boolean
+  pending?: true
+  at: string
+  collected_at?: string
+  method?: string
+  source?: string
+  text_version?: number
+  text_sha256?: string
+  ip?: string
+  user_agent?: string
+  reference?: string
+  actor?: string
+  request_id?: string
+}
+
+/** Response of GET /v1/ledger/keys. */
+export type LedgerKeys = {
+  /** Newest first. */
+  keys: {
+    /** The note key: name, key ID and public key, `name+hash+base64`. */
+    key: string
+    created_at: string
+    /** When the key stopped signing. Null for the key that signs now. */
+    retired_at: string | null
+  }[]
+}
+
+/** Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index. */
+export type ListSort = {
+  /** A text or flag of a person, `external_id`, `created_at`, `updated_at`, `attribute_values.<key>` of an indexed attribute, or with `measure` `incoming.<owner>.<key>`: those who link here by that relationship. */
+  field: string
+  /** The measure of the entities that link here. */
+  measure?: ListSortMeasure
+  /** Only with `measure`: a filter on those who link here. The others are not measured. */
+  where?: Record<string, unknown>
+  /** Entities without a value come last in both. Default: 'asc'. */
+  direction?: 'asc' | 'desc'
+}
+
+/** The measure of the entities that link here. */
+export type ListSortMeasure = {
+  op: 'count' | 'sum' | 'avg' | 'min' | 'max'
+  /** A number, date or time of those who link here. Only `count` takes none. */
+  field?: string
+}
+
+/** One of email, phone number and external identifier. Body of POST /v1/people/lookup. */
+export type LookupBody = {
+  /** Compared in lower case. Dots and plus signs count. */
+  email?: string
+  /** Not needed if `mobile_number` begins with + or 00. */
+  mobile_prefix?: string
+  /** Compared as the international number (E.164). */
+  mobile_number?: string
+  /** An external identifier, or an alias of a person. */
+  external_id?: string
+}
+
+/** The other person of a merge or of an unmerge. */
+export type MergeBody = {
+  /** The external identifier of the other person. */
+  from?: string
+  /** Instead of `from`: the internal identifier of the other person. */
+  from_id?: string
+  /** Return what would change, and change nothing. The default is false. */
+  dry_run?: boolean
+}
+
+/** Returned instead if the token lacks the scope `people:read`. */
+export type MergeIdentifiers = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
+  /** The identifiers of the person who is merged, or returns. */
+  merged: MergedPerson
+}
+
+/** The outcome of a merge, or of its dry run. */
+export type MergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
+  /** The identifiers of the person who is merged, or returns. */
+  merged: MergedPerson
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: FieldChange[]
+    links: {
+      /** The links to the merged person, which lead to the survivor now. */
+      moved_in: number
+      /** The links of the merged person that the survivor has now. */
+      moved_out: number
+      /** The links between the two people, and those of the merged person that the survivor does not take. */
+      dropped: number
+    }
+    /** The current answers of the survivor that change. */
+    consents: AnswerChange[]
+    /** The external identifiers that lead to the survivor now. */
+    aliases: string[]
+  }
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
+  person: Person
+}
+
+/** The identifiers of the person who is merged, or returns. */
+export type MergedPerson = {
+  id: string
+  external_id: string | null
 }
 
 /** Body of POST /v1/clients. */
@@ -2154,18 +1433,6 @@ export type NewApiClient = {
   name: string
   /** The scopes to grant. The caller must have each of them. */
   scopes: Scope[]
-}
-
-/** The public part of a key that signs tokens. */
-export type SigningKey = {
-  /** The name of the key, as in the header of a token: its RFC 7638 thumbprint. */
-  kid: string
-  algorithm: string
-  created_at: string
-  /** `signs`: the key that signs new tokens. `verifies`: tokens that it signed are still valid. `expired`: all of them have expired. */
-  state: 'signs' | 'verifies' | 'expired'
-  /** Until when an older key verifies tokens. Null for the signing key. */
-  verifies_until: string | null
 }
 
 /** Body of POST /v1/tokens. */
@@ -2178,30 +1445,146 @@ export type NewApiToken = {
   expires_in: number
 }
 
-/** A token that was just made. Response of POST /v1/tokens. */
-export type ApiToken = {
-  /** The token, for the header Authorization. It is shown only this once. */
-  token: string
-  name: string
-  scopes: Scope[]
-  expires_at: string
+/** Body of POST /v1/schema/attributes. */
+export type NewAttribute = {
+  key: string
+  /** `people`, or the key of a stack. */
+  owner: string
+  type: 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'json' | 'person' | 'stack'
+  /** For type `stack`: the key of the target stack. */
+  target_stack?: string | null
+  name?: string
+  description?: string | null
+  /** `one` can change to `many`, but `many` cannot change to `one`. */
+  cardinality?: 'one' | 'many'
+  /** Whether an index serves equalities and ranges. */
+  indexed?: boolean
+  /** For type `text`: whether a search finds entities by the words of the value. */
+  searchable?: boolean
+  /** For all types. Whether creates, PUT, writes that complete a placeholder and writes of this key need a value. A PATCH of other keys passes without it, and placeholders have none. A list without elements and a relationship without links are no value. */
+  required?: boolean
+  /** For `text`, `number`, `date`, `datetime`. Whether no two entities of the owner have the same value. Needs `indexed: true` and cardinality `one`. */
+  unique?: boolean
+  /** For `text`, `number`, `boolean`, `date`, `datetime`. The allowed values, with at most 32,768 bytes as JSON. Each is given once. */
+  enum?: (string | number | boolean)[] | null
+  /** For `text`. A regular expression in the syntax of RE2 that a part of the value matches. `^` and `$` are its ends. */
+  pattern?: string | null
+  /** For `number`, `date`, `datetime`. The smallest allowed value. Times are compared as moments. */
+  minimum?: number | string | null
+  /** For `number`, `date`, `datetime`. The largest allowed value. Times are compared as moments. */
+  maximum?: number | string | null
 }
 
-/** The findings of the checks of `kith doctor`. Response of GET /v1/operations/doctor. */
-export type DoctorReport = {
-  /** When the checks ended. */
-  checked_at: string
-  /** False if a finding is `wrong`. */
-  healthy: boolean
-  findings: {
-    /** The check, as `kith doctor` names it. */
-    check: string
-    /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
-    verdict: 'ok' | 'warning' | 'wrong'
-    message: string
-    /** The advice. Null if the verdict is `ok`. */
-    advice: string | null
-  }[]
+/** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+export type NewAttributeValues = Record<string, unknown>
+
+/** Body of POST /v1/schema/attributes/batch. */
+export type NewAttributes = {
+  /** At most one attribute of each owner and key. */
+  items: NewAttribute[]
+}
+
+/** Body of POST /v1/schema/consent-types/{id}/texts. */
+export type NewConsentText = {
+  /** The language of the text, such as `en` or `pt-BR`. */
+  language: string
+  /** The text: at most 64 KiB in UTF-8. */
+  text: string
+  /** Where the text was shown: an http or https URL. */
+  url?: string
+}
+
+/** Body of POST /v1/schema/consent-types. */
+export type NewConsentType = {
+  key: string
+  /** The channels that the purpose applies to, without duplicates. */
+  channels: NewConsentTypeChannel[]
+  name?: string
+  description?: string | null
+  /** A mandatory purpose is always granted and cannot be answered. */
+  mandatory?: boolean
+  /** The state of a person who has not answered. */
+  default_state?: boolean
+}
+
+export type NewConsentTypeChannel = {
+  channel: 'email' | 'sms'
+  /** Whether this is the channel's default purpose. */
+  is_default?: boolean
+  /** Whether a grant is `pending` until it is confirmed. False by default. */
+  double_opt_in?: boolean
+}
+
+/** Body of POST /v1/segments. */
+export type NewSegment = {
+  key: string
+  name?: string
+  description?: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+}
+
+/** Body of POST /v1/schema/stacks. */
+export type NewStack = {
+  key: string
+  /** Records of an event stack are immutable. The kind never changes. */
+  kind: 'item' | 'event'
+  name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label?: string | null
+}
+
+/** Body of POST /v1/webhooks. */
+export type NewWebhook = {
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks?: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys?: string[] | null
+  description?: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload?: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active?: boolean
+}
+
+/** A key that was not declared when values were written under it. */
+export type ObservedKey = {
+  key: string
+  /** The number of values by type. A text that is a date or a date and time counts as that. */
+  types: ObservedTypes
+  /** The number of values that were written under the key. */
+  count: number
+  first_seen: string
+  last_seen: string
+  /** Whether an attribute can have this key. */
+  declarable: boolean
+}
+
+/** The undeclared keys of an owner. Response of GET /v1/schema/observed. */
+export type ObservedKeys = {
+  /** In the order of the keys. */
+  items: ObservedKey[]
+  /** The number of the last change that is counted. */
+  sequence: number
+  /** Whether the owner has 10,000 keys, the most that are counted. Others may be missing. */
+  truncated: boolean
+}
+
+/** The number of values by type. A text that is a date or a date and time counts as that. */
+export type ObservedTypes = {
+  text: number
+  number: number
+  boolean: number
+  object: number
+  array: number
+  date: number
+  datetime: number
 }
 
 /** Counts and sums grow from the start of the service. The difference of two readings is a rate. Response of GET /v1/operations/metrics. */
@@ -2312,4 +1695,1095 @@ export type OperationsMetrics = {
   } | null
   /** The entries of the ledgers of all organizations. */
   ledger_entries: number | null
+}
+
+/** The organization of the token. Response of GET /v1/organization. */
+export type Organization = {
+  key: string
+  created_at: string
+  /** Grows with every change of a stack, an attribute or a consent type. */
+  schema_version: number
+  counts: {
+    stacks: number
+    attributes: number
+    consent_types: number
+    /** How many changes the change log has: the number of the newest. */
+    changes: number
+  }
+  limits: {
+    body_bytes: number
+    batch_bytes: number
+    json_depth: number
+    request_keys: number
+    entity_keys: number
+    key_bytes: number
+    string_bytes: number
+    entity_bytes: number
+    consents: number
+    links: number
+    placeholders: number
+    stacks: number
+    attributes: number
+    consent_types: number
+    page: number
+    request_ms: number
+  }
+}
+
+/** Body of POST /v1/search. */
+export type OwnersSearchBody = {
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
+  text: string
+  /** `people` and keys of stacks, each once. Hits of the same rank are in the order of their owners. The default is `["people"]`. */
+  owners?: string[]
+  /** The most items of a page. The default is 20. */
+  size?: number
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+}
+
+export type PageText = {
+  /** The heading. At most 2 KiB. */
+  title?: string
+  /** The text below it. At most 2 KiB. */
+  introduction?: string
+}
+
+/** Body of POST /v1/people/batch. */
+export type PeopleBatchBody = {
+  operations: BatchOperation[]
+  /** Applies all operations or none. */
+  atomic?: boolean
+  /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
+  match?: ('external_id' | 'email' | 'mobile')[]
+}
+
+/** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
+export type Person = {
+  /** The internal identifier. */
+  id: string
+  external_id: string | null
+  first_name: string | null
+  last_name: string | null
+  email: string | null
+  mobile_prefix: string | null
+  mobile_number: string | null
+  date_of_birth: string | null
+  language: string | null
+  email_consent: boolean | null
+  sms_consent: boolean | null
+  push_notification_consent: boolean | null
+  /** One entry for each active purpose and each of its channels. */
+  consents: EffectiveConsent[]
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version: number
+  created_at: string
+  updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+}
+
+/** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
+export type PersonBody = {
+  /** The client's own identifier; on update, the new one. */
+  external_id?: string | null
+  /** First name. */
+  first_name?: string | null
+  /** Last name. */
+  last_name?: string | null
+  /** Email address. */
+  email?: string | null
+  /** Mobile phone country prefix. */
+  mobile_prefix?: string | null
+  /** Mobile phone number. */
+  mobile_number?: string | null
+  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  date_of_birth?: string | null
+  /** Preferred language, a BCP 47 tag. */
+  language?: string | null
+  /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
+  email_consent?: boolean | null
+  /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
+  sms_consent?: boolean | null
+  /** A plain flag without purposes. */
+  push_notification_consent?: boolean | null
+  /** At most one answer to each consent type on each channel. */
+  consents?: ConsentAssignment[] | null
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  attribute_values?: NewAttributeValues | null
+}
+
+export type PersonCursor = {
+  /** The maximum number of items on the page. Default: 50. */
+  size?: number
+  /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
+  cursor?: string
+  /** The identifier of the last item of the previous page. If absent, the page is the first. */
+  after_id?: string
+}
+
+export type PersonFilterPage = {
+  items: PersonItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type PersonFilterSelectionPage = {
+  items: PersonSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+/** Returned instead of the person if the token lacks the scope `people:read`. */
+export type PersonIdentifiers = {
+  id: string
+  external_id: string | null
+}
+
+export type PersonItem = {
+  /** The internal identifier. */
+  id: string
+  external_id: string | null
+  first_name: string | null
+  last_name: string | null
+  email: string | null
+  mobile_prefix: string | null
+  mobile_number: string | null
+  date_of_birth: string | null
+  language: string | null
+  email_consent: boolean | null
+  sms_consent: boolean | null
+  push_notification_consent: boolean | null
+  /** One entry for each active purpose and each of its channels. */
+  consents: EffectiveConsent[]
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version: number
+  created_at: string
+  updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+  /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
+  included?: Included
+}
+
+export type PersonListPage = {
+  items: PersonItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type PersonListSelectionPage = {
+  items: PersonSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+/** Response of POST /v1/people/lookup. */
+export type PersonPage = {
+  items: Person[]
+  /** Whether another page follows. */
+  has_more: boolean
+}
+
+export type PersonRelatedPage = {
+  items: PersonItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+}
+
+export type PersonRelatedSelectionPage = {
+  items: PersonSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+}
+
+/** Response of POST /v1/people/search. */
+export type PersonSearchPage = {
+  items: Person[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** The members that `fields` names, and no others. */
+export type PersonSelection = {
+  /** The internal identifier. */
+  id?: string
+  external_id?: string | null
+  first_name?: string | null
+  last_name?: string | null
+  email?: string | null
+  mobile_prefix?: string | null
+  mobile_number?: string | null
+  date_of_birth?: string | null
+  language?: string | null
+  email_consent?: boolean | null
+  sms_consent?: boolean | null
+  push_notification_consent?: boolean | null
+  /** One entry for each active purpose and each of its channels. */
+  consents?: EffectiveConsent[]
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values?: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state?: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version?: number
+  created_at?: string
+  updated_at?: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+  /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
+  included?: Included
+}
+
+/** Body of POST /v1/people/upsert. */
+export type PersonUpsertBody = {
+  external_id?: string
+  /** First name. */
+  first_name?: string | null
+  /** Last name. */
+  last_name?: string | null
+  /** Email address. */
+  email?: string | null
+  /** Mobile phone country prefix. */
+  mobile_prefix?: string | null
+  /** Mobile phone number. */
+  mobile_number?: string | null
+  /** YYYY-MM-DD, from 1850-01-01 to today. */
+  date_of_birth?: string | null
+  /** Preferred language, a BCP 47 tag. */
+  language?: string | null
+  /** Summary of the email answers. Writing false refuses every purpose, writing true grants the default one. */
+  email_consent?: boolean | null
+  /** Summary of the SMS answers. Writing false refuses every purpose, writing true grants the default one. */
+  sms_consent?: boolean | null
+  /** A plain flag without purposes. */
+  push_notification_consent?: boolean | null
+  /** At most one answer to each consent type on each channel. */
+  consents?: ConsentAssignment[] | null
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  attribute_values?: NewAttributeValues | null
+  /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
+  match?: ('external_id' | 'email' | 'mobile')[]
+}
+
+/** What a create, PUT, PATCH or upsert of a record writes. A null clears the field. */
+export type RecordBody = {
+  /** The client's own identifier; on update, the new one. */
+  external_id?: string | null
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  attribute_values?: NewAttributeValues | null
+}
+
+export type RecordCursor = {
+  /** The maximum number of items on the page. Default: 50. */
+  size?: number
+  /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
+  cursor?: string
+  /** The identifier of the last item of the previous page. If absent, the page is the first. */
+  after_id?: string
+}
+
+/** Returned instead of the record if the token lacks the scope `records:read`. */
+export type RecordIdentifiers = {
+  record_id: string
+  external_id: string | null
+}
+
+/** Body of POST /v1/stacks/{stack_key}/upsert. */
+export type RecordUpsertBody = {
+  external_id: string
+  /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` there, which changes single links. */
+  attribute_values?: NewAttributeValues | null
+}
+
+/** An answer as the consent history shows it. A member that was not given is null. */
+export type RecordedAnswer = {
+  /** The number of the change that the answer is part of. */
+  sequence: number
+  /** The version of the person after that change. */
+  version: number
+  /** When kith recorded the answer. */
+  at: string
+  consent_type_id: number
+  channel: 'email' | 'sms'
+  /** true grants the purpose on the channel, false refuses it. */
+  state: boolean
+  /** The state before, null for the first answer. */
+  previous_state: boolean | null
+  /** Whether the answer changed no state, because it was collected before the one that stood. */
+  superseded: boolean
+  /** Whether the answer is a grant that waits for its confirmation. */
+  pending: boolean
+  /** When the answer was collected. Null means: at `at`. */
+  collected_at: string | null
+  /** How the answer was given. */
+  method:
+    | 'web_form'
+    | 'double_opt_in'
+    | 'preference_page'
+    | 'unsubscribe_link'
+    | 'phone'
+    | 'paper'
+    | 'import'
+    | 'api'
+    | 'other'
+    | null
+  /** Where the answer was given. */
+  source: string | null
+  /** The address that the answer came from. */
+  ip: string | null
+  /** The User-Agent of the answer. */
+  user_agent: string | null
+  /** The version of the text that the person answered to. */
+  text_version: number | null
+  /** The SHA-256 of that text in UTF-8, in hexadecimal. */
+  text_sha256: string | null
+  /** The identifier of the answer in another system. */
+  reference: string | null
+  /** The subject of the token that wrote. */
+  actor: string
+  /** The request that wrote. */
+  request_id: string
+  /** The internal identifier of the person who gave the answer and was merged into this one. `sequence` is then the number of its change, and in a history `version` is the one that the merge gave to this person. */
+  merged_person_id?: string
+}
+
+export type RelatedBody = {
+  /** The members of each item: names of a read, or `attribute_values.<key>` for single keys. The others are left out. The next page is at `next_cursor`. */
+  fields?: string[]
+  /** Keys of relationships of the listed kind. Each item gets `included`, with the entities that they lead to. The token needs the read scope of these kinds too. */
+  include?: string[]
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+  /** Shows the targets of relationships by their internal identifiers, which never change: `{"id": …}` for a person, `{"record_id": …}` for a record. */
+  links?: 'id'
+  /** Whether the response has `count`, the exact number of all items, and `sequence`. */
+  count?: boolean
+  /** The kind of entity to list: `people`, or the key of a stack. */
+  target: string
+  /** The key of one relationship. If absent, every relationship between the two kinds. */
+  attribute_key?: string
+  /** Links of the entity (outgoing), links that point to it (incoming), or both. Default: 'both'. */
+  direction?: 'outgoing' | 'incoming' | 'both'
+  cursor_configuration?: RelatedCursor
+  /** The order of the identifiers, which is the order of creation. Default: 'desc'. */
+  sorting_type?: 'asc' | 'desc'
+}
+
+export type RelatedCursor = {
+  /** The maximum number of items on the page. Default: 50. */
+  size?: number
+  /** The `next_cursor` of the previous page, in the same order. It takes the place of `after_id`. */
+  cursor?: string
+  /** The identifier of the last item of the previous page. */
+  after_id?: string
+}
+
+/** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+export type RelationshipLabels = Record<string, Record<string, string>>
+
+export type ReplacedLinks = {
+  /** The targets before, in order. Absent if there were none. */
+  before?: string[]
+  /** The targets after, in order. Absent if there are none. */
+  after?: string[]
+}
+
+/** A scope of a token. */
+export type Scope =
+  | 'people:read'
+  | 'people:write'
+  | 'people:erase'
+  | 'records:read'
+  | 'records:write'
+  | 'consents:read'
+  | 'schema:read'
+  | 'schema:write'
+  | 'changes:read'
+  | 'webhooks:read'
+  | 'webhooks:write'
+  | 'access:read'
+  | 'access:write'
+  | 'operations:read'
+
+/** Body of POST /v1/people/search and POST /v1/stacks/{stack_key}/search. */
+export type SearchBody = {
+  /** At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers. */
+  text: string
+  /** The most items of a page. The default is 20. */
+  size?: number
+  /** The `next_cursor` of the page before. */
+  cursor?: string
+  /** Whether each entity has `label`, its name for people, and `relationship_labels`, the names of the targets of its relationships. */
+  labels?: boolean
+}
+
+/** A person or record that POST /v1/search finds. */
+export type SearchHit = {
+  /** `people`, or the key of the stack. */
+  owner: string
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
+  entity: Person | StackRecord
+}
+
+/** Response of POST /v1/search. */
+export type SearchPage = {
+  items: SearchHit[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** A segment as reads return it. Response of GET /v1/segments/{segment_key}. */
+export type Segment = {
+  key: string
+  name: string
+  description: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+  created_at: string
+  updated_at: string
+}
+
+/** Response of GET /v1/segments. */
+export type SegmentList = {
+  items: Segment[]
+}
+
+/** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
+export type SegmentMoves = {
+  entered: SegmentPeople[]
+  left: SegmentPeople[]
+  /** `time` if they entered or left because time went by. The change is then one of the segment. */
+  reason: 'change' | 'time'
+}
+
+/** Body of PATCH /v1/segments/{segment_key}. */
+export type SegmentPatch = {
+  name?: string
+  description?: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter?: Record<string, unknown>
+}
+
+export type SegmentPeople = {
+  /** The key of the segment. */
+  key: string
+  /** The ids of the people. */
+  people: string[]
+}
+
+/** The settings of the pages for people. Unset ones are null. Response of GET /v1/schema/settings and PATCH /v1/schema/settings. */
+export type Settings = {
+  /** The name that people know the organization by. */
+  display_name: string | null
+  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
+  accent_color: string | null
+  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
+  language: 'en' | 'de' | 'fr' | 'it' | 'es' | null
+  /** The privacy notice: an https URL without a user. */
+  privacy_url: string | null
+  /** Where people can ask. */
+  contact_email: string | null
+  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
+  time_zone: string | null
+  page_texts: {
+    en?: PageText
+    de?: PageText
+    fr?: PageText
+    it?: PageText
+    es?: PageText
+  }
+  /** Null if the settings were never changed. */
+  updated_at: string | null
+}
+
+/** A null clears the setting. Body of PATCH /v1/schema/settings. */
+export type SettingsPatch = {
+  /** The name that people know the organization by. */
+  display_name?: string | null
+  /** The color of buttons, `#rrggbb`. kith writes on it in black or white, whichever reads better. */
+  accent_color?: string | null
+  /** The language of a page if neither the person nor the browser names one that the pages exist in. */
+  language?: 'en' | 'de' | 'fr' | 'it' | 'es' | null
+  /** The privacy notice: an https URL without a user. */
+  privacy_url?: string | null
+  /** Where people can ask. */
+  contact_email?: string | null
+  /** The IANA time zone of the days of relative times in filters, such as `Europe/Rome`. Null is UTC. */
+  time_zone?: string | null
+  /** Title and introduction of the preference page by language. A language that is given is replaced; null removes it. */
+  page_texts?: {
+    en?: PageText | null
+    de?: PageText | null
+    fr?: PageText | null
+    it?: PageText | null
+    es?: PageText | null
+  } | null
+}
+
+/** The public part of a key that signs tokens. */
+export type SigningKey = {
+  /** The name of the key, as in the header of a token: its RFC 7638 thumbprint. */
+  kid: string
+  algorithm: string
+  created_at: string
+  /** `signs`: the key that signs new tokens. `verifies`: tokens that it signed are still valid. `expired`: all of them have expired. */
+  state: 'signs' | 'verifies' | 'expired'
+  /** Until when an older key verifies tokens. Null for the signing key. */
+  verifies_until: string | null
+}
+
+/** Response of GET /v1/keys. */
+export type SigningKeyList = {
+  items: SigningKey[]
+}
+
+/** A stack as reads return it. */
+export type Stack = {
+  key: string
+  name: string
+  /** Records of an event stack are immutable. The kind never changes. */
+  kind: 'item' | 'event'
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** Response of GET /v1/schema/stacks. */
+export type StackList = {
+  items: Stack[]
+}
+
+/** Body of PATCH /v1/schema/stacks/{stack_key}. */
+export type StackPatch = {
+  name?: string
+  /** Only for an event stack: kith erases each record this many days after its creation. Null, the default: never. */
+  retention_days?: number | null
+  /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
+  label?: string | null
+}
+
+/** A record of a stack as reads return it. */
+export type StackRecord = {
+  /** The internal identifier: 24 hexadecimal digits. */
+  record_id: string
+  external_id: string | null
+  stack_key: string
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version: number
+  created_at: string
+  updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+}
+
+export type StackRecordFilterPage = {
+  items: StackRecordItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type StackRecordFilterSelectionPage = {
+  items: StackRecordSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type StackRecordItem = {
+  /** The internal identifier: 24 hexadecimal digits. */
+  record_id: string
+  external_id: string | null
+  stack_key: string
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version: number
+  created_at: string
+  updated_at: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+  /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
+  included?: Included
+}
+
+export type StackRecordListPage = {
+  items: StackRecordItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type StackRecordListSelectionPage = {
+  items: StackRecordSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+  /** The time that the relative times of the filter counted from. Absent if it has none. */
+  evaluated_at?: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
+}
+
+export type StackRecordRelatedPage = {
+  items: StackRecordItem[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor?: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+}
+
+export type StackRecordRelatedSelectionPage = {
+  items: StackRecordSelection[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page, or null on the last page. */
+  next_cursor: string | null
+  /** The number of all items. Only with `count: true`. */
+  count?: number
+  /** The number of the last change that `count` includes. */
+  sequence?: number
+}
+
+/** Response of POST /v1/stacks/{stack_key}/search. */
+export type StackRecordSearchPage = {
+  items: StackRecord[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The `cursor` of the next page. Null on the last page. */
+  next_cursor: string | null
+  /** The number of the last change that the search knows. Later ones may be missing. */
+  sequence: number
+}
+
+/** The members that `fields` names, and no others. */
+export type StackRecordSelection = {
+  /** The internal identifier: 24 hexadecimal digits. */
+  record_id?: string
+  external_id?: string | null
+  stack_key?: string
+  /** The value of a relationship is the external identifier of its target, or an array of them for `many`. */
+  attribute_values?: AttributeValues
+  /** A relationship to a missing entity creates a placeholder. A create, or the first write that changes it, makes it active. */
+  state?: 'active' | 'placeholder'
+  /** Incremented by every write that changes something. */
+  version?: number
+  created_at?: string
+  updated_at?: string
+  /** Only with `labels`: the name of the entity, at most 200 characters. A person has the first and last name, else the email, phone or identifier; a record what the `label` of its stack says, else the identifier. */
+  label?: string
+  /** Only with `labels`: by key of a relationship, the label of each target by its identifier. A target that the token may not read has its identifier as label. */
+  relationship_labels?: RelationshipLabels
+  /** Only in a read with `at` or `version`: the time, the number of the last change until then, and the version of the entity. */
+  as_of?: AsOf
+  /** Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`. */
+  included?: Included
+}
+
+export type StandingAnswer = {
+  state: boolean
+  /** Whether it is a grant that waits for its confirmation. */
+  pending: boolean
+  answered_at: string
+  /** The merged person who gave the answer. Null for an own one. */
+  person_id: string | null
+}
+
+/** Returned instead if the token lacks the scope `people:read`. */
+export type UnmergeIdentifiers = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
+  /** The identifiers of the person who is merged, or returns. */
+  merged: MergedPerson
+}
+
+/** The outcome of an unmerge, or of its dry run. */
+export type UnmergeResult = {
+  dry_run: boolean
+  /** The number of the merge. Null in a dry run. */
+  merge_id: number | null
+  /** False with a status of 202 when very many links follow in the background, within seconds. Also false in a dry run of such a merge. */
+  completed: boolean
+  /** The identifiers of the person who is merged, or returns. */
+  merged: MergedPerson
+  changes: {
+    /** The fields and attribute values of the survivor that change. */
+    fields: FieldChange[]
+    links: {
+      /** The links of others that lead to the returned person again. */
+      moved_in: number
+      /** The links of the returned person. */
+      moved_out: number
+      /** The links of the returned person to entities that do not exist any more. */
+      dropped: number
+    }
+    /** The current answers of the survivor that change. */
+    consents: AnswerChange[]
+    /** The external identifiers that lead to the returned person again. */
+    aliases: string[]
+    /** What the merge had given to the survivor, and stays there. */
+    kept: KeptValue[]
+  }
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
+  person: Person
+  /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */
+  unmerged: Person
+}
+
+/** An entity whose stored value stands against rules of an attribute. */
+export type Violation = {
+  /** The internal identifier of a person. */
+  id?: string
+  /** The internal identifier of a record. */
+  record_id?: string
+  external_id: string | null
+  /** The rules that the value violates. */
+  rules: ('type' | 'required' | 'unique' | 'enum' | 'pattern' | 'minimum' | 'maximum')[]
+}
+
+/** Response of GET /v1/schema/attributes/{id}/violations. */
+export type ViolationPage = {
+  /** In the order of the internal identifiers. */
+  items: Violation[]
+  /** Whether entities follow that this page did not search. A page that takes longer than a second ends early and may be empty. */
+  has_more: boolean
+  /** The `after_id` of the next page. Null at the end. */
+  next_after_id: string | null
+}
+
+export type Warning = {
+  /** A JSON Pointer into the body. */
+  path: string
+  message: string
+}
+
+/** A webhook as reads return it. Response of GET /v1/webhooks/{id} and PATCH /v1/webhooks/{id}. */
+export type Webhook = {
+  id: number
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys: string[] | null
+  description: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active: boolean
+  /** Why kith has made the webhook inactive. `active: true` activates it again. */
+  disabled: WebhookDisabled | null
+  failing_since: string | null
+  last_success_at: string | null
+  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** The number of the last change that was looked at. */
+  position: number
+  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
+  backlog: WebhookBacklog
+  created_at: string
+  updated_at: string
+}
+
+/** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
+export type WebhookBacklog = {
+  /** The changes after `position`, which were not looked at yet. Not all of them have to match. */
+  changes: number
+  /** The deliveries that wait. 100000 means that many, or more. */
+  deliveries: number
+  /** Since when the oldest of these deliveries waits. */
+  oldest_at: string | null
+  /** A delivery of a webhook, with its last attempt. */
+  blocking: WebhookDelivery | null
+}
+
+/** A delivery of a webhook, with its last attempt. */
+export type WebhookDelivery = {
+  /** The number of the change. */
+  sequence: number
+  /** The header `webhook-id` of its requests. */
+  message_id: string
+  type: string
+  /** `failed` deliveries were given up after ten attempts. A replay sends them again. */
+  status: 'waiting' | 'delivered' | 'failed'
+  /** The status, and of one that waits, why: `due` is sent as soon as it is its turn, `failing` is tried again after an attempt that failed, `blocked` waits for an earlier change of the same entity. `delivered` has arrived, `failed` was given up. */
+  state: 'due' | 'failing' | 'blocked' | 'delivered' | 'failed'
+  attempts: number
+  created_at: string
+  /** When it is sent next, never in the past: of a delivery that is due, it is the time of the response. Null if it has ended, waits for an earlier change of the same entity, or the webhook is inactive. */
+  next_attempt_at: string | null
+  last_attempt_at: string | null
+  /** The status of the last response. Null if there was none. */
+  response_status: number | null
+  duration_ms: number | null
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
+/** A page of the deliveries of a webhook, newest first. Response of GET /v1/webhooks/{id}/deliveries. */
+export type WebhookDeliveryPage = {
+  items: WebhookDelivery[]
+  has_more: boolean
+  /** The last test events, newest first, up to 20. A page with `before` has none, and `state` and `status` select them too. */
+  tests: WebhookTestDelivery[]
+}
+
+/** Why kith has made the webhook inactive. `active: true` activates it again. */
+export type WebhookDisabled = {
+  /** `gone`: the receiver responded with 410. `failing`: it has accepted nothing for five days. */
+  reason: 'gone' | 'failing'
+  at: string
+}
+
+/** Response of GET /v1/webhooks. */
+export type WebhookList = {
+  items: Webhook[]
+}
+
+/** Body of PATCH /v1/webhooks/{id}. */
+export type WebhookPatch = {
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url?: string
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events?: WebhookEventName[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks?: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys?: string[] | null
+  description?: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload?: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active?: boolean
+}
+
+/** Body of POST /v1/webhooks/{id}/replay. */
+export type WebhookReplay = {
+  /** Send the matching changes after this number again. */
+  after: number
+  /** Up to this number. The default is the position of the webhook. */
+  until?: number
+}
+
+/** The range of changes that is sent again. Response of POST /v1/webhooks/{id}/replay. */
+export type WebhookReplayed = {
+  after: number
+  until: number
+}
+
+/** Response of POST /v1/webhooks/{id}/test. */
+export type WebhookTest = {
+  /** Whether the receiver responded with a status of 200 to 299. */
+  delivered: boolean
+  response_status: number | null
+  duration_ms: number
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
+/** A test event. It is sent once, and is not about a change. */
+export type WebhookTestDelivery = {
+  /** The header `webhook-id` of its request. */
+  message_id: string
+  type: 'webhook.test'
+  state: 'delivered' | 'failed'
+  /** When it was sent. */
+  at: string
+  /** The status of the response. Null if there was none. */
+  response_status: number | null
+  duration_ms: number
+  /** The first 1 KiB of the response. */
+  response: string | null
+  /** Why there was no response. */
+  error: string | null
+}
+
+/** A webhook with the secret that was just made. Response of POST /v1/webhooks and POST /v1/webhooks/{id}/rotate. */
+export type WebhookWithSecret = {
+  id: number
+  /** Where changes are sent: an https URL without a user and without a fragment, on a public address. */
+  url: string
+  /** The events to send, such as `person.created`: a subject (`person`, `record`, `stack`, `attribute`, `consent_type`, `webhook`, `settings`, `segment`, `consent`) and what happens to it (`created`, `updated`, `deleted`, `restored`, `merged`, `unmerged`, `erased`). `consent.*` are the changes of people that have consents. `.*` means all of a subject. */
+  events: WebhookEventName[]
+  /** Only the records of these stacks. Null means all. Other subjects are not limited. */
+  stacks: string[] | null
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  keys: string[] | null
+  description: string | null
+  /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
+  payload: 'full' | 'ids'
+  /** Whether changes are sent. An inactive webhook keeps its position, and goes on from it when it is activated. */
+  active: boolean
+  /** Why kith has made the webhook inactive. `active: true` activates it again. */
+  disabled: WebhookDisabled | null
+  failing_since: string | null
+  last_success_at: string | null
+  /** `failing`: its last attempt failed, and it is tried again. `paused`: `active` is false. `disabled`: kith has made it inactive. */
+  state: 'active' | 'failing' | 'paused' | 'disabled'
+  /** The number of the last change that was looked at. */
+  position: number
+  /** The changes that the receiver has not accepted yet. `blocking` is the oldest delivery whose last attempt failed, with its response and its next attempt, or else the oldest that waits. */
+  backlog: WebhookBacklog
+  created_at: string
+  updated_at: string
+  /** Signs every request. It is shown only this once. */
+  secret: string
+}
+
+/** A segment as the response to a write returns it. Response of POST /v1/segments and PATCH /v1/segments/{segment_key}. */
+export type WrittenSegment = {
+  key: string
+  name: string
+  description: string | null
+  /** A filter on people, as POST /v1/people/filter takes it. It may name other segments: {"$segment": "key"}. Circles are refused. */
+  filter: Record<string, unknown>
+  created_at: string
+  updated_at: string
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
 }

@@ -76,7 +76,7 @@ export const sortBody = Type.Optional(
           },
           {
             additionalProperties: false,
-            title: 'SortMeasure',
+            title: 'ListSortMeasure',
             description: 'The measure of the entities that link here.',
           },
         ),
@@ -92,7 +92,7 @@ export const sortBody = Type.Optional(
     },
     {
       additionalProperties: false,
-      title: 'Sort',
+      title: 'ListSort',
       description:
         'Sorts the page by a field, or by a measure of those who link here, instead of the identifier. The next page is at `next_cursor`. The first request that sorts by a field builds its index.',
     },
