@@ -71,7 +71,7 @@ function deleteCommand(environment: NodeJS.ProcessEnv): Command {
     )
 }
 
-/** What an organization has. Nothing if its deletion has begun. */
+/** The contents of an organization, as lines. None if its deletion has begun. */
 async function contentsOf(db: Database, key: string): Promise<string[]> {
   const organization = await findOrganization(db, key)
   if (!organization) return []

@@ -2,7 +2,7 @@ import type { ErrorCode } from '@kith/client'
 import { defineSentences, sentenceTranslator } from './sentences.ts'
 import type { Language } from './words.ts'
 
-/** What the service says to a person at the console. The service's own sentence is shown for each other one. */
+/** Sentences of the service for a person at the console. The console shows any other sentence as the service writes it. */
 export const serviceSentences = defineSentences(
   {
     'is required': 'fehlt',

@@ -1,6 +1,6 @@
 import { defineSentences, sentenceTranslator } from '../app/sentences.ts'
 
-/** What the client says of a receipt that proves nothing. Faults in the form of a part are named by the part alone. */
+/** Sentences of the client about a receipt that proves nothing. A malformed part is named, with the sentence in English. */
 export const receiptSentences = defineSentences(
   {
     'This version of kith verifies receipts of the format "#" only.':

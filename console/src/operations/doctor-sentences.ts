@@ -1,6 +1,6 @@
 import { defineSentences, sentenceTranslator } from '../app/sentences.ts'
 
-/** What the checks of `kith doctor` say. Names of settings and commands stay as they are. */
+/** Sentences of the checks of `kith doctor`. Names of settings and commands stay as they are. */
 export const doctorSentences = defineSentences(
   {
     'the environment is valid': 'Die Einstellungen sind gültig',

@@ -1,6 +1,6 @@
 import { defineSentences, sentenceTranslator } from '../app/sentences.ts'
 
-/** What is wrong with a line of a file before it is sent. */
+/** Faults of a line of a file before it is sent. */
 export const fileSentences = defineSentences(
   {
     'has # cells, but the header has #': 'hat # Zellen, die Kopfzeile aber #',
