@@ -43,6 +43,10 @@ const isRefused = async ({ send }: Organization) => (await send('GET', '/v1/peop
 describe('kith org delete', () => {
   it('refuses the tokens before it deletes a row, and goes on after a kill until no row of the organization is left', async () => {
     expect(await isRefused(organization)).toBe(false)
+    const links = await organization.send('POST', '/v1/people/bob/consent-links', {})
+    const statusOfLink = async () =>
+      (await fetch(service.address + new URL(links.body.data.preferences_url).pathname)).status
+    expect(await statusOfLink()).toBe(200)
     const before = await rowsOf(organization)
     const { child, ended } = startCommand(['org', 'delete', organization.key, '--yes'], environment())
     let printed = ''
@@ -51,6 +55,7 @@ describe('kith org delete', () => {
     })
     while (!printed.includes('Waiting 20 s')) await once(child.stderr, 'data')
     await expect.poll(() => isRefused(organization), { timeout: 15_000 }).toBe(true)
+    expect(await statusOfLink()).toBe(404)
     expect(countsOf(await rowsOf(organization))).toEqual(countsOf(before))
     child.kill('SIGKILL')
     await ended
