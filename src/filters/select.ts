@@ -47,7 +47,7 @@ export type MatchingStatements = {
 }
 
 // Most candidates of an index pass the rest of the filter. If few do, each later round checks more candidates at once.
-const roundGrowth = 8
+export const roundGrowth = 8
 const maxCandidates = 100_000
 /** The entities that a page of a condition on linked entities checks one by one: a third of a second to a second. */
 export const walkedEntities = 50_000
@@ -251,6 +251,8 @@ export type CandidateRow = { candidates: number; id: string | null; value: unkno
 export type SortedStatements = {
   /** Reads the first `limit` matches after a key among the entities of this round of the sort index. Returns at least one row. */
   walk(after: SortKey | undefined, limit: number, round: number): Query
+  /** Reads the first `limit` matches after a key by the links of the whole stack, as rows of {@link SortedEntity}. Absent without linked entities. */
+  all?: (after: SortKey | undefined, limit: number) => Query
   /** Reads all matches, if an index gives at most {@link maxSortedCandidates} candidates. Returns at least one row. Absent without an index. */
   candidates: Query | undefined
   /** Reads those of these entities that match, in the order given, as rows of `ReadEntity`. */
@@ -310,6 +312,19 @@ export function sortedStatements(selection: SortedSelection): SortedStatements {
     const name = `walk_${position.direction}${position.projection ? '_projected' : ''}`
     return { ...query, settings: walkSettings, name }
   }
+  const all = (after: SortKey | undefined, limit: number): Query => {
+    const ofAll = compileCondition(condition, definitions, stack_id, organization, true).check
+    const [order, isAfter] = orderOfTerms(position.direction, after)
+    const query = built(sql`select x.id, m.value as term, ${shown}
+      from (
+        select t.value, t.entity_id, row_number() over (order by ${order}) as n
+        from terms t join entities e on e.id = t.entity_id
+        where t.organization_id = ${organization} and t.index_id = ${index.id}::integer and ${isAfter} and ${own} and ${ofAll}
+        order by ${order} limit ${limit}::integer
+      ) m cross join lateral (select e.id, ${row} from entities e where ${own} and e.id = m.entity_id offset 0) x
+      order by m.n`)
+    return { ...query, settings: hashSettings }
+  }
   const candidates =
     indexCandidates &&
     render(
@@ -327,7 +342,7 @@ export function sortedStatements(selection: SortedSelection): SortedStatements {
     built(sql`select x.id, ${shown} from unnest(${ids}::uuid[]) with ordinality as k(id, n) cross join lateral (
         select e.id, ${row} from entities e where ${own} and e.id = k.id and ${check} offset 0
       ) x order by k.n`)
-  return { walk, candidates, rows }
+  return { walk, candidates, rows, ...(needsLinked(condition) && { all }) }
 }
 
 /** The part of an entity e that its sort term depends on. */
@@ -360,6 +375,17 @@ function keysAscending(
         and (t.value, t.entity_id) > (${term}::text, ${id}::uuid)
       order by t.value, t.entity_id limit ${count}::integer
     ) t`
+}
+
+/** The order of terms t, and whether one is after a key. */
+function orderOfTerms(direction: 'asc' | 'desc', after: SortKey | undefined): [order: Fragment, isAfter: Fragment] {
+  const isMissing = sql`t.value = ${noValueTerm}::text`
+  const order = direction === 'asc' ? sql`t.value, t.entity_id` : sql`${isMissing}, t.value desc, t.entity_id desc`
+  if (!after) return [order, always]
+  const key = sql`(${after.term}::text, ${after.id}::uuid)`
+  if (direction === 'asc') return [order, sql`(t.value, t.entity_id) > ${key}`]
+  const isBefore = sql`(t.value, t.entity_id) < ${key}`
+  return [order, after.term >= noValueTerm ? sql`(${isMissing} and ${isBefore})` : sql`(${isMissing} or ${isBefore})`]
 }
 
 /** Descending, entities without a value come last as well, so the keys are those of two ranges. */

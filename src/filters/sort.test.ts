@@ -44,6 +44,36 @@ async function createAll({ send }: Organization, bodies: object[]) {
   }
 }
 
+it.each(['asc', 'desc'] as const)(
+  'a sorted filter finds the few whom links lead to among many: %s',
+  async direction => {
+    const organization = await createShop(service, 'friends')
+    const { sql } = service
+    await insertPeople(sql, organization.id, 1_500)
+    const text = `update entities set last_name = 'N' || right(external_id, 2) where organization_id = $1 and external_id !~ '[05]$'`
+    await sql(text, [organization.id])
+    const popular = [3, 400, 401, 777, 1_000, 1_203, 1_499].map(n => `p${n}`)
+    for (const name of ['p5', 'p6'])
+      await organization.client.people.patch(name, { attribute_values: { friends: popular } })
+    const all = await readAll(organization, '/v1/people/list', { sort: { field: 'last_name', direction }, size: 500 })
+    const expected = namesOf(all).filter(name => popular.includes(name!))
+    for (const filter of [
+      { 'incoming.people.friends': { $some: {} } },
+      { 'incoming.people.friends': { $count: { $gte: 2 } } },
+      { $not: { 'incoming.people.friends': { $none: {} } } },
+      { 'incoming.people.friends': { $some: {} }, external_id: { $neq: 'p2' } },
+    ])
+      for (const size of [1, 2, 50]) {
+        const found = await readAll(organization, '/v1/people/filter', {
+          filter,
+          sort: { field: 'last_name', direction },
+          size,
+        })
+        expect(namesOf(found)).toEqual(expected)
+      }
+  },
+)
+
 describe('a sorted list', () => {
   const organization = useSharedShop(
     service,

@@ -161,9 +161,10 @@ describe.each<[string, Knowledge]>([
       await expectOnce(counting(ofMany))
     })
 
-    it('a sorted page checks the people of its round, each by its orders', async () => {
+    it('a sorted page checks the people of its round, each by its orders, and then all at once', async () => {
       for (const filter of Object.values(filters))
         for (const round of [0, 1]) await expectOnce(sorted(filter).walk(undefined, limit, round))
+      for (const filter of Object.values(filters)) await expectOnce(sorted(filter).all!(undefined, limit))
       await expectFew(sorted(ofFew).candidates!)
     })
 
