@@ -183,13 +183,16 @@ export function matchingStatements(
     const countCandidates = render(countCandidatesUpTo(indexCandidates, maxLinkedCandidates), [organization])
     return { ...statements, unlessFew: { countCandidates, max: maxLinkedCandidates, others: walkThenAll() } }
   }
-  const all = [indexCandidates, ...(indexCandidates.others ?? [])]
+  const all = allIndexes(indexCandidates)
   if (all.length === 1) return statements
   const counts = all.map(each => sql`(${countCandidatesUpTo(each, maxCountedCandidates)})`)
   const countCandidates = render(sql`select array[${commaSeparated(counts)}] as counts`, [organization])
   const choose = (counts: readonly number[]) => checkCandidates(all[counts.indexOf(Math.min(...counts))]!)
   return { ...statements, choice: { countCandidates, choose } }
 }
+
+/** The candidates of each index, those that are usually the fewest first. */
+const allIndexes = (best: IndexCandidates | undefined) => (best ? [best, ...(best.others ?? [])] : [])
 
 /** Indexes with more candidates count as equal. */
 const maxCountedCandidates = 10_000
@@ -253,8 +256,8 @@ export type SortedStatements = {
   walk(after: SortKey | undefined, limit: number, round: number): Query
   /** Reads the first `limit` matches after a key by the links of the whole stack, as rows of {@link SortedEntity}. Absent without linked entities. */
   all?: (after: SortKey | undefined, limit: number) => Query
-  /** Reads all matches, if an index gives at most {@link maxSortedCandidates} candidates. Returns at least one row. Absent without an index. */
-  candidates: Query | undefined
+  /** Of each index that gives candidates: reads all matches, if they are at most {@link maxSortedCandidates}. Returns at least one row. */
+  candidates: readonly Query[]
   /** Reads those of these entities that match, in the order given, as rows of `ReadEntity`. */
   rows(ids: readonly string[]): Query
 }
@@ -325,11 +328,10 @@ export function sortedStatements(selection: SortedSelection): SortedStatements {
       order by m.n`)
     return { ...query, settings: hashSettings }
   }
-  const candidates =
-    indexCandidates &&
+  const candidates = allIndexes(indexCandidates).map(each =>
     render(
       sql`with candidate as materialized (
-        select i.id from (${allCandidates(indexCandidates)}) i(id) limit ${maxSortedCandidates + 1}::integer
+        select i.id from (${allCandidates(each)}) i(id) limit ${maxSortedCandidates + 1}::integer
       )
       select n.candidates, m.id, m.value from (select count(*)::integer as candidates from candidate) n left join lateral (
         select m.id, m.value from (select distinct c.id from candidate c) c cross join lateral (
@@ -337,7 +339,8 @@ export function sortedStatements(selection: SortedSelection): SortedStatements {
         ) m where n.candidates <= ${maxSortedCandidates}::integer
       ) m on true`,
       [organization],
-    )
+    ),
+  )
   const rows = (ids: readonly string[]) =>
     built(sql`select x.id, ${shown} from unnest(${ids}::uuid[]) with ordinality as k(id, n) cross join lateral (
         select e.id, ${row} from entities e where ${own} and e.id = k.id and ${check} offset 0

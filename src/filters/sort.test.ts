@@ -426,6 +426,12 @@ describe('pages of many candidates', () => {
       expect(items.every(({ attribute_values }) => attribute_values.group === group)).toBe(true)
       expect(ranksOf(items)).toEqual(ranksOf(items).toSorted((a, b) => b - a))
     }
+    // The index of the group gives too many candidates, and that of the rank few.
+    const highest = { 'attribute_values.group': 'many', 'attribute_values.rank': { $gte: 9_950 } }
+    const all = ranksOf(await of('many')).filter(rank => rank >= 9_950)
+    const items = await readAll(organization, '/v1/people/filter', { filter: highest, sort, size: 20 })
+    expect(all.length).toBeGreaterThan(40)
+    expect(ranksOf(items)).toEqual(all)
     expect(await expectSortTerms(service, organization.id)).toBe(1)
   }, 60_000)
 })

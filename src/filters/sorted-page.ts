@@ -10,6 +10,7 @@ import type { SortBody } from './schema.ts'
 import {
   type CandidateRow,
   maxSortedCandidates,
+  type Query,
   roundGrowth,
   type SortedEntity,
   type SortedStatements,
@@ -114,9 +115,8 @@ async function readFewCandidates(
   sort: Sort,
   position: Position,
 ): Promise<SortedEntity[] | undefined> {
-  if (!candidates) return undefined
-  const matches = await reading.run<CandidateRow>(candidates)
-  if (matches[0]!.candidates > maxSortedCandidates) return undefined
+  const matches = await readCandidates(reading, candidates)
+  if (!matches) return undefined
   const compare = position.direction === 'asc' ? compareAscending : compareDescending
   const after = keyAfter(position)
   const terms = new Map<string, string>()
@@ -137,6 +137,14 @@ async function readFewCandidates(
     for (const read of await reading.run<ReadEntity>(rows(ids))) found.push({ ...read, term: terms.get(read.id)! })
   }
   return found
+}
+
+/** The matches among the candidates of the first index that gives few. Undefined if none does. */
+async function readCandidates(reading: Reading, candidates: readonly Query[]): Promise<CandidateRow[] | undefined> {
+  for (const query of candidates) {
+    const matches = await reading.run<CandidateRow>(query)
+    if (matches[0]!.candidates <= maxSortedCandidates) return matches
+  }
 }
 
 const compareAscending = (one: SortKey, other: SortKey): number =>
