@@ -31,6 +31,10 @@ export type IndexCandidates = {
   others?: readonly IndexCandidates[]
 }
 
+/** The candidates of each index, those that are usually the fewest first. */
+export const allIndexes = (best: IndexCandidates | undefined): readonly IndexCandidates[] =>
+  best ? [best, ...(best.others ?? [])] : []
+
 /** Selects all candidates. An entity may be several times among them. */
 export const allCandidates = ({ selects }: IndexCandidates): Fragment => unionAll(selects)
 

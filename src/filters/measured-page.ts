@@ -4,7 +4,7 @@ import { pointer, refuse } from '../errors.ts'
 import { isDate } from '../formats.ts'
 import type { Definitions } from '../organizations/definitions.ts'
 import { compileCondition, compileMeasure } from './compile.ts'
-import { allCandidates, countCandidatesUpTo } from './condition.ts'
+import { allCandidates, allIndexes, countCandidatesUpTo, type IndexCandidates } from './condition.ts'
 import { always, constant, type Fragment, render, sql } from './fragment.ts'
 import type { Condition } from './grammar.ts'
 import type { LinkMeasured } from './linked.ts'
@@ -40,15 +40,21 @@ export async function readMeasuredPage(
     position,
     after,
   }
-  const { countCandidates, page } = measuredStatements(selection)
-  const [counted] = countCandidates ? await reading.run<{ count: number }>(countCandidates) : []
-  const areFew = counted !== undefined && counted.count <= maxSortedCandidates
-  const found = await reading.run<SortedEntity>(page(areFew))
+  const statements = measuredStatements(selection)
+  const found = await reading.run<SortedEntity>(statements.page(await findFewCandidates(reading, statements)))
   return {
     reads: found.slice(0, position.size),
     has_more: found.length > position.size,
     unusedKeys: [...notes.unusedKeys, ...measure.notes.unusedKeys],
     evaluated_at: notes.evaluated_at ?? measure.notes.evaluated_at,
+  }
+}
+
+/** The candidates of the first index that gives few. Undefined if none does. */
+async function findFewCandidates(reading: Reading, { indexes, countCandidates }: MeasuredStatements) {
+  for (const index of indexes) {
+    const [counted] = await reading.run<{ count: number }>(countCandidates(index))
+    if (counted!.count <= maxSortedCandidates) return index
   }
 }
 
@@ -80,10 +86,12 @@ type MeasuredSelection = {
 }
 
 type MeasuredStatements = {
-  /** Counts the candidates of an index, up to one more than {@link maxSortedCandidates}. Absent if no index gives candidates. */
-  countCandidates: Query | undefined
-  /** Reads the first entities after the place, as rows of {@link ReadEntity} with their `term`. */
-  page(useCandidates: boolean): Query
+  /** The indexes that give candidates. */
+  indexes: readonly IndexCandidates[]
+  /** Counts the candidates of an index, up to one more than {@link maxSortedCandidates}. */
+  countCandidates(index: IndexCandidates): Query
+  /** Reads the first entities after the place, as rows of {@link ReadEntity} with their `term`. The measure is that of the candidates, or of all. */
+  page(candidates: IndexCandidates | undefined): Query
 }
 
 function measuredStatements(selection: MeasuredSelection): MeasuredStatements {
@@ -94,33 +102,33 @@ function measuredStatements(selection: MeasuredSelection): MeasuredStatements {
   const { ofOne, ofAll } = compileMeasure(measured, definitions, stack_id, organization)
   const { row, parameters } = rowOfProjection(position, definitions, stack_id)
   const own = sql`e.organization_id = ${organization} and e.stack_id = ${stack}::integer`
-  const countCandidates =
-    indexCandidates && render(countCandidatesUpTo(indexCandidates, maxSortedCandidates), [organization])
-  const measuredRows = (useCandidates: boolean) => {
-    if (useCandidates && indexCandidates)
-      return sql`select e.id, m.v from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id)) c
+  const countCandidates = (index: IndexCandidates) =>
+    render(countCandidatesUpTo(index, maxSortedCandidates), [organization])
+  const measuredRows = (candidates: IndexCandidates | undefined) => {
+    if (candidates)
+      return sql`select e.id, m.v from (select distinct i.id from (${allCandidates(candidates)}) i(id)) c
         cross join lateral (select e.id from entities e where ${own} and e.id = c.id and ${check} offset 0) e
         cross join lateral (select ${ofOne} as v) m`
     const value = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
     return sql`select e.id, ${value} as v from entities e left join (${ofAll}) m on m.id = e.id where ${own} and ${check}`
   }
   const [order, isAfter] = orderOf(measured, position.direction, after)
-  const page = (useCandidates: boolean): Query => {
+  const page = (candidates: IndexCandidates | undefined): Query => {
     const query = render(
       sql`select x.id, coalesce('=' || k.v::text, '') as term,
           case when octet_length(x.row) <= ${maxRowBytes}::integer then x.row end as row,
           (select h.schema_version from change_heads h where h.organization_id = ${organization}) as schema_version
         from (
-          select v.id, v.v, row_number() over (order by ${order}) as n from (${measuredRows(useCandidates)}) v
+          select v.id, v.v, row_number() over (order by ${order}) as n from (${measuredRows(candidates)}) v
           where ${isAfter} order by ${order} limit ${sizeToRead(position)}::integer
         ) k cross join lateral (
           select e.id, ${constant(row)} from entities e where ${own} and e.id = k.id offset 0
         ) x order by k.n`,
       [...leading, ...parameters],
     )
-    return useCandidates ? query : { ...query, settings: hashSettings }
+    return candidates ? query : { ...query, settings: hashSettings }
   }
-  return { countCandidates, page }
+  return { indexes: allIndexes(indexCandidates), countCandidates, page }
 }
 
 /** The order of rows v, entities without a value last, and whether a row is after a place. */

@@ -9,7 +9,7 @@ import { countEntitiesSql, readRows, rowOfMembers, rowWithin } from '../entities
 import type { Definitions, SortIndex } from '../organizations/definitions.ts'
 import { profileFlags, profileTexts } from '../profile-fields.ts'
 import { compileCondition, needsLinked } from './compile.ts'
-import { allCandidates, countCandidatesUpTo, type IndexCandidates } from './condition.ts'
+import { allCandidates, allIndexes, countCandidatesUpTo, type IndexCandidates } from './condition.ts'
 import { always, commaSeparated, constant, type Fragment, Parameter, render, sql, unionAll } from './fragment.ts'
 import { type Condition, timeColumns } from './grammar.ts'
 import type { Sort } from './sort.ts'
@@ -190,9 +190,6 @@ export function matchingStatements(
   const choose = (counts: readonly number[]) => checkCandidates(all[counts.indexOf(Math.min(...counts))]!)
   return { ...statements, choice: { countCandidates, choose } }
 }
-
-/** The candidates of each index, those that are usually the fewest first. */
-const allIndexes = (best: IndexCandidates | undefined) => (best ? [best, ...(best.others ?? [])] : [])
 
 /** Indexes with more candidates count as equal. */
 const maxCountedCandidates = 10_000

@@ -10,7 +10,7 @@ import { maxSortedCandidates } from './select.ts'
 const service = useOwnService()
 
 type Item = { id?: string; record_id?: string; external_id: string | null; attribute_values: Record<string, unknown> }
-type Sort = { field: string; direction?: 'asc' | 'desc' }
+type Sort = { field: string; direction?: 'asc' | 'desc'; measure?: { op: string } }
 type Query = { filter?: object; sort: Sort; size?: number }
 
 async function readPage({ send }: Pick<Organization, 'send'>, path: string, { size, ...body }: Query, cursor?: string) {
@@ -404,6 +404,7 @@ describe('pages of many candidates', () => {
   it('walk the index, with the same result', async () => {
     const organization = await createShop(
       service,
+      'friends',
       { ...attribute, key: 'group', type: 'text' },
       { ...attribute, key: 'rank', type: 'number' },
     )
@@ -432,6 +433,12 @@ describe('pages of many candidates', () => {
     const items = await readAll(organization, '/v1/people/filter', { filter: highest, sort, size: 20 })
     expect(all.length).toBeGreaterThan(40)
     expect(ranksOf(items)).toEqual(all)
+    const friends = [items[7]!, items[30]!].map(({ external_id }) => external_id!)
+    await organization.client.people.patch('p1', { attribute_values: { friends } })
+    const measured = { field: 'incoming.people.friends', direction: 'desc' as const, measure: { op: 'count' } }
+    const byNumber = await readAll(organization, '/v1/people/filter', { filter: highest, sort: measured, size: 20 })
+    expect(namesOf(byNumber).slice(0, 2).toSorted()).toEqual(friends.toSorted())
+    expect(namesOf(byNumber).toSorted()).toEqual(namesOf(items).toSorted())
     expect(await expectSortTerms(service, organization.id)).toBe(1)
   }, 60_000)
 })
