@@ -1,5 +1,5 @@
 // Asks kith, PostGraphile and PocketBase the same of the same people, in alternation.
-//   node bench/peers/main.ts --pocketbase <program>
+//   node bench/peers/main.ts --pocketbase <program> [--only sorted,filter]
 // PocketBase is a Go program that is not on npm. Without a program it is left out.
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -248,6 +248,7 @@ async function main() {
       seconds: { type: 'string', default: '3' },
       rounds: { type: 'string', default: '3' },
       connections: { type: 'string', default: '1,32' },
+      only: { type: 'string', default: works.join() },
       pocketbase: { type: 'string' },
     },
   })
@@ -255,7 +256,7 @@ async function main() {
     const side = await Side.open(context, { name: 'kith', checkout, people: Number(values.people), workers: 1 })
     const products = [createKith(side), await startPostGraphile(context, side)]
     if (values.pocketbase) products.push(await startPocketBase(context, side, values.pocketbase))
-    for (const work of works)
+    for (const work of works.filter(each => values.only.split(',').includes(each)))
       for (const connections of values.connections.split(',').map(Number)) {
         const rates = products.map((): number[] => [])
         for (let round = 0; round <= Number(values.rounds); round += 1)
