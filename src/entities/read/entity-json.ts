@@ -257,7 +257,7 @@ export function printEntity(
   projection?: Projection,
 ): string {
   const row = sharedPrinter.start().setText(rowText)
-  row.printNext(printerFor({ definitions, stack_id, projection }))
+  row.printNext(projection ? projectionPrinter(definitions, stack_id, projection) : printerOf(definitions, stack_id))
   return row.json
 }
 
