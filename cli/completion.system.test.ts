@@ -36,7 +36,7 @@ async function completeInBash(line: string): Promise<string[]> {
 
 it.each([
   ['kith im', ['import']],
-  ['kith org ', ['create', 'list', 'help']],
+  ['kith org ', ['create', 'list', 'delete', 'help']],
   ["kith import people --format '=' c", ['csv']],
   ['kith import people peo', ['people one.csv']],
   ['kith codegen --output ', ['kith', 'people one.csv']],
@@ -47,7 +47,7 @@ it.each([
 
 const fishCompletions = [
   ['kith im', ['import']],
-  ['kith org ', ['create', 'list', 'help']],
+  ['kith org ', ['create', 'list', 'delete', 'help']],
   ['kith import people --format=c', ['--format=csv']],
   ['kith import people peo', ['people one.csv']],
   ['kith codegen --output=peo', ['--output=people one.csv']],
