@@ -26,6 +26,8 @@ export type Entity = ConsentState & {
   profile: Values
   values: Map<string, unknown>
   links: Map<string, Entity[]>
+  /** The relationships with links to deleted targets, which no read shows. A write of such a key ends them, and so is a change. */
+  hidden: Set<string>
 }
 
 export type Organization = {
@@ -157,13 +159,16 @@ const releasedVersionOf = ({ releasedVersions }: Organization, stack: StackKey, 
 function remove(organization: Organization, entity: Entity): Outcome {
   releaseName(organization, entity, entity.version + 1)
   organization.entities = organization.entities.filter(other => other !== entity)
-  for (const { links } of organization.entities)
-    for (const [key, targets] of links)
+  for (const { links, hidden } of organization.entities)
+    for (const [key, targets] of links) {
+      if (!targets.includes(entity)) continue
+      hidden.add(key)
       setOrDeleteLinks(
         links,
         key,
         targets.filter(target => target !== entity),
       )
+    }
   organization.changes += 1
   return { done: 'deleted', entity }
 }
@@ -188,6 +193,7 @@ function blankEntity(stack: StackKey, external_id: string | null): Entity {
     answers: new Map(),
     values: new Map(),
     links: new Map(),
+    hidden: new Set(),
   }
 }
 
@@ -201,7 +207,12 @@ function draft(
   const from = current ?? blankEntity(stack, null)
   const nameHolder = body.external_id ? find(organization, stack, body.external_id) : undefined
   if (nameHolder && nameHolder !== current) return { refused: 409, code: 'duplicate_entry' }
-  const next: Entity = { ...from, values: new Map(from.values), links: new Map(from.links) }
+  const next: Entity = {
+    ...from,
+    values: new Map(from.values),
+    links: new Map(from.links),
+    hidden: new Set(from.hidden),
+  }
   if (op === 'put') for (const field of plainColumns) next.profile = { ...next.profile, [field]: body[field] ?? null }
   else for (const field of plainColumns) if (field in body) next.profile = { ...next.profile, [field]: body[field] }
   if (body.external_id !== undefined) next.external_id = body.external_id
@@ -229,6 +240,7 @@ function draft(
   if (op === 'put' || (op !== 'create' && body.attribute_values === null)) {
     next.values.clear()
     next.links.clear()
+    next.hidden.clear()
   }
   for (const [key, value] of Object.entries(body.attribute_values ?? {}))
     if (!setValue(organization, next, key, value, { isMerge, find: findTarget, findOrCreate }))
@@ -283,6 +295,7 @@ function setValue(
   const relationship = relationships[entity.stack][key]
   if (isLinkEdit(value) && targetsOf.isMerge)
     return relationship?.many === true && editLinks(entity, key, value, targetsOf)
+  entity.hidden.delete(key)
   if (!relationship) {
     if (
       key === 'score' &&
@@ -320,6 +333,7 @@ const same = (from: Entity, next: Entity) =>
   isDeepStrictEqual(from.profile, next.profile) &&
   isDeepStrictEqual(from.flags, next.flags) &&
   isDeepStrictEqual(Object.fromEntries(from.values), Object.fromEntries(next.values)) &&
+  from.hidden.size === next.hidden.size &&
   from.links.size === next.links.size &&
   [...next.links].every(([key, targets]) => sameTargets(from.links.get(key) ?? [], targets))
 
