@@ -50,8 +50,11 @@ export async function runIdentityWrite(
     if (!dry_run) {
       announceCommit(db, organization_id)
       call.written.sequence = sequence
+      // The merge is stored. Whatever ends a set, the background task goes on.
       if (!members.completed)
-        members.completed = await continueLeading(db, { organization_id, merge_id }, { endMs, signal })
+        members.completed = await continueLeading(db, { organization_id, merge_id }, { endMs, signal }).catch(
+          () => false,
+        )
     }
     const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
     const people = Object.entries(entities).map(([name, entity]) => `,${JSON.stringify(name)}:${entity}`)

@@ -80,6 +80,27 @@ async function mergeWithoutLinks() {
   )
 }
 
+it('is stored, and answered with 202, where a further set fails', async () => {
+  for (const name of ['ada', 'bob', 'shopper', 'earlier']) await create(name)
+  await importFans()
+  // The last set cannot be stored.
+  await service.sql(
+    `create function fail_set() returns trigger language plpgsql as 'begin raise exception ''no''; end'`,
+  )
+  await service.sql(
+    `create trigger fail_set before update on merges for each row
+     when (old.organization_id = ${shop.id} and old.moving is not null and new.moving is null) execute function fail_set()`,
+  )
+  const merged = await identify('merge', 'shopper').finally(() => service.sql('drop function fail_set cascade'))
+  expect([merged.status, merged.body.data.completed]).toEqual([202, false])
+  expect((await counts('ada'))[1]).toBe(many)
+  expect(
+    await service.sql('select id from merges where organization_id = $1 and moving is not null', [shop.id]),
+  ).toHaveLength(1)
+  await completeMerges(service.db)
+  expect(await counts('ada')).toEqual([3_000, many])
+}, 60_000)
+
 it('goes on where a process ended, and a write meanwhile keeps the links that are left', async () => {
   for (const name of ['ada', 'bob', 'shopper', 'eve']) await create(name)
   for (const name of ['fan', 'writer', 'replaced'])
