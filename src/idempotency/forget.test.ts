@@ -27,7 +27,7 @@ it('deletes the expired keys of those organizations that have any, and asks the 
   }
   expect(await forgetKeys(db)).toBe(1)
   expect(statements).toEqual(['list_organizations_with_expired_keys', 'forget_keys'])
-  const ids = [expired.id, fresh.id]
+  const ids = [expired.id, fresh.id].sort((one, other) => one - other)
   const left = 'select organization_id from idempotency_keys where organization_id = any($1) order by 1'
   expect(await service.sql(left, [ids])).toEqual(ids.map(organization_id => ({ organization_id })))
 })
