@@ -79,7 +79,8 @@ create table terms (
 alter table terms alter column organization_id set (n_distinct = 1);
 comment on table terms is 'An indexed value of an entity.';
 comment on column terms.index_id is 'The index: attributes.index_id or sort_indexes.index_id.';
-comment on column terms.value is 'A prefix of the value. A reader also checks the row of the entity.';
+comment on column terms.value is
+  'A prefix of the value. A reader also checks the row of the entity, except for ranges of numbers and times, whose terms are exact.';
 
 create table fills (
   organization_id integer not null,

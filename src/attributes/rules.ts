@@ -38,7 +38,7 @@ export function findRuleFaults(attribute: Ruled): ValueFault[] {
   ]
 }
 
-/** What is wrong with the operand of a rule, or with its elements, if they are values of the type of the attribute. */
+/** Returns the values of an operand that are not of the type of the attribute. Some rules have an operand of another type, which is not checked here. */
 function typeFaults(attribute: Ruled, name: RuleName): ValueFault[] {
   if (!attributeRules[name].hasTypedOperand) return []
   const operand: unknown = attribute[name]

@@ -216,16 +216,18 @@ export function countStatement(condition: Condition, definitions: Definitions, s
   const isLinked = needsLinked(condition)
   const ofStack = isLinked ? compileCondition(condition, definitions, stack_id, organization, true).check : check
   const whole = sql`select count(*) from entities e where ${own} and ${ofStack}`
-  const count = !indexCandidates
-    ? whole
-    : isLinked
-      ? sql`with found as materialized (select i.id from (${allCandidates(indexCandidates)}) i(id) limit ${maxLinkedCandidates + 1}::integer)
+  const count = () => {
+    if (!indexCandidates) return whole
+    const ids = allCandidates(indexCandidates)
+    if (isLinked)
+      return sql`with found as materialized (select i.id from (${ids}) i(id) limit ${maxLinkedCandidates + 1}::integer)
           select case when (select count(*) from found) <= ${maxLinkedCandidates}::integer
             then (${ofCandidates(sql`select f.id from found f`)}) else (${whole}) end`
-      : indexCandidates.isExact
-        ? sql`select count(*) from (select distinct i.id from (${allCandidates(indexCandidates)}) i(id)) candidate`
-        : ofCandidates(allCandidates(indexCandidates))
-  const counted = sql`select (${count}) as count, h.sequence from change_heads h where h.organization_id = ${organization}`
+    return indexCandidates.isExact
+      ? sql`select count(*) from (select distinct i.id from (${ids}) i(id)) candidate`
+      : ofCandidates(ids)
+  }
+  const counted = sql`select (${count()}) as count, h.sequence from change_heads h where h.organization_id = ${organization}`
   return { ...render(counted, [organization]), ...(isLinked && { settings: hashSettings }) }
 }
 

@@ -60,7 +60,7 @@ it('moves the links of a person with very many, and back', async () => {
   expect(await counts('ada')).toEqual([1_500, many])
   expect(await counts('shopper')).toEqual([3_000, many])
   expect(await friendsOf('fan-7')).toEqual(['shopper', 'bob', 'ada'])
-  // What is left of an undone merge has nothing to do where another one leads to the same person again.
+  // The undone merge is marked as unfinished. The second merge of the same people has already moved its links, so it must end.
   await service.sql(
     'update merges set moving = array[merged_id] where organization_id = $1 and unmerged_sequence is not null',
     [shop.id],

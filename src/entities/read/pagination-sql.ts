@@ -2,8 +2,8 @@ import { statement } from '../../db/db.ts'
 import { type ProjectionParameters, readRows, rowWithin } from './read-sql.ts'
 
 // The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
-// for few. A target may be deleted, so the query looks it up before the limit. Otherwise pages could be short. A source is never: its
-// links are deleted with it.
+// for few. A target may be deleted, so the query looks it up before the limit. Otherwise pages could be short. The fence (`offset 0`)
+// leaves PostgreSQL only the look-up. A source exists as long as its links, which are deleted with it.
 const linked = (comparison: string, order: string) => `(
      select l.id from unnest($7::integer[]) a, lateral (
        select t.id from links l cross join lateral (
