@@ -13,7 +13,7 @@ export const addYesOption = (command: Command): Command =>
 
 /**
  * Asks on the terminal whether to go on, after the lines that `describe` returns, unless `--yes` was given. Throws a UsageError without a
- * terminal, and an Error after any answer but yes, or but `name`, if it is given: that of what is lost for ever.
+ * terminal, and an Error after any answer but yes. If `name` is given, the answer must be this name instead: what has it cannot be brought back.
  */
 export async function confirm(
   { yes }: YesOption,

@@ -8,9 +8,9 @@ import {
   addFieldsOption,
   addLabelsOption,
   addLimitOption,
-  addLinksOption,
   addListOptions,
   type ListOptions,
+  linksOption,
   printListing,
   type Selection,
 } from './questions/list-options.ts'
@@ -63,9 +63,9 @@ function getCommand(kind: Kind, environment: NodeJS.ProcessEnv): Command {
     .argument('<external_id>', 'The external identifier.')
     .option('--id', 'The argument is the internal identifier.')
     .option('--at <time>', 'Print the values of this time: 2026-01-31T09:00:00Z.')
-  return addConnectionOptions(addFormatOption(addLinksOption(addLabelsOption(addFieldsOption(command))))).action(
-    (name: string, options: GetOptions) => get(kind, environment, name, options),
-  )
+  return addConnectionOptions(
+    addFormatOption(addLabelsOption(addFieldsOption(command)).addOption(linksOption())),
+  ).action((name: string, options: GetOptions) => get(kind, environment, name, options))
 }
 
 async function get(kind: Kind, environment: NodeJS.ProcessEnv, name: string, options: GetOptions) {

@@ -10,6 +10,7 @@ import { errorMessage } from './error-message.ts'
 import { type Output, openOutput } from './export/output.ts'
 import { pathOf } from './files.ts'
 import { formatCount, formatDuration, startProgress } from './progress.ts'
+import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
 
 type ExportOptions = ConnectionOptions & {
@@ -51,9 +52,7 @@ export function exportCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--resume', 'Continue the file of an interrupted export. Without such a file, start from the beginning.')
     .option('--force', 'Overwrite an existing file.')
     .option('--after-id <id>', 'Start after the entity with this internal identifier.')
-    .addOption(
-      new Option('--links <form>', 'Write the targets of relationships by their internal identifiers.').choices(['id']),
-    )
+    .addOption(linksOption())
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', '|')
     .option('--quiet', 'Show no progress.')
     .action((owner: string, options: ExportOptions) => run(environment, owner, options))

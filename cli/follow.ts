@@ -6,6 +6,7 @@ import { addConnectionOptions, type ConnectionOptions, connect } from './connect
 import { errorMessage } from './error-message.ts'
 import { pathOf } from './files.ts'
 import { readPosition, StateFile } from './follow/state-file.ts'
+import { linksOption } from './questions/list-options.ts'
 import { handleInterrupt } from './signal-handling.ts'
 import { printStderr } from './stderr.ts'
 
@@ -31,9 +32,7 @@ export function followCommand(environment: NodeJS.ProcessEnv): Command {
     .option('--stack <key...>', 'Only records of these stacks (repeatable).')
     .addOption(new Option('--operation <operation...>', 'Only these operations (repeatable).').choices(operations))
     .option('--segment <key...>', 'Only changes by which a person entered or left these segments (repeatable).')
-    .addOption(
-      new Option('--links <form>', 'Show the targets of relationships by internal identifiers.').choices(['id']),
-    )
+    .addOption(linksOption())
     .option(
       '--state <file>',
       'Keep the position in this file. If the file exists, continue from it, and ignore --after.',

@@ -23,7 +23,7 @@ export function addListOptions(command: Command): Command {
   addFieldsOption(command)
     .option('--sort <field[:desc]>', 'The order: last_name, created_at:desc, attribute_values.total:desc.', parseSort)
     .option('--include <keys>', 'Also show the targets of these relationships, separated by commas.', parseList)
-  return addFormatOption(addLimitOption(addLinksOption(addLabelsOption(command))))
+  return addFormatOption(addLimitOption(addLabelsOption(command).addOption(linksOption())))
 }
 
 /** Adds `--fields`. */
@@ -41,11 +41,8 @@ export const addLabelsOption = (command: Command): Command =>
     'Also show names for people to read: `label`, and those of targets. Tables begin with `label`.',
   )
 
-/** Adds `--links`. */
-export const addLinksOption = (command: Command): Command =>
-  command.addOption(
-    new Option('--links <form>', 'Show the targets of relationships by their internal identifiers.').choices(['id']),
-  )
+export const linksOption = (): Option =>
+  new Option('--links <form>', 'Show the targets of relationships by their internal identifiers.').choices(['id'])
 
 /** Adds `--limit`. */
 export const addLimitOption = (command: Command): Command =>
