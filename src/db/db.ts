@@ -5,6 +5,7 @@ import type { Signal } from '../signal.ts'
 import { adaptToCitus, unknownOutcomeOfShard } from './citus.ts'
 import { type Source, withClient } from './connection.ts'
 import { ConnectionShares, type Lane } from './connection-shares.ts'
+import { type CopyInto, copyFrom } from './copy.ts'
 import { watchLiveness } from './liveness.ts'
 import { OutcomeUnknown } from './pg-errors.ts'
 import { runPrepared } from './prepared.ts'
@@ -24,6 +25,8 @@ export function statement(name: string, text: string): Statement {
 /** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
+  /** Appends rows to a table. Each is an object of its columns; absent is null. */
+  copy(into: CopyInto, rows: readonly Row[]): Promise<unknown>
   /**
    * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
    * OutcomeUnknown if the server warns or the connection is lost.
@@ -288,6 +291,11 @@ async function transact<T>(
       await begin()
       signal?.throwIfAborted()
       return (await run(client, statement, values, observer, tx)) as never[]
+    },
+    copy: async (into, rows) => {
+      await begin()
+      signal?.throwIfAborted()
+      return observed(observer, into.name, tx, () => copyFrom(client, into, rows))
     },
     commit: async () => {
       await begin()

@@ -50,7 +50,11 @@ export function nestedDatabase(outer: Database, tx: Transaction): { db: Database
       beginning.catch(() => {})
       try {
         // The savepoint is released only after the work has succeeded: after that, its part cannot be rolled back separately.
-        const result = await work({ query, commit: async () => {}, rollback: async () => {} })
+        const copy: Transaction['copy'] = async (into, rows) => {
+          throwIfBroken()
+          return tx.copy(into, rows)
+        }
+        const result = await work({ query, copy, commit: async () => {}, rollback: async () => {} })
         await awaitPipelined([beginning, query(commit, [])])
         return result
       } catch (error) {

@@ -5,7 +5,7 @@ import { type DeletedEntity, readLastChange, readPastState, readStandingTargets 
 import type { Write } from '../write-request.ts'
 import { readBearersSql, readBearersWithAliasesSql, readNamesLeftSql } from './load-sql.ts'
 import type { Item } from './plan.ts'
-import type { Loaded } from './state.ts'
+import type { Loaded } from './round.ts'
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that

@@ -1,10 +1,9 @@
 import { answerChanges, answerChangesToJson } from '../../consents/answer-changes.ts'
 import { type Definitions, peopleKey, peopleStackId } from '../../organizations/definitions.ts'
 import type { Change } from '../decide/decide.ts'
-import type { DecidedRound } from '../decide/decide-round.ts'
 import type { WritePreview } from '../write-request.ts'
 import type { Item } from './plan.ts'
-import type { Accepted } from './state.ts'
+import type { Accepted, DecidedRound } from './round.ts'
 
 /** Collects what the writes of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */
 export class Previews {
@@ -19,12 +18,6 @@ export class Previews {
   /** Whether the values were too large. Those of further writes are left out. */
   get isTooLarge(): boolean {
     return this.#length > this.#maxLength
-  }
-
-  /** Forgets everything, before the same writes run again. */
-  clear(): void {
-    this.#newIds.clear()
-    this.#length = 0
   }
 
   /** Describes the decisions of a round, in order of its items. */
