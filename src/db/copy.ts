@@ -73,11 +73,11 @@ export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): Copy
 }
 
 /** A COPY of rows into the columns of a table. */
-export type CopyInto = Readonly<{ name: string; text: string; columns: readonly string[] }>
+export type CopyInto = Readonly<{ name: string; table: string; columns: readonly string[] }>
 
-/** Defines a COPY. Its text is constant, and values are passed as rows. */
+/** Defines a COPY of rows into a table. */
 export const copyInto = (name: string, table: string, columns: readonly string[]): CopyInto =>
-  Object.freeze({ name, columns, text: `copy ${table} (${columns.join(', ')}) from stdin` })
+  Object.freeze({ name, table, columns })
 
 /** The line of a row in the text format of COPY. An object or array is printed as JSON. */
 const lineOf = (row: Row, columns: readonly string[]) => columns.map(column => fieldOf(row[column])).join('\t')
@@ -102,7 +102,8 @@ type Sending = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopy
  * the server passes over the rows.
  */
 class CopyFrom extends pg.Query {
-  constructor({ text, columns }: CopyInto, rows: readonly Row[]) {
+  constructor({ table, columns }: CopyInto, rows: readonly Row[]) {
+    const text = `copy ${table} (${columns.join(', ')}) from stdin`
     super(text)
     this.submit = connection => {
       connection.query(text)

@@ -8,13 +8,15 @@ import { Fault, type Refusal } from '../../errors.ts'
 import { FairPool } from '../../fair-pool.ts'
 import { cachedDefinitions, definitionsAt } from '../../organizations/definitions.ts'
 import type { Signal } from '../../signal.ts'
-import { countGrowth } from '../indexes/statistics.ts'
 import { type Done, type KeyedOutcome, type Outcome, unkeyed, type Write } from '../write-request.ts'
-import { type Item, planItems } from './plan.ts'
+import { planItems } from './plan.ts'
 import { Previews } from './previews.ts'
 import { type Planned, type WriteLimits, write } from './write.ts'
 
 export type WriteOptions = { limits: WriteLimits; signal?: Signal | undefined }
+
+/** `mayGoOn` says whether a transaction may begin another round. */
+export type SetOptions = WriteOptions & { mayGoOn?: (() => boolean) | undefined }
 
 /** Plans writes with the definitions that this process knows. */
 export async function planWrites(
@@ -34,18 +36,15 @@ export async function planWrites(
 
 /**
  * Writes items in a transaction of their own, in more than one only if it would hold the head for long. Returns the outcome of each by its
- * index. A refused item does not affect the others. A set that fails for a reason that nobody foresaw runs once more item by item, so that
- * one odd value never fails its neighbours.
+ * index: with `mayGoOn`, those of the first transaction, which may end before the last item. A refused item does not affect the others. A set
+ * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
  */
-export async function runSet(
-  db: Database,
-  planned: Planned,
-  options: WriteOptions,
-): Promise<Map<number, KeyedOutcome>> {
+export async function runSet(db: Database, planned: Planned, options: SetOptions): Promise<Map<number, KeyedOutcome>> {
   const outcomes = new Map<number, KeyedOutcome>()
   for (let rest = planned; rest.items.length > 0; ) {
     const ran = await runTransaction(db, rest, options)
     for (const [index, outcome] of ran.outcomes) outcomes.set(index, outcome)
+    if (options.mayGoOn) break
     rest = { items: rest.items.filter(({ index }) => !outcomes.has(index)), definitions: ran.definitions }
   }
   return outcomes
@@ -54,47 +53,29 @@ export async function runSet(
 async function runTransaction(
   db: Database,
   planned: Planned,
-  options: WriteOptions,
+  options: SetOptions,
 ): Promise<Planned & { outcomes: Map<number, KeyedOutcome> }> {
-  const { limits, signal } = options
+  const { limits, signal, mayGoOn } = options
   const { items, definitions } = planned
   const { organization_id } = definitions
   try {
-    const transact = () => db.transaction(tx => write(tx, planned, limits, 'commit'), { signal, readsFirst: true })
+    const transact = () =>
+      db.transaction(tx => write(tx, planned, limits, 'commit', mayGoOn), { signal, readsFirst: true })
     const written = await retryConflicts(transact, isConflict, signal)
     if (written.hasChanges) announceCommit(db, organization_id)
-    countInserted(db, organization_id, items, written.outcomes)
     // The set is stored, whether this read succeeds or not. Without it, the next set reads the definitions.
     if (written.definitions !== definitions)
       await definitionsAt(db, organization_id, written.definitions.version, signal).catch(() => {})
     return { ...written, items }
   } catch (error) {
+    if (items.length === 1 || signal?.aborted || isUnavailable(error))
+      return { items, definitions, outcomes: new Map(items.map(({ index }) => [index, { error }])) }
+    const middle = Math.ceil(items.length / 2)
     const outcomes = new Map<number, KeyedOutcome>()
-    const isFinal = items.length === 1 || signal?.aborted || isUnavailable(error)
-    for (const item of items) {
-      const apart = isFinal ? undefined : await runTransaction(db, { items: [item], definitions }, options)
-      outcomes.set(item.index, apart?.outcomes.get(item.index) ?? { error })
-    }
+    for (const half of [items.slice(0, middle), items.slice(middle)])
+      for (const each of await runSet(db, { items: half, definitions }, { limits, signal })) outcomes.set(...each)
     return { items, definitions, outcomes }
   }
-}
-
-/** Counts the inserted rows approximately: placeholders are not counted. */
-function countInserted(
-  db: Database,
-  organization_id: number,
-  items: Item[],
-  outcomes: ReadonlyMap<number, KeyedOutcome>,
-) {
-  const inserted = { entities: 0, links: 0 }
-  for (const { index, plan } of items) {
-    const outcome = outcomes.get(index)
-    if (!outcome || !('done' in outcome)) continue
-    if (outcome.done.result === 'created') inserted.entities += 1
-    for (const { references } of plan.links.values()) inserted.links += references.length
-  }
-  for (const table of ['entities', 'links'] as const)
-    countGrowth(db.outer ?? db, organization_id, table, inserted[table])
 }
 
 /** Refusal of the first invalid item of an atomic array. `index` is its position in the array. */
