@@ -1,9 +1,11 @@
+import type { StoredResponse } from '../../idempotency/kept-responses.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { type Change, idOfDecision } from '../decide/decide.ts'
+import { type Change, type Decision, idOfDecision } from '../decide/decide.ts'
 import { erasableValues } from '../decide/erasable-values.ts'
 import type { EntityRow } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
 import { fieldsByKey, matchKeys } from '../match-keys.ts'
+import type { Loaded } from './loaded.ts'
 import {
   addressReference,
   type Item,
@@ -14,8 +16,10 @@ import {
   requiredLinkAttributes,
   requiredReferences,
 } from './plan.ts'
-import type { Loaded, RoundDecision } from './round.ts'
 import { claimsOf } from './unique.ts'
+
+/** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
+export type RoundDecision = Decision | { replayed: StoredResponse }
 
 /**
  * What the writes of a transaction have changed, each with the number of the round that changed it. A write is decided on what is loaded and

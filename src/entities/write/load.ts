@@ -17,6 +17,7 @@ import {
   readRowsSql,
   readRowsWithAliasesSql,
 } from './load-sql.ts'
+import { type Loaded, rowOf } from './loaded.ts'
 import { matchItems } from './match.ts'
 import {
   addressedName,
@@ -30,7 +31,6 @@ import {
   requiredLinkAttributes,
   requiredReferences,
 } from './plan.ts'
-import { type Loaded, rowOf } from './round.ts'
 import { readGivenTombstones } from './tombstones.ts'
 import { claimsOf, findHolders } from './unique.ts'
 

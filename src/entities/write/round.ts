@@ -1,55 +1,14 @@
-import type { Refusal } from '../../errors.ts'
-import { answerOf, type StoredKeys, type StoredResponse } from '../../idempotency/kept-responses.ts'
+import { answerOf } from '../../idempotency/kept-responses.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
-import { buildPlaceholder, type Change, type Decision, type DecisionContext, decide } from '../decide/decide.ts'
-import type { KnownAnswers } from '../decide/decide-answers.ts'
+import { buildPlaceholder, type Change, type DecisionContext, decide } from '../decide/decide.ts'
 import type { PlannedTarget } from '../decide/decide-attributes.ts'
 import { erasableValues, erasedRefusal } from '../decide/erasable-values.ts'
-import type { EntityRow, Links, StoredRow, Target } from '../entity-row.ts'
+import type { EntityRow, Links } from '../entity-row.ts'
 import { newEntityId } from '../identifiers.ts'
-import type { DeletedEntity } from '../past/past-state.ts'
 import type { ChangeAuthor } from '../write-request.ts'
-import type { Changed } from './changed.ts'
-import {
-  addressReference,
-  type Item,
-  type Name,
-  nameKey,
-  type Reference,
-  referenceKey,
-  requiredLinkAttributes,
-} from './plan.ts'
-import type { Holders } from './unique.ts'
-
-/** The stored entities, links, versions and keys that items name. */
-export type Loaded = {
-  /** The items, addressed to the people whom they recognize. */
-  items: Item[]
-  /** The items that recognize nobody for certain. */
-  refused: ReadonlyMap<Item, Refusal>
-  /** The ids of the entities that the items name, by {@link referenceKey}. */
-  ids: ReadonlyMap<string, string>
-  /** The rows of the entities that the items address, by id. */
-  rows: ReadonlyMap<string, StoredRow>
-  /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
-  otherwiseNamed: ReadonlyMap<string, Target>
-  /** The links of the rows under the attributes that the items write, by id. */
-  links: ReadonlyMap<string, Links>
-  /** Returns the highest version at which an entity released this name; 0 if none did. */
-  lastVersionOf: (name: Name) => number
-  knownAnswers: KnownAnswers
-  /** The deleted entities that restores bring back. */
-  deleted: ReadonlyMap<Item, DeletedEntity>
-  /** The stored responses under the Idempotency-Keys of the items, by the id of the key. */
-  keys: StoredKeys
-  /** Up to two entities that have each unique value that the items claim. */
-  holders: Holders | undefined
-  /** Those of the values that the items may give to somebody that belonged to an erased person. Undefined if nobody was erased. */
-  erased: ReadonlySet<string> | undefined
-}
-
-/** The decision on a write, or the response that an earlier request with its Idempotency-Key had. */
-export type RoundDecision = Decision | { replayed: StoredResponse }
+import type { Changed, RoundDecision } from './changed.ts'
+import { type Loaded, rowOf } from './loaded.ts'
+import { type Item, nameKey, type Reference, referenceKey, requiredLinkAttributes } from './plan.ts'
 
 /**
  * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to it. The changes of a
@@ -131,12 +90,6 @@ export function decideRound(
     changed.add(item, decision, row, erased)
   }
   return { definitions, at, decisions, rows, accepted, placeholders: changed.created }
-}
-
-/** The row that an item addresses. */
-export function rowOf({ rows, ids }: Pick<Loaded, 'rows' | 'ids'>, { write }: Item): StoredRow | undefined {
-  const reference = addressReference(write)
-  return reference && rows.get(ids.get(referenceKey(reference)) ?? '')
 }
 
 /** The links under the attributes that the item writes. Other items may have loaded more. */

@@ -5,8 +5,9 @@ import { profileChanges } from '../decide/decide.ts'
 import { erasableValues, erasedRefusal, type Giving } from '../decide/erasable-values.ts'
 import type { Write } from '../write-request.ts'
 import { readTombstonesSql } from './load-sql.ts'
+import { type Loaded, rowOf } from './loaded.ts'
 import { addressedName, type Item, nameKey } from './plan.ts'
-import { type DecidedRound, type Loaded, rowOf } from './round.ts'
+import type { DecidedRound } from './round.ts'
 import { deleteTombstonesSql } from './store-sql.ts'
 
 /**

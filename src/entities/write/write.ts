@@ -9,9 +9,10 @@ import { unlimitedRowBytes } from '../read/pagination.ts'
 import { type Decided, type Done, isCompleting, type KeyedOutcome, type WritePreview } from '../write-request.ts'
 import { Changed } from './changed.ts'
 import { load } from './load.ts'
+import type { Loaded } from './loaded.ts'
 import { type Item, planItems } from './plan.ts'
 import type { Previews } from './previews.ts'
-import { type DecidedRound, decideRound, type Loaded } from './round.ts'
+import { type DecidedRound, decideRound } from './round.ts'
 import { storeRound } from './store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
