@@ -36,7 +36,7 @@ const maxRounds = 64
 const portionItems = 128
 
 /** Items that are being loaded, and the round before which their load was sent. `sent` are the statements before it that nobody awaits. */
-type Portion = { loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
+type Portion = { items: Item[]; loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
 
 /**
  * Writes items in their order: lock, then load, decide and store, round by round, and commit. A round ends before an item that depends on what
@@ -56,7 +56,10 @@ export async function write(
   const at = new Date().toISOString()
   const changed = new Changed(planned.items, definitions)
   let rest = begun.rest
-  const portions: Portion[] = [{ loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] }]
+  const { first } = begun
+  const portions: Portion[] = [
+    { items: first, loading: Promise.resolve(begun.loaded), since: changed.round, sent: [] },
+  ]
   let sent: Promise<unknown>[] = []
   const send = <Sent extends Promise<unknown>>(statements: readonly Sent[]) => {
     // They are awaited later, perhaps after they fail.
@@ -64,7 +67,7 @@ export async function write(
     sent.push(...statements)
   }
   const loadNext = (items: Item[]): Portion => {
-    const portion = { loading: load(tx, definitions, items), since: changed.round, sent }
+    const portion = { items, loading: load(tx, definitions, items), since: changed.round, sent }
     portion.loading.catch(() => {})
     sent = []
     return portion
@@ -86,7 +89,7 @@ export async function write(
     }
     const round = decideRound(loaded, portion.since, changed, { definitions, limits, at })
     changed.round += 1
-    const left = loaded.items.slice(round.decisions.size)
+    const left = portion.items.slice(round.decisions.size)
     const isLast = portions.length === 0 && (ends ? round.decisions.size > 0 : left.length === 0 && rest.length === 0)
     const previews = typeof ending === 'string' ? undefined : ending.add(round)
     const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
@@ -137,20 +140,22 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 
 /**
  * Locks the head: nobody else writes to the organization until the transaction ends. Loads the first items. If the definitions have changed,
- * the items are planned again with those that stand. Returns the items left as `rest`.
+ * the items are planned again with those that stand. Returns these as `first`, and the others as `rest`.
  */
 async function lockAndLoad(tx: Transaction, { items, definitions: cached }: Planned, limits: WriteLimits) {
   const { organization_id } = cached
   const locking = lockHead(tx, organization_id)
-  const loading = load(tx, cached, items.slice(0, portionItems))
+  const first = items.slice(0, portionItems)
+  const loading = load(tx, cached, first)
   await awaitPipelined([locking, loading])
   const { schema_version, sequence } = await locking
   if (schema_version === cached.version)
-    return { definitions: cached, sequence, loaded: await loading, rest: items.slice(portionItems) }
+    return { definitions: cached, sequence, first, loaded: await loading, rest: items.slice(portionItems) }
   const definitions = await readDefinitions(tx, organization_id, cached)
   const planned = await planItems(items, definitions, limits.links)
-  const loaded = await load(tx, definitions, planned.slice(0, portionItems))
-  return { definitions, sequence, loaded, rest: planned.slice(portionItems) }
+  const firstPlanned = planned.slice(0, portionItems)
+  const loaded = await load(tx, definitions, firstPlanned)
+  return { definitions, sequence, first: firstPlanned, loaded, rest: planned.slice(portionItems) }
 }
 
 const results = {
