@@ -14,6 +14,8 @@ const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ f
 export function testFrom(type: OperandType, operator: string, given: unknown, clock: Clock): Test | Invalid {
   if (!isComparison(operator)) return invalid('is not an operator')
   if (operator === '$anniversary') return anniversary(type, given, clock)
+  if (type.equalsTexts && equalities.includes(operator) && [given].flat().some(isRelativeTime))
+    return invalid(`is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`)
   const absolute = absoluteOf(type, given, clock)
   if ('fault' in absolute) return absolute
   const { operand } = absolute
@@ -40,6 +42,8 @@ export function testFrom(type: OperandType, operator: string, given: unknown, cl
   const fault = operand === null ? undefined : type.equality(operand)
   return fault ? { fault } : { operator, operand }
 }
+
+const equalities: readonly string[] = ['$eq', '$neq', '$in', '$nin']
 
 /** The operand with what its relative times mean now. They may be elements of an array. */
 function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { operand: unknown } | Invalid {
