@@ -35,8 +35,11 @@ type Scalar = Omit<OperandType, 'equality'> & { equality: ScalarCheck }
 
 const isString = (value: unknown): value is string => typeof value === 'string'
 const accept = () => undefined
-const unordered = (noun: string) => () => `requires values with an order, but this is ${noun}`
-const unsearchable = (noun: string) => () => `searches texts, but this is ${noun}`
+const unordered = (noun: string) => () => `requires values with an order, but this is ${noun}: use $eq or $in`
+const unsearchable =
+  (noun: string, instead = '$eq or $in') =>
+  () =>
+    `searches texts, but this is ${noun}: use ${instead}`
 
 function notString(value: unknown): string | undefined {
   if (isString(value)) return undefined
@@ -91,7 +94,7 @@ const name: Scalar = {
 const number: Scalar = {
   equality: notA('number'),
   bound: notA('number'),
-  search: unsearchable('a number'),
+  search: unsearchable('a number', '$gte and $lt'),
   coercedTo: 'number',
 }
 const boolean: Scalar = {
@@ -116,7 +119,7 @@ const state: Scalar = {
   search: unsearchable('a state'),
 }
 
-const datetime = timeScalar('datetime', notDateTime('attribute'), unsearchable('a date and time'))
+const datetime = timeScalar('datetime', notDateTime('attribute'), unsearchable('a date and time', '$gte and $lt'))
 
 /** The scalars of attributes, by type. A relationship is compared by the external identifier of its target. */
 const attributeScalars: Record<Attribute['type'], Scalar> = {
@@ -136,7 +139,7 @@ const fieldScalars = {
   name,
   boolean,
   date: timeScalar('date', notDate('field'), searchDate),
-  time: timeScalar('datetime', notDateTime('field'), unsearchable('a date and time')),
+  time: timeScalar('datetime', notDateTime('field'), unsearchable('a date and time', '$gte and $lt')),
   id: ordered(notFormat(formats.uuid!), searchUuid),
   record_id: ordered(notFormat(formats['object-id']!), searchRecordId),
   state,

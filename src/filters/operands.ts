@@ -65,7 +65,7 @@ function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { oper
 }
 
 function anniversary({ time }: OperandType, given: unknown, clock: Clock): Test | Invalid {
-  if (time !== 'date') return invalid('applies only to dates')
+  if (time !== 'date') return invalid('applies only to dates: compare times by $gte and $lt')
   const days = anniversaryDays(given, clock)
   return Array.isArray(days) ? { operator: '$anniversary', operand: days } : { fault: days }
 }
