@@ -533,12 +533,14 @@ create table search_indexes (
   indexed integer not null,
   total integer not null,
   is_ready boolean not null,
+  form integer default 1 not null,
   constraint search_indexes_pkey PRIMARY KEY (organization_id, stack_id)
 );
 comment on table search_indexes is 'The search index of the people (stack 0), or of a stack with searchable attributes.';
 comment on column search_indexes.keys is 'The keys of the attributes whose words the index has.';
 comment on column search_indexes.after_id is 'The last entity that is indexed, while the index is not ready.';
 comment on column search_indexes.total is 'About how many entities there are to index.';
+comment on column search_indexes.form is 'The form of the words that the index has. The first one had no pairs of characters.';
 
 create table search_words (
   organization_id integer not null,

@@ -151,7 +151,10 @@ export const formats: Record<string, Format> = {
   date: { holds: isDate, message: 'must be a date, YYYY-MM-DD' },
   'date-of-birth': { holds: isDateOfBirth, message: 'must be a date from 1850-01-01 to today, YYYY-MM-DD' },
   'date-time': { holds: isDateTime, message: 'must be a date and time with its offset, as in RFC 3339' },
-  email: { holds: isEmail, message: 'must be an email address' },
+  email: {
+    holds: isEmail,
+    message: 'must be an email address, such as ada@example.com, without quotes, comments and IP addresses',
+  },
   'external-id': {
     holds: isExternalId,
     message: 'must be 1 to 255 characters, without control characters, and not . or ..',

@@ -152,7 +152,10 @@ export async function patchAttribute(
     if (!changed) return []
     const next: Attribute = { ...attribute, ...changed.after }
     if (attribute.cardinality === 'many' && next.cardinality === 'one')
-      throwInvalidField('/cardinality', 'cannot change from `many` to `one`')
+      throwInvalidField(
+        '/cardinality',
+        'cannot change from `many` to `one`: archive the attribute and declare the key again',
+      )
     throwIfUnindexable(next.type, next.indexed)
     throwIfUnsearchable(next.type, next.searchable)
     const sameKey = current.declared.get(next.owner_stack_id)?.get(next.key)
@@ -188,7 +191,8 @@ function throwIfRulesFault(attribute: Parameters<typeof findRuleFaults>[0]) {
 }
 
 function throwIfUnindexable(type: string, indexed: boolean) {
-  if (type === 'json' && indexed) throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order')
+  if (type === 'json' && indexed)
+    throwInvalidField('/indexed', 'cannot be true for type `json`, which has no order: index a value of its own key')
 }
 
 function throwIfUnsearchable(type: string, searchable = false) {

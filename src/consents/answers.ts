@@ -190,7 +190,7 @@ function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): En
   if (!type) return { field: 'consent_type_id', message: 'is not a consent type of the organization' }
   if (type.state === 'archived') return { field: 'consent_type_id', message: 'is an archived consent type' }
   if (type.mandatory)
-    return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered' }
+    return { field: 'consent_type_id', message: 'is a mandatory consent type, which cannot be answered: leave it out' }
   if (!configuredFor(type, channel))
     return { field: 'channel', message: 'is a channel that the consent type is not configured for' }
   return evidenceFault(entry, type.text_versions)

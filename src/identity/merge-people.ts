@@ -125,7 +125,11 @@ async function readBoth(tx: Transaction, definitions: Definitions, { survivor, f
 function throwIfPlaceholder({ active, external_id }: StoredRow, path: string) {
   if (active) return
   const message = `${JSON.stringify(external_id)} is a placeholder: only links name it. Create the person first.`
-  throw new Fault(createRefusal('invalid_parameter', message, { details: [{ path, message: 'is a placeholder' }] }))
+  throw new Fault(
+    createRefusal('invalid_parameter', message, {
+      details: [{ path, message: 'is a placeholder: create the person first' }],
+    }),
+  )
 }
 
 type Merged = Pick<Undo, 'aliases' | 'merges'> & {

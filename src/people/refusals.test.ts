@@ -225,3 +225,39 @@ describe('a missing person and a taken external identifier', () => {
     expect(await storedState()).toEqual(before)
   })
 })
+
+describe('a value that kith refuses on purpose', () => {
+  const attribute = { key: 'x', owner: 'people' }
+  it.each<[string, string, unknown, string]>([
+    ['a quoted mailbox', '/v1/people', { email: '"ada l"@example.com' }, 'without quotes'],
+    ['an address literal', '/v1/people', { email: 'ada@[192.0.2.7]' }, 'such as ada@example.com'],
+    ['a number with too many digits', '/v1/people', '{"attribute_values": {"n": 12345678901234567890}}', 'as a text'],
+    [
+      'an empty target',
+      '/v1/people',
+      { attribute_values: { referrer: ['bob', null] } },
+      'a single external identifier',
+    ],
+    ['an index of JSON', '/v1/schema/attributes', { ...attribute, type: 'json', indexed: true }, 'of its own key'],
+    ['a stack of people', '/v1/schema/stacks', { key: 'people', name: 'People', kind: 'item' }, 'Choose another key'],
+    ['an order of states', '/v1/people/filter', { filter: { state: { $gt: 'active' } } }, 'use $eq or $in'],
+    ['a text in a number', '/v1/people/filter', { filter: { 'attribute_values.age': { $contains: '1' } } }, 'use $gte'],
+    [
+      'an anniversary of a text',
+      '/v1/people/filter',
+      { filter: { email: { $anniversary: { within_days: 1 } } } },
+      '$gte',
+    ],
+  ])('is refused with what to do instead: %s', async (_, path, body, advice) => {
+    const before = await storedState()
+    const { status, body: answer } = await send('POST', path, body)
+    expect([status, answer.details?.map(({ message }) => message)]).toEqual([400, [expect.stringContaining(advice)]])
+    expect(await storedState()).toEqual(before)
+  })
+
+  it('is refused with a link by the internal identifier if a target only looks like one', async () => {
+    const { id } = (await send('GET', '/v1/people/bob')).body.data
+    const { body } = await send('PATCH', '/v1/people/ada', { attribute_values: { referrer: id } })
+    expect(body.details?.[0]?.message).toContain(`Link to that entity with {"id": "${id}"}`)
+  })
+})

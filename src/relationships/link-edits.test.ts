@@ -170,8 +170,8 @@ describe('{"$add", "$remove"} in PATCH', () => {
     [{ $add: ['new'], $remove: ['new'] }, '$add/0', 'is in "$remove" as well. Name it in one of them'],
     [{ $add: 'bo' }, '$add', 'must be an array of external identifiers'],
     [{ $remove: null }, '$remove', 'must be an array of external identifiers'],
-    [{ $add: ['x', null] }, '$add/1', 'must name an entity'],
-    [{ $remove: ['x', ''] }, '$remove/1', 'must name an entity'],
+    [{ $add: ['x', null] }, '$add/1', 'must name an entity: leave the element out'],
+    [{ $remove: ['x', ''] }, '$remove/1', 'must name an entity: leave the element out'],
   ])('refuses %j at %s', async (edit, path, message) => {
     expect(detailsOf(await patch(edit))).toEqual(faults(`/attribute_values/friends/${path}`, message))
     expect((await person('ada')).version).toBe(1)

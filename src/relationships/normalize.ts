@@ -57,7 +57,7 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
     if ('message' in scalar) return { fault: { path: [index], message: scalar.message } }
     const { reference } = scalar
     // Within a list, an empty element is a fault, because dropping it silently would hide a mistake.
-    if (reference === null) return { fault: { path: [index], message: 'must name an entity' } }
+    if (reference === null) return { fault: { path: [index], message: 'must name an entity: leave the element out' } }
     // External identifiers have no line feed.
     const key = 'id' in reference ? `\n${reference.id}` : reference.external_id
     if (seen.has(key)) continue

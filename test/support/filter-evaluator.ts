@@ -7,10 +7,8 @@ import type { Attribute, Definitions } from '../../src/organizations/definitions
 export type StoredEntity = {
   stack_id: number
   id: string
-  /** As a read returns it, but null for a target without an external identifier. */
-  json: Json
   /** As a read returns it. */
-  shown: Json
+  json: Json
   links: ReadonlyMap<number, readonly string[]>
 }
 

@@ -121,7 +121,11 @@ function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): R
   if (['create', 'import', 'delete', 'restore'].includes(operation)) return undefined
   if (!stacks.some(stack => stack.id === stack_id && stack.kind === 'event')) return undefined
   const headers = { Allow: 'GET, HEAD, DELETE' }
-  return createRefusal('invalid_parameter', 'Records of an event stack cannot be updated.', { status: 405, headers })
+  return createRefusal(
+    'invalid_parameter',
+    'Records of an event stack cannot be updated. Delete the record and create another one.',
+    { status: 405, headers },
+  )
 }
 
 /** A repeated event is a retry if replacing the stored event with it would change nothing. */

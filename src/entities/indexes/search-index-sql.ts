@@ -6,20 +6,20 @@ export const searchFollowerName = 'search'
 
 export const readSearchIndexesSql = statement(
   'read_search_indexes',
-  `select s.stack_id, s.keys, s.after_id, s.indexed, s.total, s.is_ready from search_indexes s
+  `select s.stack_id, s.keys, s.form, s.after_id, s.indexed, s.total, s.is_ready from search_indexes s
    where s.organization_id = $1 order by s.stack_id`,
 )
 
-/** $2: stack, $3: keys of the searchable attributes. Begins the index again. Its documents stay until the fill reaches them. */
+/** $2: stack, $3: keys of the searchable attributes, $4: the form of the words. Begins the index again. Its documents stay until the fill reaches them. */
 export const beginSearchIndexSql = statement(
   'begin_search_index',
-  `insert into search_indexes (organization_id, stack_id, keys, after_id, indexed, total, is_ready)
-   select h.organization_id, $2, $3::text[], '00000000-0000-0000-0000-000000000000', 0, (
+  `insert into search_indexes (organization_id, stack_id, keys, form, after_id, indexed, total, is_ready)
+   select h.organization_id, $2, $3::text[], $4, '00000000-0000-0000-0000-000000000000', 0, (
      select count(*) from entities e where e.organization_id = $1 and e.stack_id = $2
    ), false from change_heads h
    where h.organization_id = $1
-   on conflict (organization_id, stack_id) do update set keys = excluded.keys, after_id = excluded.after_id, indexed = 0,
-     total = excluded.total, is_ready = false
+   on conflict (organization_id, stack_id) do update set keys = excluded.keys, form = excluded.form, after_id = excluded.after_id,
+     indexed = 0, total = excluded.total, is_ready = false
    returning total`,
 )
 

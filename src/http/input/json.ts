@@ -268,7 +268,8 @@ function readValue(reader: Reader): boolean {
     if (message) noteRefusal(reader, message)
   } else if (/[-\d]/.test(first)) {
     const source = match(reader, /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y)
-    if (!readsBackEqual(source)) noteRefusal(reader, 'must be a number that can be stored exactly')
+    if (!readsBackEqual(source))
+      noteRefusal(reader, 'must be a number that can be stored exactly: send one with more digits as a text')
   } else match(reader, /true|false|null/y)
   return true
 }
