@@ -26,7 +26,6 @@ import {
   maxJsonBytes,
   type Resolve,
 } from './decide-attributes.ts'
-import { erasedRefusal } from './erasable-values.ts'
 
 /** Limits of one entity: number of attribute values, bytes of its JSON, and new placeholders per write. */
 export type DecisionLimits = { entityKeys: number; entityBytes: number; placeholders: number }
@@ -48,8 +47,6 @@ export type DecisionContext = {
   limits: DecisionLimits
   /** The deleted entity that a restore brings back. */
   deleted?: DeletedEntity | undefined
-  /** The values of {@link erasableValues} that belonged to an erased person. */
-  erased?: ReadonlySet<string> | undefined
   /** The entities that have the unique values of the writes. */
   holders?: Holders | undefined
 }
@@ -84,16 +81,9 @@ export const idOfDecision = (decision: NotRefused): string =>
 /**
  * Applies the rules of every write to the current state and the request. Returns a refusal, the unchanged row, or a
  * change. The function is pure: it reads no clock, generates no identifier and uses no database. Single requests and
- * imports therefore follow the same rules.
+ * imports therefore follow the same rules. Whether a change gives an erased value is asked afterwards ({@link erasedRefusal}).
  */
 export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
-  const decision = decideWrite(current, write, plan, context)
-  if (!context.erased || write.erased === 'recreate' || 'refusal' in decision) return decision
-  const refusal = 'change' in decision && erasedRefusal(decision.change, write, current?.row, context.erased)
-  return refusal ? { refusal } : decision
-}
-
-function decideWrite(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
   const { deleted } = context
   const refusal = kindRefusal(write, context.definitions) ?? stateRefusal(current, write, deleted)
   if (refusal) return { refusal }

@@ -50,14 +50,9 @@ export function erasableValues(change: Giving, write: GivingWrite, row: EntityRo
   return values
 }
 
-/** Refuses a change that gives an erased value to somebody. */
-export function erasedRefusal(
-  change: Giving,
-  write: GivingWrite,
-  row: EntityRow | undefined,
-  erased: ReadonlySet<string>,
-): Refusal | undefined {
-  const details: Detail[] = erasableValues(change, write, row)
+/** Refuses a change that gives these values to somebody if one of them is erased. */
+export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlySet<string>): Refusal | undefined {
+  const details: Detail[] = given
     .filter(({ value }) => erased.has(value))
     .map(({ path }) => ({ path, message: 'belongs to a person who was erased' }))
   return details.length > 0 ? buildErasedRefusal(details) : undefined
