@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { domainToASCII } from 'node:url'
 import type { Columns, Profile } from './entity-row.ts'
 
 /** The keys that people are recognized by. Two people with the same key may be one person; no key is unique. */
@@ -20,9 +21,20 @@ export const fieldsByKey = {
 
 const keyNames = Object.keys(fieldsByKey) as (keyof MatchKeys)[]
 
-/** The email in lower case and Unicode normalization form C. Dots and plus signs stay: providers treat them differently. */
-export const emailKey = (email: string | null | undefined): string | null =>
-  email ? bounded(email.normalize('NFC').toLowerCase()) : null
+/**
+ * The email in lower case and Unicode normalization form C, its domain in ASCII as UTS 46 maps it: `bücher.example` and
+ * `xn--bcher-kva.example` are one. Dots and plus signs stay: providers treat them differently.
+ */
+export function emailKey(email: string | null | undefined): string | null {
+  if (!email) return null
+  const folded = email.normalize('NFC').toLowerCase()
+  const at = folded.lastIndexOf('@') + 1
+  const domain = folded.slice(at)
+  // A domain that UTS 46 does not map stays as it is.
+  return bounded(isAscii.test(domain) ? folded : folded.slice(0, at) + (domainToASCII(domain) || domain))
+}
+
+const isAscii = /^[\0-\x7f]*$/
 
 /**
  * The phone number in E.164, such as `+393331234567`; null for a number that no numbering plan makes possible, and for one

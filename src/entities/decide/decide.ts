@@ -1,7 +1,8 @@
 import type { Operation } from '../../changes/schema.ts'
 import { type Answer, currentAnswers } from '../../consents/answers.ts'
-import { meetsIfMatch } from '../../entity-tag.ts'
+import { buildOtherVersionRefusal, meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
+import { findInvisible } from '../../invisible-characters.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
 import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
 import {
@@ -137,10 +138,9 @@ function stateRefusal(
     return createRefusal('not_found', `There is no such ${kind}.`)
   }
   if (!meetsIfMatch(write.if_match, current?.row.version))
-    return createRefusal(
-      'invalid_parameter',
+    return buildOtherVersionRefusal(
+      write.if_match,
       'The version of the entity does not match If-Match. Read the entity and retry with its ETag.',
-      { status: 412 },
     )
   return undefined
 }
@@ -173,7 +173,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const { otherwiseNamed } = context
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
   if (row?.unreadBytes != null && attributes.changed) throwUnlessSmall(attributes, row.unreadBytes, limits)
-  faults.push(...attributeFaults(write, attributes, limits))
+  faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
@@ -203,6 +203,21 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 }
 
 const noAliases: string[] = []
+
+/** The names that the change gives, and that a reader could take for others. Entities that have such a name keep it. */
+function invisibleFaults(
+  { external_id }: Columns,
+  aliases: readonly string[],
+  { missing }: Pick<AttributeChange, 'missing'>,
+): Detail[] {
+  const own = [external_id ?? [], aliases].flat().map(name => ({ path: pointer('external_id'), name }))
+  const linked = missing.map(({ name, pointer: path }) => ({ path, name: name.external_id }))
+  return [...own, ...linked].flatMap(({ path, name }) => {
+    const found = findInvisible(name)
+    const message = `contains the invisible character ${found}. Send the identifier without it`
+    return found === undefined ? [] : [{ path, message }]
+  })
+}
 
 /** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
 function versionBefore(

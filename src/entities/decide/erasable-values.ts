@@ -59,7 +59,7 @@ export function erasedRefusal(given: readonly ErasableValue[], erased: ReadonlyS
 }
 
 /** The refusal of a write that would bring an erased person back. */
-export const buildErasedRefusal = (details: Detail[]): Refusal =>
+const buildErasedRefusal = (details: Detail[]): Refusal =>
   createRefusal(
     'duplicate_entry',
     'The person was erased. A request with `Prefer: erased=recreate` stores the person anew.',

@@ -34,7 +34,7 @@ const maxWords = 256
 const maxTextCharacters = 20_000
 
 /** The fields that every entity is found by. A change of another field changes no word. */
-export const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as const
+const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as const
 
 export type SearchIndexOptions = { entitiesPerBatch?: number }
 

@@ -25,7 +25,7 @@ export async function decideUnlessErased(
 }
 
 /** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
-export async function readErased(
+async function readErased(
   tx: Pick<Transaction, 'query'>,
   organization_id: number,
   values: string[],
