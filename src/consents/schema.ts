@@ -221,7 +221,7 @@ const contactReason = Type.Union(
     }),
     Type.Object({
       rule: Type.Literal('no_address', {
-        description: 'The person has no email address, or no mobile number for sms.',
+        description: 'The person has no email address, or no valid mobile number for sms.',
       }),
     }),
     Type.Object({ rule: Type.Literal('archived', { description: 'The consent type is archived.' }) }),

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import { describe, expect, it } from 'vitest'
 import { isEmail } from '../formats.ts'
+import { mobileKey } from '../phone-numbers.ts'
 import type { Profile } from './entity-row.ts'
-import { changedMatchKeys, emailKey, fieldsByKey, matchKeys, mobileKey, nameAndBirthKey } from './match-keys.ts'
+import { changedMatchKeys, emailKey, fieldsByKey, matchKeys, nameAndBirthKey } from './match-keys.ts'
 
 const text = fc.string({ unit: 'binary', maxLength: 255 })
 const maxIndexedBytes = 2_600

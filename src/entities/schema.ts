@@ -124,6 +124,9 @@ const batchDone = Type.Object(
     status: Type.Enum([200, 201]),
     id: Type.String({ description: 'The internal identifier.' }),
     external_id: nullable(Type.String()),
+    warnings: Type.Optional(
+      Type.Array(detail, { description: 'Values that are stored as sent although they are no phone number.' }),
+    ),
   },
   { title: 'BatchDone' },
 )

@@ -4,7 +4,8 @@ import { buildOtherVersionRefusal, meetsIfMatch } from '../../entity-tag.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { findInvisible } from '../../invisible-characters.ts'
 import { type Definitions, peopleStackId } from '../../organizations/definitions.ts'
-import { plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
+import { notANumber, readPhone } from '../../phone-numbers.ts'
+import { phoneColumns, plainColumns, profileFlags, profileTexts } from '../../profile-fields.ts'
 import {
   type Columns,
   type CurrentState,
@@ -68,6 +69,8 @@ export type Change = AttributeChange & {
   after: Record<string, unknown>
   /** The time of the creation of an entity that comes back. */
   created_at?: string
+  /** The values that are stored as sent although they are not what their field is for. */
+  warnings?: readonly Detail[]
   /** Further external identifiers that lead to the entity from now on. */
   aliases?: readonly string[]
 }
@@ -174,6 +177,8 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const attributes = decideAttributes(current, plan, resolveTarget, definitions, limits.entityBytes, otherwiseNamed)
   if (row?.unreadBytes != null && attributes.changed) throwUnlessSmall(attributes, row.unreadBytes, limits)
   faults.push(...attributeFaults(write, attributes, limits), ...invisibleFaults(columns, aliases, attributes))
+  const warnings = phoneWarnings(row, columns)
+  if (write.handling === 'strict') faults.push(...warnings)
   const { answers, consents } = decideAnswers(row, write, context, columns, faults)
   const isCompleted = isCompleting(write, row)
   const isEffective = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0 || isCompleted
@@ -198,11 +203,21 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
       answers,
       ...describeChange(row, columns, attributes, consents),
       ...(aliases.length > 0 && { aliases }),
+      ...(warnings.length > 0 && { warnings }),
     },
   }
 }
 
 const noAliases: string[] = []
+const noWarnings: Detail[] = []
+
+/** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
+function phoneWarnings(row: EntityRow | undefined, columns: Columns): Detail[] {
+  if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
+  const { mobile_prefix, mobile_number } = { ...row, ...columns }
+  if (!mobile_number || readPhone(mobile_number, { prefix: mobile_prefix })) return noWarnings
+  return [{ path: pointer('mobile_number'), message: notANumber }]
+}
 
 /** The names that the change gives, and that a reader could take for others. Entities that have such a name keep it. */
 function invisibleFaults(

@@ -1,7 +1,8 @@
 import { createRefusal, type Detail, pointer, type Refusal } from '../../errors.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
+import { mobileKey } from '../../phone-numbers.ts'
 import type { Columns, EntityRow } from '../entity-row.ts'
-import { changedMatchKeys, emailKey, matchKeys, mobileKey } from '../match-keys.ts'
+import { changedMatchKeys, emailKey, matchKeys } from '../match-keys.ts'
 import { isCompleting, type Write } from '../write-request.ts'
 import type { PlannedMissing } from './decide-attributes.ts'
 

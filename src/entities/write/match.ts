@@ -1,5 +1,6 @@
 import type { Transaction } from '../../db/db.ts'
 import { createRefusal, createValueRefusal, type Detail, Fault, pointer, type Refusal } from '../../errors.ts'
+import { notANumber } from '../../phone-numbers.ts'
 import type { Target } from '../entity-row.ts'
 import type { EntityBody, MatchKind } from '../write-request.ts'
 import { findMatchesSql } from './load-sql.ts'
@@ -32,10 +33,6 @@ function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refu
     },
   )
 }
-
-/** Completes "mobile_number …". */
-export const notANumber =
-  'is not a phone number with its country: give mobile_prefix, such as +39, or begin the number with +'
 
 export const maxCandidates = 10
 
